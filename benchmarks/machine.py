@@ -1,0 +1,47 @@
+"""The machine and the versions, in words."""
+
+import importlib.metadata
+import os
+import platform
+import sys
+from pathlib import Path
+
+__all__ = ["machine", "versions"]
+
+
+def machine() -> str:
+    """Processor, cores, memory, system and Python on one line."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    load = f", load {os.getloadavg()[0]:.1f} when begun" if hasattr(os, "getloadavg") else ""
+    return (
+        f"{_processor()}, {cores} cores, {_memory():.0f} GiB, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}{load}"
+    )
+
+
+def versions() -> str:
+    """Libraries that carry the work on either side."""
+    names = ("setsup", "numpy", "scipy", "h5py", "pyarrow")
+    return ", ".join(f"{name} {_version(name)}" for name in names)
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "(from the checkout)"
+
+
+def _processor() -> str:
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory() -> float:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    except (ValueError, OSError):
+        return float("nan")

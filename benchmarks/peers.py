@@ -1,0 +1,59 @@
+"""The peers, each imported on first use and none of them required."""
+
+import importlib
+import importlib.metadata
+import importlib.util
+import sys
+import warnings
+from functools import cache
+from types import ModuleType
+
+__all__ = ["MODULES", "peer", "report"]
+
+MODULES = {
+    "disent": "disent.dataset.util.state_space",
+    "wilds": "wilds.common.data_loaders",
+    "pytorch-metric-learning": "pytorch_metric_learning.samplers",
+    "pandas": "pandas",
+    "numba": "numba",
+}
+"""Distribution to the one module of it that is measured."""
+
+
+def peer(name: str) -> ModuleType | None:
+    """Import the measured module of a peer; None where it is not installed or does not import."""
+    return _imported(name)[0]
+
+
+def report() -> list[str]:
+    """One line a peer: its version, or why its rows are left out."""
+    lines = []
+    for name in MODULES:
+        module, why = _imported(name)
+        lines.append(f"{name} {importlib.metadata.version(name)}" if module else f"{name} not installed: {why}")
+    return lines
+
+
+@cache
+def _imported(name: str) -> tuple[ModuleType | None, str]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if name == "disent":
+                _without_init("disent", "dataset")
+            return importlib.import_module(MODULES[name]), ""
+    except Exception as error:  # a peer may fail in any way at import; that must not end the run
+        return None, f"{type(error).__name__}: {error}"
+
+
+def _without_init(package: str, below: str) -> None:
+    """Make modules of a sub-package importable without running its ``__init__``.
+
+    That of ``disent.dataset`` imports torchvision, which its state space, all that is measured, has no use for.
+    """
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        return
+    stand_in = ModuleType(f"{package}.{below}")
+    stand_in.__path__ = [f"{folder}/{below}" for folder in spec.submodule_search_locations]
+    sys.modules.setdefault(stand_in.__name__, stand_in)

@@ -1,0 +1,208 @@
+"""Files of draws: ``draws.jsonl`` for replays, ``draws.npz`` for programs.
+
+The first line of ``draws.jsonl`` is a header: version, data set, fingerprint of its factor table, and the sampler as
+plain data. Each line after it is one step. Nothing in it depends on where the data lie, so that a replay works on
+another machine.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from setsup.errors import DataError
+from setsup.files import written
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.samplers import Draw, Sampler
+
+__all__ = ["Recorded", "header", "read_draws", "write_draws"]
+
+_FORMAT = 1
+_BLOCK = 256  # steps drawn at a time in a replay
+
+
+def header(dataset: "Dataset", sampler: "Sampler", steps: int, table: Mapping[str, Any] | None) -> dict[str, Any]:
+    """First line of the file.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Indices are rows of it.
+    sampler : Sampler
+        What drew them.
+    steps : int
+        Steps drawn, from step 0 on.
+    table : mapping, optional
+        How a table of the user's own was read.
+
+    """
+    import setsup
+
+    found = {
+        "setsup": setsup.__version__,
+        "format": _FORMAT,
+        "dataset": dataset.name,
+        "rows": len(dataset.factors),
+        "fingerprint": dataset.factors.fingerprint,
+        "sampler": sampler.to_dict(),
+        "steps": steps,
+    }
+    return found if table is None else {**found, "table": dict(table)}
+
+
+def write_draws(folder: Path, head: Mapping[str, Any], draws: "Draw") -> dict[str, Path]:
+    """Write both files, each whole or not at all.
+
+    Parameters
+    ----------
+    folder : Path
+        Made where it is missing.
+    head : mapping
+        As :func:`header` gives it.
+    draws : Draw
+        A block of steps.
+
+    Returns
+    -------
+    dict of str to Path
+        ``jsonl`` and ``npz``.
+
+    """
+    paths = {"jsonl": folder / "draws.jsonl", "npz": folder / "draws.npz"}
+    arrays: dict[str, Any] = {"indices": draws.indices}
+    arrays |= {f"inactive_{name}": codes for name, codes in draws.inactive.items()}
+    arrays |= {"mask": draws.mask} if draws.mask is not None else {}
+    arrays |= {"canonical": draws.canonical} if draws.canonical is not None else {}
+    with written(paths["jsonl"]) as part, part.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(head, allow_nan=False) + "\n")
+        for step in range(len(draws.indices)):
+            file.write(json.dumps(_line(step, draws.at(step)), allow_nan=False) + "\n")
+    with written(paths["npz"]) as part:
+        np.savez(part, allow_pickle=False, **arrays)
+    return paths
+
+
+def _line(step: int, draw: "Draw") -> dict[str, Any]:
+    line: dict[str, Any] = {"step": step, "indices": draw.indices.tolist(), "inactive": {}}
+    for name, codes in draw.inactive.items():
+        line["inactive"][name] = [None if code != code else code for code in codes.tolist()]
+    if draw.mask is not None:
+        line["mask"] = draw.mask.tolist()
+    if draw.canonical is not None:
+        line["canonical"] = draw.canonical.tolist()
+    return line
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a ``draws.jsonl`` holds.
+
+    Attributes
+    ----------
+    path : Path
+        The file, for messages.
+    head : dict
+        Its first line.
+    steps : list of dict
+        Its other lines.
+
+    """
+
+    path: Path
+    head: dict[str, Any]
+    steps: list[dict[str, Any]]
+
+    def check_source(self, dataset: str | None, table: Path | None) -> None:
+        """Refuse options that name another data set than the file's.
+
+        Raises
+        ------
+        DataError
+            When they do, or when the file's draws are of a table and none is given.
+
+        """
+        name, of_table = self.head["dataset"], "table" in self.head
+        if of_table and table is None:
+            raise DataError(f"{self.path} holds draws of the table {name}; say where it lies with --table FILE")
+        if not of_table and (table is not None or dataset not in (None, name)):
+            raise DataError(f"{self.path} holds draws of {name}, not of {table or dataset}; leave that out")
+
+    def sampler(self, dataset: "Dataset") -> "Sampler":
+        """Make the sampler of the file again.
+
+        Raises
+        ------
+        DataError
+            When the data set is another one than that of the draws.
+
+        """
+        from setsup.samplers import from_dict
+
+        if dataset.factors.fingerprint != self.head["fingerprint"]:
+            raise DataError(
+                f"{self.path} holds draws of {self.head['dataset']} with {self.head['rows']:,} rows and the "
+                f"fingerprint {self.head['fingerprint']}; {dataset.name} has {len(dataset.factors):,} rows and "
+                f"the fingerprint {dataset.factors.fingerprint}: give the files that were drawn from"
+            )
+        return from_dict(self.head["sampler"], dataset.factors)
+
+    def draws(self, sampler: "Sampler") -> "Draw":
+        """Draw the steps again and compare; a file of a header alone is drawn without comparison.
+
+        Raises
+        ------
+        DataError
+            When a step was recorded otherwise.
+
+        """
+        draws = sampler.block(0, self.head["steps"])
+        for step, line in enumerate(self.steps):
+            # through JSON, so that numbers are compared in the form in which they stand in the file
+            if json.loads(json.dumps(_line(step, draws.at(step)))) != line:
+                raise DataError(
+                    f"{self.path}: step {step} was recorded otherwise than setsup draws it now; the file was changed, "
+                    f"or was written by another version ({self.head['setsup']})"
+                )
+        return draws
+
+
+def read_draws(path: Path) -> Recorded:
+    """Read a ``draws.jsonl``.
+
+    Raises
+    ------
+    DataError
+        When it is missing, cut off, or something else.
+
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found = [json.loads(line) for line in lines]
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is no draws.jsonl, or is cut off: {error}") from error
+    head = found[0] if found else None
+    expected = {
+        "setsup": str,
+        "format": int,
+        "dataset": str,
+        "rows": int,
+        "fingerprint": str,
+        "sampler": dict,
+        "steps": int,
+    }
+    if not isinstance(head, dict) or any(not isinstance(head.get(key), kind) for key, kind in expected.items()):
+        raise DataError(f"{path}, line 1: expected the header that `setsup sample` writes, with {', '.join(expected)}")
+    if head["format"] != _FORMAT:
+        raise DataError(
+            f"{path} has the format {head['format']}, this version reads {_FORMAT}; use setsup {head['setsup']}"
+        )
+    if head["steps"] < 1 or (len(found) > 1 and len(found) - 1 != head["steps"]):
+        raise DataError(f"{path} is cut off: {len(found) - 1} of {head['steps']} steps")
+    return Recorded(path, head, found[1:])

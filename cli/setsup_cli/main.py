@@ -1,0 +1,111 @@
+"""The command ``setsup``: finds the verb, hands over, and turns what goes wrong into one sentence."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from setsup.errors import SetsupError, near
+
+__all__ = ["VERBS", "main"]
+
+VERBS = {
+    "datasets": "what there is: name, samples, factors, size, licence, present or not",
+    "info": "a dataset card: factors with levels and counts, splits, citation, a sample",
+    "fetch": "download a data set, check it, resume; what to do where a licence must be signed",
+    "prepare": "convert a slow container once into an array that is mapped into memory",
+    "sample": "draw sets; what is held and what varies, a contact sheet and replayable draws",
+    "bench": "throughput here: draws and images a second",
+    "doctor": "what works on this machine: packages, torch, GL, disk",
+    "cache": "what is cached, and its size",
+}
+"""The verbs, each a module of this package, with the line that stands in the help."""
+
+EXAMPLES = {
+    "setsup sample --inactive wall_hue": "two sets of pictures, in each of them one wall hue",
+    "setsup sample mnist --root data/mnist --inactive digit --size 64": "published files in a folder of yours",
+    "setsup sample --table photos.csv --inactive subject": "your own pictures",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Words after ``setsup``; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit code: 0, 2 for anything that setsup refuses, 130 after Ctrl-C.
+
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except SetsupError as error:
+        sys.stdout.flush()
+        sys.stderr.write(f"setsup: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("setsup: stopped\n")
+        return 130
+    except BrokenPipeError:
+        # who read the output has gone; without this Python complains once more when it closes the stream
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return code
+
+
+def _run(words: list[str]) -> int:
+    verb, rest = (words[0], words[1:]) if words else ("--help", [])
+    if verb in ("--help", "-h", "help"):
+        sys.stdout.write(_help())
+        return 0
+    if verb == "--version":
+        import setsup
+
+        sys.stdout.write(f"setsup {setsup.__version__}\n")
+        return 0
+    if verb.startswith("-"):
+        raise SetsupError(
+            f"options stand after the verb, as in `setsup sample {verb}`; `setsup --help` lists the verbs"
+        )
+    if verb not in VERBS:
+        raise SetsupError(f"there is no verb {verb!r}{near(verb, VERBS)} (`setsup --help` lists them)")
+    return _run_verb(verb, rest)
+
+
+def _run_verb(verb: str, rest: list[str]) -> int:
+    # tyro and the verb's module alone: no other verb costs time
+    import tyro
+
+    module = import_module(f"setsup_cli.{verb}")
+    try:
+        options = tyro.cli(
+            module.Options,
+            prog=f"setsup {verb}",
+            description=f"{VERBS[verb][0].upper()}{VERBS[verb][1:]}.\n\n{module.HELP}".strip(),
+            args=rest,
+            config=(tyro.conf.FlagCreatePairsOff, tyro.conf.HelptextFromCommentsOff),
+        )
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 2
+    code: int = module.run(options)
+    return code
+
+
+def _help() -> str:
+    verbs = "\n".join(f"  {verb:<10} {line}" for verb, line in VERBS.items())
+    examples = "\n".join(f"  {command}\n      {line}" for command, line in EXAMPLES.items())
+    return (
+        "usage: setsup VERB [options]\n\n"
+        "Sets, domains, orbits and triplets from image benchmarks, for weakly supervised representation learning.\n\n"
+        f"verbs:\n{verbs}\n\n"
+        "options:\n  --help     this text; `setsup VERB --help` explains a verb and its options\n"
+        "  --version  the version\n  --json     after a verb: one JSON value on standard output, for machines\n\n"
+        f"examples:\n{examples}\n"
+    )

@@ -1,0 +1,114 @@
+"""The contact sheet of ``setsup sample``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.files import written
+from setsup.reports import contact_sheet, describe, triplet_sheet
+from setsup.reports.thumbnails import thumbnail
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from setsup.datasets import Dataset
+    from setsup.samplers import Draw, Sampler
+
+__all__ = ["draw_sheet", "write_sheet"]
+
+_MEMBERS = 64
+_BLOCKS = 32
+_NOUNS = {"SetSampler": "set", "DomainSampler": "domain", "OrbitSampler": "orbit", "TripletSampler": "triplet"}
+
+Pictures = list[npt.NDArray[Any]] | npt.NDArray[Any]
+
+
+def draw_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: int) -> "Image":
+    """Show the first steps of a block of draws.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its first picture modality is shown.
+    sampler : Sampler
+        What drew.
+    draws : Draw
+        A block of steps.
+    steps : int
+        Most steps shown; only as many as fill a sheet are.
+
+    """
+    title = _title(dataset, sampler, draws)
+    if draws.canonical is None and _NOUNS.get(type(sampler).__name__) == "triplet":
+        rows = draws.indices[0]
+        explained = f"positive: same {', '.join(_orbit(sampler))}; negative: another"
+        shown = rows[:_MEMBERS]
+        images = _pictures(dataset, shown)
+        more = f"\n… and {len(rows) - len(shown):,} triplets more" if len(rows) > len(shown) else ""
+        return triplet_sheet(
+            [images[start : start + 3] for start in range(0, shown.size, 3)], f"{title}\n{explained}{more}"
+        )
+    return _blocks_sheet(dataset, sampler, draws, steps, title)
+
+
+def write_sheet(folder: Path, sheet: "Image") -> Path:
+    """Write a sheet as ``sheet.png``, whole or not at all."""
+    path = folder / "sheet.png"
+    with written(path) as part:
+        sheet.save(part, format="PNG", optimize=True)
+    return path
+
+
+def _blocks_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: int, title: str) -> "Image":
+    total, sets, size = draws.indices.shape
+    steps = max(1, min(total, steps, 8 // sets))
+    blocks = [(step, number) for step in range(steps) for number in range(min(sets, _BLOCKS))]
+    table, noun = dataset.factors, _NOUNS.get(type(sampler).__name__, "set")
+    words = {step: describe(table, draws.at(step)) for step in range(steps)}
+    captions = []
+    for step, number in blocks:
+        found = words[step][number]
+        label = f"{noun} {number}" if steps == 1 else f"step {step}, {noun} {number}"
+        held = found.held_words(table, sampler.arguments.get("tolerance"))
+        short = f" · {found.members} of {size} slots" if found.members < size else ""
+        captions.append(f"{label} · held: {held}{short}\nvaries: {found.varying_words(table)}")
+    if sets > _BLOCKS:
+        title += f"\nthe first {_BLOCKS} of {sets:,} {noun}s"
+    chosen = tuple(np.array(blocks).T)
+    shown = draws.indices[chosen][:, :_MEMBERS]
+    images = _pictures(dataset, shown)
+    return contact_sheet(
+        [images[start : start + shown.shape[1]] for start in range(0, shown.size, shown.shape[1])],
+        captions,
+        title,
+        mask=None if draws.mask is None else draws.mask[chosen],
+        canonical=None if draws.canonical is None else _pictures(dataset, draws.canonical[chosen]),
+        sizes=[words[step][number].members for step, number in blocks],
+        limit=_MEMBERS,
+    )
+
+
+def _title(dataset: "Dataset", sampler: "Sampler", draws: "Draw") -> str:
+    noun = _NOUNS.get(type(sampler).__name__, "set")
+    _, sets, size = draws.indices.shape
+    what = f"{sets} {noun}{'s' * (sets > 1)}" + (f" of {size}" if noun != "triplet" else "")
+    where = sampler.arguments.get("where")
+    return f"{dataset.name}: {what}\nseed {sampler.arguments['seed']}, step 0" + (f", where {where}" if where else "")
+
+
+def _orbit(sampler: "Sampler") -> list[str]:
+    orbit = sampler.arguments["orbit"]
+    return [orbit] if isinstance(orbit, str) else list(orbit)
+
+
+def _pictures(dataset: "Dataset", rows: npt.NDArray[np.int64]) -> Pictures:
+    """Fetch the pictures of rows, flat; where they differ in size, one by one and reduced at once."""
+    name = next((name for name, kind in dataset.modalities.items() if kind.color), None)
+    if name is None:
+        raise DataError(f"{dataset.name} has no pictures to show; its modalities: {', '.join(dataset.modalities)}")
+    if None not in dataset.modalities[name].shape:
+        return dataset.fetch(rows.reshape(-1), [name])[name]
+    return [np.asarray(thumbnail(dataset.fetch(row, [name])[name], 128)) for row in rows.reshape(-1)]

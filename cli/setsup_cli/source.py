@@ -1,0 +1,112 @@
+"""Which data set a verb works on: a name, or a table of the user's own."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from setsup.errors import DataError, FactorError, near
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.factors import FactorTable
+
+__all__ = ["DEFAULT", "assignments", "check_factors", "open_source"]
+
+DEFAULT = "shapes3d-procedural"
+"""What the verbs work on when nothing is named: drawn on demand, no download."""
+
+
+def open_source(
+    dataset: str | None,
+    root: Path | None = None,
+    table: Path | None = None,
+    image: str | None = None,
+    kinds: Sequence[str] = (),
+) -> "Dataset":
+    """Open the data set that options name.
+
+    Parameters
+    ----------
+    dataset : str, optional
+        A name; :data:`DEFAULT` when there is no table either.
+    root : Path, optional
+        Folder of its published files.
+    table : Path, optional
+        CSV or Parquet file, in place of a name.
+    image : str, optional
+        The table's column of image paths or bytes.
+    kinds : sequence of str
+        ``name=kind`` for factors of the table.
+
+    Raises
+    ------
+    DataError
+        When the options contradict each other, or the data cannot be opened.
+
+    """
+    if table is None:
+        if image is not None or kinds:
+            raise DataError("--image and --kinds describe a table of your own; give it with --table FILE")
+        from setsup.datasets import load
+
+        return load(dataset or DEFAULT, root)
+    if dataset is not None:
+        raise DataError(f"give a data set or --table, not both: {dataset!r} and {str(table)!r}")
+    if root is not None:
+        raise DataError("--root is for published files; paths in a --table stand relative to its own folder")
+    from setsup.datasets import open_table
+
+    options: dict[str, str] = {} if image is None else {"image": image}
+    return open_table(table, kinds=assignments(kinds, "--kinds", "kind"), **options)
+
+
+def assignments(words: Iterable[str], option: str, what: str) -> dict[str, str]:
+    """Read words such as ``name=value``.
+
+    Raises
+    ------
+    DataError
+        When a word has no ``=``, or a name comes twice.
+
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not (name and equals and value):
+            raise DataError(f"{option} takes FACTOR={what.upper()}, such as `{option} name={what}`, not {word!r}")
+        if name in found:
+            raise DataError(f"{option} names {name!r} twice")
+        found[name] = value
+    return found
+
+
+def check_factors(names: Iterable[str], table: "FactorTable", card: str) -> None:
+    """Refuse names that are no factors, and say which command lists those.
+
+    Raises
+    ------
+    FactorError
+        When there is no such factor.
+
+    """
+    for name in names:
+        if name not in table:
+            raise FactorError(f"unknown factor {name!r}{near(name, table.names)} ({card} lists the factors)")
+
+
+def numbers(words: Mapping[str, str], option: str) -> dict[str, float]:
+    """Turn the values of :func:`assignments` into numbers.
+
+    Raises
+    ------
+    DataError
+        When one is no number.
+
+    """
+    found = {}
+    for name, word in words.items():
+        try:
+            found[name] = float(word)
+        except ValueError:
+            raise DataError(f"{option} {name}={word}: expected a number after the =, as in {name}=0.05") from None
+    return found

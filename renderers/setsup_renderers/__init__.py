@@ -1,0 +1,1 @@
+"""Offscreen renderers that implement the renderer protocol of ``setsup.scenes``; found through entry points."""

@@ -1,0 +1,72 @@
+"""Benchmarks as factor tables, and samplers that draw sets, domains, orbits and triplets from them.
+
+Every name here is imported when it is first used, so that ``import setsup`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from setsup.datasets.dataset import concat
+    from setsup.datasets.registry import load, names
+    from setsup.datasets.table import open_table
+    from setsup.errors import SetsupError
+    from setsup.factors.factor import Factor, Kind
+    from setsup.factors.table import FactorTable
+    from setsup.samplers import (
+        DomainSampler,
+        Draw,
+        EpochSampler,
+        Mixture,
+        OrbitSampler,
+        SetSampler,
+        TripletSampler,
+    )
+
+    __version__: str
+
+__all__ = [
+    "DomainSampler",
+    "Draw",
+    "EpochSampler",
+    "Factor",
+    "FactorTable",
+    "Kind",
+    "Mixture",
+    "OrbitSampler",
+    "SetSampler",
+    "SetsupError",
+    "TripletSampler",
+    "__version__",
+    "concat",
+    "load",
+    "names",
+    "open_table",
+]
+
+if not TYPE_CHECKING:
+    _HOMES = {
+        "concat": "setsup.datasets.dataset",
+        "load": "setsup.datasets.registry",
+        "names": "setsup.datasets.registry",
+        "open_table": "setsup.datasets.table",
+        "SetsupError": "setsup.errors",
+        "Factor": "setsup.factors.factor",
+        "Kind": "setsup.factors.factor",
+        "FactorTable": "setsup.factors.table",
+    }
+
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            found = version("setsup")
+        elif name in __all__:
+            found = getattr(import_module(_HOMES.get(name, "setsup.samplers")), name)
+        else:
+            raise AttributeError(f"module 'setsup' has no attribute {name!r}")
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

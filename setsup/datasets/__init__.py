@@ -1,0 +1,18 @@
+"""Benchmarks and a user's own data, each as a factor table plus a fetch."""
+
+from setsup.datasets.dataset import Concat, Dataset, Modality, Selection, concat, fetch_request, gather
+from setsup.datasets.registry import load, names
+from setsup.datasets.table import open_table
+
+__all__ = [
+    "Concat",
+    "Dataset",
+    "Modality",
+    "Selection",
+    "concat",
+    "fetch_request",
+    "gather",
+    "load",
+    "names",
+    "open_table",
+]

@@ -1,0 +1,140 @@
+"""Find a dataset by its name: those that setsup has a manifest of, and those that other packages bring along.
+
+Another package offers datasets through the entry-point group ``setsup.datasets``, in its ``pyproject.toml``::
+
+    [project.entry-points."setsup.datasets"]
+    my-rooms = "my_package.rooms"
+
+where ``my_package.rooms`` is a module with a function ``open(root: Path | None) -> Dataset``, or that function itself
+(``"my_package.rooms:open_rooms"``).
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+import numpy as np
+
+from setsup.datasets.dataset import Dataset
+from setsup.errors import DataError, near
+
+__all__ = ["load", "names"]
+
+_GROUP = "setsup.datasets"
+
+
+def names() -> list[str]:
+    """List all datasets that :func:`load` knows, sorted.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> "mnist" in names()
+    True
+
+    """
+    from setsup.files import manifest_names
+
+    return sorted({*manifest_names(), *_foreign()})
+
+
+def load(name: str, root: Path | str | None = None, split: str | None = None, where: str | None = None) -> Dataset:
+    """Open a dataset; nothing is ever downloaded.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    root : Path or str, optional
+        Folder that holds the published files, or a folder ``name`` with them. By default ``$SETSUP_DATA/<name>``, then
+        ``<user cache>/setsup/<name>``.
+    split : str, optional
+        Level of the factor ``split``; only its rows are kept, and renumbered.
+    where : str, optional
+        Expression over the factors, such as ``"digit != 9"``; only the rows for which it holds are kept, and
+        renumbered.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataError
+        When there is no such dataset or split, files are missing (with the ``setsup fetch`` command) or damaged, or an
+        optional dependency is not installed.
+    FactorError
+        When ``where`` is no expression over the dataset's factors.
+
+    """
+    folder = None if root is None else Path(root).expanduser()
+    dataset = _opener(name)(folder)
+    if not isinstance(dataset, Dataset):
+        raise DataError(f"what opens {name!r} gave a {type(dataset).__name__}, which is no setsup dataset")
+    if split is not None:
+        dataset = _split(dataset, split)
+    return dataset if where is None else dataset.where(where)
+
+
+def _opener(name: str) -> Callable[[Path | None], object]:
+    from setsup.files import manifest_names
+
+    if name in manifest_names():
+        return _own(name)
+    foreign = _foreign()
+    if name in foreign:
+        return _theirs(foreign[name])
+    raise DataError(f"there is no dataset {name!r}{near(str(name), names())} (`setsup datasets` lists them)")
+
+
+def _own(name: str) -> Callable[[Path | None], object]:
+    from setsup.files import load_manifest
+
+    manifest = load_manifest(name)
+    if manifest.adapter is None:
+        raise DataError(f"setsup has a card of {name!r} but cannot open it yet; `setsup info {name}` shows the card")
+    try:
+        adapter = import_module(manifest.adapter)
+    except ModuleNotFoundError as error:
+        if (error.name or "setsup").partition(".")[0] == "setsup":
+            raise
+        package = f"'setsup[{manifest.extra}]'" if manifest.extra else error.name
+        raise DataError(f"{name} needs {error.name}, which is not installed; run `pip install {package}`") from error
+    opener: Callable[[Path | None], object] = adapter.open
+    return opener
+
+
+def _foreign() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=_GROUP)}
+
+
+def _theirs(entry: EntryPoint) -> Callable[[Path | None], object]:
+    package = entry.dist.name if entry.dist else entry.module
+    try:
+        loaded = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise DataError(f"the dataset {entry.name!r} of the package {package} cannot be loaded: {error}") from error
+    opener = getattr(loaded, "open", loaded)
+    if not callable(opener):
+        raise DataError(
+            f"the dataset {entry.name!r} of the package {package} is {entry.value}, which is neither a module with a "
+            "function open(root) nor such a function"
+        )
+    found: Callable[[Path | None], object] = opener
+    return found
+
+
+def _split(dataset: Dataset, split: str) -> Dataset:
+    if "split" not in dataset.factors:
+        raise DataError(f"{dataset.name} is not divided into splits; leave out split={split!r}")
+    levels = dataset.factors["split"].levels or ()
+    if split not in levels:
+        known = [str(level) for level in levels]
+        hint = near(str(split), known)
+        listed = "" if hint.startswith("; known") else f" Its splits: {', '.join(known)}"
+        raise DataError(f"{dataset.name} has no split {split!r}{hint}{listed}")
+    return dataset.select(np.flatnonzero(dataset.factors.codes("split") == levels.index(split)))

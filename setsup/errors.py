@@ -1,0 +1,49 @@
+"""Errors that say what is wrong, where, and what to do next.
+
+Everything setsup raises on purpose derives from :class:`SetsupError`; the command prints the sentence and exits
+with 2. A traceback of another kind is a bug.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["DataError", "FactorError", "RowError", "SamplerError", "SetsupError", "near"]
+
+
+class SetsupError(Exception):
+    """Base of all errors raised on purpose: one sentence that names the culprit and the next step."""
+
+
+class DataError(SetsupError):
+    """A file, folder or download is missing, damaged, or not what it should be."""
+
+
+class FactorError(SetsupError):
+    """A factor, a level or an expression over factors is unknown or ill-formed."""
+
+
+class RowError(SetsupError, IndexError):
+    """A row number or a step lies outside its range."""
+
+
+class SamplerError(SetsupError):
+    """A sampler cannot keep its promise with the arguments it was given."""
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """Hint at close matches: ``"; did you mean 'wall_hue'?"``, or what is known when nothing is close.
+
+    Examples
+    --------
+    >>> near("wall_heu", ["wall_hue", "scale"])
+    "; did you mean 'wall_hue'?"
+    >>> near("zzz", ["wall_hue", "scale"])
+    '; known: wall_hue, scale'
+
+    """
+    names = list(known)
+    close = difflib.get_close_matches(word, names, n=3)
+    if close:
+        return "; did you mean " + " or ".join(repr(name) for name in close) + "?"
+    shown = ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")
+    return f"; known: {shown}" if names else "; none are known"

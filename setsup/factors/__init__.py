@@ -1,0 +1,12 @@
+"""What varies between samples, and which samples share it.
+
+A :class:`FactorTable` gives every sample's factors, :class:`Groups` the rows that share some of them.
+"""
+
+from setsup.factors.combine import concat
+from setsup.factors.factor import Factor, Kind, Level
+from setsup.factors.groups import Groups
+from setsup.factors.split import check_disjoint, split
+from setsup.factors.table import FactorTable
+
+__all__ = ["Factor", "FactorTable", "Groups", "Kind", "Level", "check_disjoint", "concat", "split"]

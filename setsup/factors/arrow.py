@@ -1,0 +1,253 @@
+"""Factor tables as Arrow: a file that is mapped into memory, and ``pyarrow.Table`` to and fro.
+
+Convention
+----------
+The file is an uncompressed Arrow IPC file of one record batch with the columns as the table stores them, plain codes
+and float32, and with the factors as JSON in the schema's metadata; a grid has no columns. A ``pyarrow.Table`` has
+dictionary-encoded levels with nulls where a value is unknown, and the same metadata, so that it comes back unchanged.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, FactorError, SetsupError
+from setsup.factors.factor import Factor, Kind
+from setsup.factors.fields import usable
+from setsup.factors.infer import from_blocks
+from setsup.factors.table import FactorTable, code_dtype
+from setsup.files import written
+
+__all__ = ["described", "from_arrow", "open_table", "reopened", "save_table", "to_arrow"]
+
+Array = npt.NDArray[Any]
+
+_KEY = b"setsup"
+_FORMAT = 1
+
+
+def save_table(table: FactorTable, path: Path) -> None:
+    """Write a table to an Arrow file that :func:`open_table` maps into memory.
+
+    Parameters
+    ----------
+    table : FactorTable
+        Grid or columns.
+    path : Path
+        An older file there is replaced once the new one is whole.
+
+    Raises
+    ------
+    DataError
+        When the disk refuses.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from setsup.factors import Factor, FactorTable, Kind
+    >>> grid = FactorTable([Factor("hue", Kind.NOMINAL, ("red", "blue")), Factor("size", Kind.ORDINAL, (1, 2, 3))])
+    >>> file = Path(tempfile.mkdtemp()) / "grid.arrow"
+    >>> save_table(grid, file)
+    >>> open_table(file)
+    FactorTable(6 rows as a grid: hue 2, size 3)
+
+    """
+    import pyarrow as pa
+
+    names = [] if table.is_grid else list(table.names)
+    arrays = [pa.array(table.column(name)) for name in names]
+    about = {
+        "format": _FORMAT,
+        "rows": len(table),
+        "grid": table.is_grid,
+        "fingerprint": table.fingerprint,
+        "factors": [factor.to_dict() for factor in table.factors],
+    }
+    fields = [pa.field(name, array.type, nullable=False) for name, array in zip(names, arrays, strict=True)]
+    schema = pa.schema(fields, metadata={_KEY: json.dumps(about)})
+    with written(path) as part, pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def open_table(path: Path) -> FactorTable:
+    """Table of a file written by :func:`save_table`; its columns are views of the file, read when they are used.
+
+    Raises
+    ------
+    DataError
+        When the file is missing, cut off, damaged, or something else.
+
+    """
+    path = Path(path)
+    with _damaged(path):
+        batch, about = _batch(path)
+        factors = _factors(about)
+        columns = None if about["grid"] else {factor.name: _view(batch, factor) for factor in factors}
+        if columns is None and batch.num_columns:
+            raise ValueError("it has columns, but says that it is a grid")
+        table = FactorTable(factors, columns)
+        if len(table) != about["rows"]:
+            raise ValueError(f"it has {len(table):,} rows, but says {about['rows']!r}")
+        fingerprint = about["fingerprint"]
+        if not isinstance(fingerprint, str) or len(bytes.fromhex(fingerprint)) != 16:
+            raise ValueError(f"its fingerprint is {fingerprint!r}")
+    # the digest of what was written: computing it anew would read the whole file
+    table.__dict__["fingerprint"] = fingerprint
+    table.__dict__["path"] = path.absolute()
+    return table
+
+
+def reopened(path: str, fingerprint: str) -> FactorTable:
+    """Table of a file that another process has open; what a pickle of such a table holds.
+
+    Raises
+    ------
+    DataError
+        When the file is no longer the same, or as for :func:`open_table`.
+
+    """
+    table = open_table(Path(path))
+    if table.fingerprint != fingerprint:
+        raise DataError(f"{path} is no longer the table that was sent here; open it again where it came from")
+    return table
+
+
+def to_arrow(table: FactorTable) -> Any:
+    """Give a ``pyarrow.Table``: levels dictionary-encoded, unknown values null, the factors in its metadata.
+
+    Examples
+    --------
+    >>> from setsup.factors import FactorTable
+    >>> to_arrow(FactorTable.from_values({"shape": ["cube", None, "ball"]})).column("shape").to_pylist()
+    ['cube', None, 'ball']
+
+    """
+    import pyarrow as pa
+
+    arrays = []
+    for factor in table.factors:
+        column = table.column(factor.name)
+        if factor.levels is None:
+            arrays.append(pa.array(column, mask=np.isnan(column)))
+            continue
+        unknown = column == np.iinfo(column.dtype).max
+        codes = np.where(unknown, 0, column).astype(np.int32 if len(factor) < 2**31 else np.int64)
+        arrays.append(pa.DictionaryArray.from_arrays(pa.array(codes, mask=unknown), pa.array(list(factor.levels))))
+    about = {"format": _FORMAT, "factors": [factor.to_dict() for factor in table.factors]}
+    return pa.table(arrays, names=list(table.names)).replace_schema_metadata({_KEY: json.dumps(about)})
+
+
+def from_arrow(
+    table: Any, factors: Sequence[Factor] = (), kinds: Mapping[str, Kind | str] | None = None
+) -> FactorTable:
+    """Table from a ``pyarrow.Table``.
+
+    Columns of binary or nested types are left out. Factors are taken from ``factors``, else from the metadata that
+    :func:`to_arrow` writes, else inferred.
+
+    Parameters
+    ----------
+    table : pyarrow.Table or pyarrow.RecordBatch
+        Foreign or ours.
+    factors : sequence of Factor
+        Factors that are known; their values must be levels.
+    kinds : mapping of str to Kind, optional
+        Kinds that are known while levels are not.
+
+    Raises
+    ------
+    FactorError
+        When a value is no level, a name stands twice, or nothing could be a factor.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from_arrow(pa.table({"digit": [7, 2, None], "image": [b"", b"", b""]}))
+    FactorTable(3 rows: digit 2)
+
+    """
+    import pyarrow as pa
+
+    names, known = described(table.schema, factors, kinds or {})
+    whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
+    return from_blocks(whole.select(names).to_batches, names, known, kinds)
+
+
+def described(
+    schema: Any, factors: Sequence[Factor], kinds: Mapping[str, Kind | str]
+) -> tuple[list[str], list[Factor]]:
+    """Columns of an Arrow schema that can be factors, and the factors that are given or stand in its metadata."""
+    for place, name in enumerate(schema.names):
+        if name in schema.names[:place]:
+            raise FactorError(f"two columns have the name {name!r}; rename one")
+    names = [field.name for field in schema if usable(field.type)]
+    given = {factor.name for factor in factors} | kinds.keys()
+    try:
+        about = json.loads((schema.metadata or {}).get(_KEY, b'{"format": 1, "factors": []}'))
+        stored = _factors(about)
+    except (ValueError, KeyError, TypeError, RecursionError, FactorError) as error:
+        raise FactorError(f"the metadata {_KEY.decode()!r} of the Arrow table holds no factors: {error}") from None
+    return names, [*factors, *(factor for factor in stored if factor.name in names and factor.name not in given)]
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _damaged(path: Path) -> Iterator[None]:
+    """Say in one sentence what is wrong with a file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}; write one with table.save(path)") from None
+    except (
+        SetsupError,
+        pa.ArrowException,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(
+            f"{path} is no factor table that setsup wrote, or it is damaged ({reason}); write it again with "
+            "table.save(path), and read foreign files with FactorTable.from_arrow, from_parquet or from_csv"
+        ) from None
+
+
+def _batch(path: Path) -> tuple[Any, dict[str, Any]]:
+    import pyarrow as pa
+
+    reader = pa.ipc.open_file(pa.memory_map(str(path)))
+    about = json.loads((reader.schema.metadata or {})[_KEY])
+    if not isinstance(about, dict) or about["format"] != _FORMAT or not isinstance(about["rows"], int):
+        raise ValueError(f"its format is not {_FORMAT}")
+    if reader.num_record_batches != 1:
+        raise ValueError(f"it has {reader.num_record_batches} record batches, not one")
+    batch = reader.get_batch(0)
+    batch.validate(full=True)
+    return batch, about
+
+
+def _factors(about: Any) -> list[Factor]:
+    if not isinstance(about, dict) or about.get("format") != _FORMAT:
+        raise ValueError(f"its format is not {_FORMAT}")
+    return [Factor.from_dict(data) for data in about["factors"]]
+
+
+def _view(batch: Any, factor: Factor) -> Array:
+    array = batch.column(factor.name)
+    dtype = np.dtype(np.float32) if factor.continuous else code_dtype(len(factor))
+    if array.null_count or array.type != dtype:
+        raise ValueError(f"column {factor.name!r} holds {array.type}, not {dtype}")
+    view: Array = array.to_numpy(zero_copy_only=True)
+    return view

@@ -1,0 +1,165 @@
+"""One factor of variation: its name, kind, levels and unit."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from setsup.errors import FactorError, near
+
+__all__ = ["ROLES", "Factor", "Kind", "Level"]
+
+Level = str | int | float | bool
+"""The value of a discrete factor: text, a number or a truth value."""
+
+ROLES = ("variation", "key", "split", "part")
+"""What a column is for. Only ``variation`` counts as a factor that sets may hold or vary by themselves."""
+
+
+class Kind(StrEnum):
+    """How the values of a factor relate to each other."""
+
+    NOMINAL = "nominal"
+    """Names without an order: shape, identity."""
+    ORDINAL = "ordinal"
+    """Levels in an order: scale, elevation step."""
+    CYCLIC = "cyclic"
+    """Levels in an order that closes: hue, azimuth step."""
+    CONTINUOUS = "continuous"
+    """Any number; cyclic where the factor has a period."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A factor of variation.
+
+    Parameters
+    ----------
+    name : str
+        What expressions and samplers call it; a Python identifier is best.
+    kind : Kind
+        Nominal, ordinal, cyclic or continuous.
+    levels : tuple of str, int, float or bool, optional
+        The values in order; None for a continuous factor, and only there.
+    unit : str
+        ``"deg"``, ``"turn"``, ``"m"`` or nothing.
+    period : float, optional
+        Length of the cycle in units: 360.0 for degrees, 1.0 for turns.
+    within : str, optional
+        The factor this one is nested in: holding ``instance`` within ``category`` holds the category too.
+    role : str
+        ``variation`` for a factor proper, ``key`` for identifiers, ``split`` for a column that divides the rows into
+        parts, ``part`` for the column that concatenation adds.
+
+    Raises
+    ------
+    FactorError
+        When the description contradicts itself.
+
+    Examples
+    --------
+    >>> hue = Factor("wall_hue", Kind.CYCLIC, levels=(0.0, 0.25, 0.5, 0.75), unit="turn", period=1.0)
+    >>> hue.code(0.5)
+    2
+
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[Level, ...] | None = None
+    unit: str = ""
+    period: float | None = None
+    within: str | None = None
+    role: str = "variation"
+
+    def __post_init__(self) -> None:
+        """Check the description; accept lists and plain strings as they come from files."""
+        where = f"factor {self.name!r}"
+        if not isinstance(self.name, str) or not self.name:
+            raise FactorError(f"{where}: the name must be a text that is not empty")
+        try:
+            object.__setattr__(self, "kind", Kind(self.kind))
+        except ValueError:
+            raise FactorError(f"{where}: unknown kind {self.kind!r}{near(str(self.kind), list(Kind))}") from None
+        if self.role not in ROLES:
+            raise FactorError(f"{where}: unknown role {self.role!r}{near(str(self.role), ROLES)}")
+        if self.within == self.name:
+            raise FactorError(f"{where} cannot be nested within itself")
+        if self.period is not None and not (math.isfinite(self.period) and self.period > 0):
+            raise FactorError(f"{where}: the period must be a positive number, not {self.period!r}")
+        if self.kind is Kind.CONTINUOUS:
+            if self.levels is not None:
+                raise FactorError(f"{where} is continuous and cannot have levels; make it ordinal or drop them")
+        else:
+            object.__setattr__(self, "levels", _checked_levels(self.levels, where))
+
+    def __len__(self) -> int:
+        """Count the levels; 0 for a continuous factor."""
+        return 0 if self.levels is None else len(self.levels)
+
+    @property
+    def continuous(self) -> bool:
+        """Whether values are float32 numbers rather than codes of levels."""
+        return self.kind is Kind.CONTINUOUS
+
+    def code(self, level: Level) -> int:
+        """Position of a level.
+
+        Raises
+        ------
+        FactorError
+            When the factor has no such level; close matches are named.
+
+        """
+        if self.levels is None:
+            raise FactorError(f"factor {self.name!r} is continuous and has no levels; compare it with < or >=")
+        try:
+            return self.levels.index(level)
+        except ValueError:
+            known = near(str(level), [str(known) for known in self.levels])
+            raise FactorError(f"factor {self.name!r} has no level {level!r}{known}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON and file headers; what is at its default is left out."""
+        found: dict[str, Any] = {"name": self.name, "kind": str(self.kind)}
+        if self.levels is not None:
+            found["levels"] = list(self.levels)
+        for key, default in (("unit", ""), ("period", None), ("within", None), ("role", "variation")):
+            if getattr(self, key) != default:
+                found[key] = getattr(self, key)
+        return found
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Factor":
+        """Inverse of :meth:`to_dict`.
+
+        Raises
+        ------
+        FactorError
+            When a key is unknown or missing, or the description contradicts itself.
+
+        """
+        known = {"name", "kind", "levels", "unit", "period", "within", "role"}
+        if not isinstance(data, Mapping) or not {"name", "kind"} <= data.keys() <= known:
+            raise FactorError(
+                f"a factor is described by name, kind and {sorted(known - {'name', 'kind'})}, not {data!r}"
+            )
+        levels = data.get("levels")
+        return cls(**{**data, "levels": None if levels is None else tuple(levels)})
+
+
+def _checked_levels(levels: tuple[Level, ...] | None, where: str) -> tuple[Level, ...]:
+    if not levels:
+        raise FactorError(f"{where} needs at least one level, or the kind 'continuous'")
+    if isinstance(levels, str):
+        raise FactorError(f"{where}: levels must be a tuple, not the text {levels!r}")
+    texts = {isinstance(level, str) for level in levels}
+    if len(texts) > 1 or not all(isinstance(level, str | int | float) for level in levels):
+        raise FactorError(f"{where}: levels must be all text or all numbers")
+    if any(isinstance(level, float) and not math.isfinite(level) for level in levels):
+        raise FactorError(f"{where}: levels must be finite numbers; an unknown value is no level")
+    if len(set(levels)) != len(levels):
+        twice = next(level for i, level in enumerate(levels) if level in levels[:i])
+        raise FactorError(f"{where}: the level {twice!r} stands there twice")
+    return tuple(levels)

@@ -1,0 +1,341 @@
+"""Factor tables from and to CSV, Parquet, pandas and Hugging Face ``datasets``.
+
+Convention
+----------
+CSV is UTF-8 with commas and a header line; spaces around a field do not belong to it. Fields are read as text first,
+so that identifiers such as ``007`` keep their digits. Files of at least 64 MB are converted once, block by block, to
+an Arrow file in the cache folder, and mapped into memory from there; the table is the same either way.
+"""
+
+import hashlib
+import json
+import logging
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, FactorError
+from setsup.factors.arrow import described, open_table, save_table, to_arrow
+from setsup.factors.csv_file import CsvFile
+from setsup.factors.factor import Factor, Kind
+from setsup.factors.fields import usable
+from setsup.factors.infer import Blocks, Store, arrow_array, from_blocks
+from setsup.factors.table import FactorTable
+from setsup.files import cache_folder, disk_errors, locked
+from setsup.progress import progress
+
+__all__ = ["from_csv", "from_huggingface", "from_pandas", "from_parquet", "to_huggingface", "to_pandas"]
+
+Array = npt.NDArray[Any]
+Kinds = Mapping[str, Kind | str] | None
+
+LARGE = 64 << 20
+"""Bytes from which a file is converted to a mapped one rather than read into memory."""
+
+_VERSION = 1  # of converted files; a change of the rules of inference needs a new one
+_ROWS = 1 << 16  # a block of Parquet or of a Hugging Face data set
+_log = logging.getLogger("setsup")
+
+
+def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorTable:
+    r"""Table from a CSV file with a header line.
+
+    Parameters
+    ----------
+    path : Path
+        Comma-separated UTF-8. A first column without a name, as pandas writes its index, is left out.
+    factors : sequence of Factor
+        Factors that are known; their values must be levels.
+    kinds : mapping of str to Kind, optional
+        Kinds that are known while levels are not.
+
+    Raises
+    ------
+    DataError
+        When the file is missing or no such CSV, or a column mixes types; file and row are named.
+
+    Examples
+    --------
+    >>> file = Path(tempfile.mkdtemp()) / "photos.csv"
+    >>> _ = file.write_text("path,subject,angle\n0.png,007,1.5\n1.png,012,\n")
+    >>> from_csv(file)["subject"].levels
+    ('007', '012')
+
+    """
+    file = CsvFile.of(Path(path))
+    return _of_file(file.path, file.blocks, file.names, factors, kinds, written=True)
+
+
+def from_parquet(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorTable:
+    """Table from a Parquet file; binary and nested columns are left out.
+
+    Parameters
+    ----------
+    path : Path
+        One Parquet file.
+    factors, kinds
+        As in :func:`from_csv`.
+
+    Raises
+    ------
+    DataError
+        When the file is missing or damaged, or a column cannot be a factor.
+
+    """
+    import pyarrow.parquet as pq
+
+    path = Path(path)
+
+    def blocks() -> Iterator[Any]:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(_ROWS, columns=names)
+
+    with _named(path):
+        with pq.ParquetFile(path) as file:
+            names, known = described(file.schema_arrow, factors, kinds or {})
+        return _of_file(path, blocks, names, known, kinds)
+
+
+def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorTable:
+    """Table from a ``pandas.DataFrame``, whose index is left out, as are columns of binary or nested values.
+
+    Categories keep their order as levels: ordinal where the categorical is ordered, else nominal.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Any.
+    factors, kinds
+        As in :func:`from_csv`.
+
+    Raises
+    ------
+    FactorError
+        When a column mixes types, or a value is no level.
+
+    """
+    import pyarrow as pa
+
+    pandas = _imported("pandas", "pandas")
+    if not isinstance(frame, pandas.DataFrame):
+        raise FactorError(f"from_pandas takes a pandas.DataFrame, not {type(frame).__name__}")
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) != len(names):
+        raise FactorError(f"two columns of the frame share a name in {names}; rename one")
+    arrays = {name: arrow_array(name, frame.iloc[:, place]) for place, name in enumerate(names)}
+    arrays = {name: array for name, array in arrays.items() if usable(array.type)}
+    known = {factor.name: factor for factor in factors}
+    for place, name in enumerate(names):
+        dtype = frame.dtypes.iloc[place]
+        if isinstance(dtype, pandas.CategoricalDtype) and name not in known and name not in (kinds or {}):
+            levels = tuple(dtype.categories.tolist())
+            if levels and all(isinstance(level, str | int | float) for level in levels):
+                known[name] = Factor(name, Kind.ORDINAL if dtype.ordered else Kind.NOMINAL, levels)
+    batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+    return from_blocks(lambda: [batch], list(arrays), list(known.values()), kinds)
+
+
+def to_pandas(table: FactorTable) -> Any:
+    """Give a ``pandas.DataFrame``: categoricals, ordered for ordinal factors, and float32.
+
+    ``FactorTable.from_pandas(frame, table.factors)`` gives the table back.
+
+    Raises
+    ------
+    FactorError
+        When pandas is not installed.
+
+    """
+    pandas = _imported("pandas", "pandas")
+    columns = {}
+    for factor in table.factors:
+        if factor.levels is None:
+            columns[factor.name] = table.column(factor.name)
+        else:
+            ordered = factor.kind is Kind.ORDINAL
+            codes = table.codes(factor.name)
+            columns[factor.name] = pandas.Categorical.from_codes(codes, list(factor.levels), ordered=ordered)
+    return pandas.DataFrame(columns)
+
+
+def from_huggingface(dataset: Any, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorTable:
+    """Table from a Hugging Face ``datasets.Dataset``.
+
+    Class labels become nominal factors with their names, values are inferred; images, sequences and other nested
+    features are left out.
+
+    Parameters
+    ----------
+    dataset : datasets.Dataset
+        One split, not streaming.
+    factors, kinds
+        As in :func:`from_csv`.
+
+    Raises
+    ------
+    FactorError
+        When ``datasets`` is not installed, this is no ``Dataset``, or none of its features can be a factor.
+
+    """
+    datasets = _imported("datasets", "hf")
+    if not isinstance(dataset, datasets.Dataset):
+        mend = "choose a split, such as dataset['train']" if isinstance(dataset, dict) else "load it without streaming"
+        raise FactorError(f"from_huggingface takes a datasets.Dataset, not {type(dataset).__name__}; {mend}")
+    labels = {name: kind for name, kind in dataset.features.items() if isinstance(kind, datasets.ClassLabel)}
+    values = {
+        name for name, kind in dataset.features.items() if isinstance(kind, datasets.Value) and usable(kind.pa_type)
+    }
+    names = [name for name in dataset.features if name in labels or name in values]
+    given = {factor.name for factor in factors} | (kinds or {}).keys()
+    known = [Factor(name, Kind.NOMINAL, tuple(kind.names)) for name, kind in labels.items() if name not in given]
+
+    def blocks() -> Iterator[Any]:
+        for part in dataset.select_columns(names).with_format("arrow").iter(_ROWS):
+            for name, kind in labels.items():
+                part = part.set_column(part.column_names.index(name), name, _spelled(part.column(name), kind.names))
+            yield from part.to_batches()
+
+    return from_blocks(blocks, names, [*factors, *known], kinds)
+
+
+def to_huggingface(table: FactorTable) -> Any:
+    """Give a ``datasets.Dataset``: class labels for text levels, values for numbers and truth values.
+
+    ``FactorTable.from_huggingface(dataset, table.factors)`` gives the table back.
+
+    Raises
+    ------
+    FactorError
+        When ``datasets`` is not installed.
+
+    """
+    datasets = _imported("datasets", "hf")
+    columns, features = {}, {}
+    arrow = to_arrow(table)
+    for factor in table.factors:
+        column = arrow.column(factor.name).combine_chunks()
+        if factor.levels is None:
+            features[factor.name] = datasets.Value("float32")
+        elif isinstance(factor.levels[0], str):
+            features[factor.name] = datasets.ClassLabel(names=list(factor.levels))
+            column = column.indices.cast("int64")
+        else:
+            column = column.dictionary_decode()
+            features[factor.name] = datasets.Value(str(column.type).replace("double", "float64"))
+        columns[factor.name] = column
+    return datasets.Dataset.from_dict(columns, features=datasets.Features(features))
+
+
+def _spelled(codes: Any, names: Sequence[str]) -> Any:
+    """Class labels by their names; -1 is unknown."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    codes = codes.combine_chunks()
+    codes = pc.if_else(pc.less(codes, 0), pa.scalar(None, codes.type), codes)
+    return pa.DictionaryArray.from_arrays(codes, pa.array(list(names), pa.string()))
+
+
+def _imported(module: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise FactorError(f'this needs {module}, which is not installed: pip install "setsup[{extra}]"') from None
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors about the values in a file name the file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}") from None
+    except FactorError as error:
+        raise DataError(f"{path}: {error}") from None
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}") from None
+
+
+def _of_file(
+    path: Path, blocks: Blocks, names: Sequence[str], factors: Sequence[Factor], kinds: Kinds, written: bool = False
+) -> FactorTable:
+    """Table of a file: a small one by way of memory, a large one by way of a converted file."""
+    with _named(path):
+        if path.stat().st_size < LARGE:
+            held = list(blocks())
+            return from_blocks(lambda: held, names, factors, kinds, written=written)
+
+        def convert(source: Blocks, store: Store) -> FactorTable:
+            return from_blocks(source, names, factors, kinds, written=written, store=store)
+
+        choice = [[factor.to_dict() for factor in factors], {name: str(kind) for name, kind in (kinds or {}).items()}]
+        return _converted(path, blocks, convert, choice)
+
+
+def _converted(
+    path: Path, blocks: Blocks, convert: Callable[[Blocks, Store], FactorTable], choice: list[Any]
+) -> FactorTable:
+    """Table from the cache folder, converted from the file first where it is not there yet."""
+    found = path.stat()
+    identity = json.dumps([_VERSION, str(path.resolve()), found.st_size, found.st_mtime_ns, choice], sort_keys=True)
+    target = cache_folder() / "tables" / f"{hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()}.arrow"
+    if (table := _kept(target)) is not None:
+        return table
+    with locked(target):
+        if (table := _kept(target)) is not None:
+            return table
+        _log.info("converting %s once, to %s", path, target)
+        with disk_errors(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as folder:
+            with progress(None, f"converting {path.name}", "rows") as advance, _on_disk(Path(folder)) as store:
+
+                def counted() -> Iterator[Any]:
+                    for block in blocks():
+                        yield block
+                        advance(block.num_rows)
+
+                table = convert(counted, store)
+            if (path.stat().st_size, path.stat().st_mtime_ns) != (found.st_size, found.st_mtime_ns):
+                raise DataError(f"{path} was changed while it was converted; try again once it is finished")
+            save_table(table, target)
+    return open_table(target)
+
+
+def _kept(target: Path) -> FactorTable | None:
+    if not target.exists():
+        return None
+    try:
+        return open_table(target)
+    except DataError as error:
+        _log.warning("converting anew: %s", error)
+        return None
+
+
+@contextmanager
+def _on_disk(folder: Path) -> Iterator[Store]:
+    """Keep columns as files, which are written like any others (a full disk says so) and then mapped."""
+    with ExitStack() as stack:
+        places: list[Path] = []
+
+        def store(name: str, dtype: np.dtype[Any]) -> tuple[Callable[[Array], object], Callable[[], Array]]:
+            place = folder / f"{len(places)}.bin"
+            places.append(place)
+            file = stack.enter_context(place.open("wb"))
+
+            def whole() -> Array:
+                file.close()
+                return np.memmap(place, dtype, mode="r") if place.stat().st_size else np.empty(0, dtype=dtype)
+
+            return lambda part: file.write(np.ascontiguousarray(part).data), whole
+
+        yield store

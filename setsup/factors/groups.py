@@ -1,0 +1,365 @@
+"""Rows that share the levels of some factors.
+
+Groups are ordered lexicographically by level code, in the order in which the table lists the factors; members are
+ordered by row; combinations that no row has are no groups. A grid needs arithmetic only; columns get a compressed
+index (offsets and an order: 4 bytes a row, 8 beyond 2³² rows). Both give the same groups for the same rows.
+"""
+
+import hashlib
+import json
+import logging
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import FactorError, RowError
+from setsup.factors.table import FactorTable
+from setsup.files import cache_folder, locked, written_folder
+
+__all__ = ["Groups", "group_by"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+CACHED_FROM = 10_000_000
+"""Rows from which an index of columns is kept on disk."""
+
+_VERSION = 1  # of the index on disk
+_log = logging.getLogger("setsup")
+
+
+class Groups:
+    """Partition of a table's rows by some of its factors; made by :meth:`FactorTable.group_by`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The factors that the members of a group share, in table order; those they are nested in are among them.
+    sizes : (groups,) int64
+        Members of each group, at least 1.
+    rows : int
+        Rows that belong to a group.
+    unknown : int
+        Rows in no group because the value of a factor is unknown.
+    excluded : int
+        Rows that ``where`` left out.
+
+    Examples
+    --------
+    >>> from setsup.factors import Factor, FactorTable, Kind
+    >>> table = FactorTable([Factor("hue", Kind.NOMINAL, ("red", "blue")), Factor("size", Kind.ORDINAL, (1, 2, 3))])
+    >>> groups = table.group_by(["hue"])
+    >>> len(groups), groups.members(1)
+    (2, array([3, 4, 5]))
+    >>> groups.take([0, 1], [2, 0])
+    array([2, 3])
+
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        sizes: Rows,
+        layout: "_Arithmetic | _Index",
+        *,
+        unknown: int = 0,
+        excluded: int = 0,
+    ) -> None:
+        self.names = names
+        self.sizes = sizes
+        self.rows = int(sizes.sum())
+        self.unknown = unknown
+        self.excluded = excluded
+        self._layout = layout
+
+    def __len__(self) -> int:
+        """Count the groups."""
+        return len(self.sizes)
+
+    def keys(self, groups: npt.ArrayLike | None = None) -> Rows:
+        """Level codes that the members of groups share.
+
+        Returns
+        -------
+        (..., factors) int64, factors in the order of ``names``; all groups by default
+
+        """
+        return self._layout.keys(np.arange(len(self)) if groups is None else np.asarray(groups, dtype=np.int64))
+
+    def take(self, groups: npt.ArrayLike, positions: npt.ArrayLike) -> Rows:
+        """Rows at the given positions of groups; nothing is checked, for this is what every draw calls.
+
+        Parameters
+        ----------
+        groups : integer array
+            0 ≤ group < ``len(groups)``.
+        positions : integer array
+            0 ≤ position < size of the group; broadcast against the groups.
+
+        Returns
+        -------
+        int64 array of the broadcast shape
+
+        """
+        return self._layout.take(np.asarray(groups), np.asarray(positions))
+
+    def members(self, group: int) -> Rows:
+        """All rows of one group, ascending.
+
+        Raises
+        ------
+        RowError
+            When there is no such group.
+
+        """
+        if not 0 <= group < len(self):
+            raise RowError(f"group {group} is out of range: there are {len(self)} groups of {self.names}")
+        return self.take(group, np.arange(self.sizes[group], dtype=np.int64))
+
+    def of_rows(self) -> Rows:
+        """Group of every row of the table, -1 for rows in none; (rows of the table,) int64."""
+        found = np.full(self.rows + self.unknown + self.excluded, -1, dtype=np.int64)
+        which = np.repeat(np.arange(len(self)), self.sizes)
+        starts = np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
+        found[self.take(which, np.arange(self.rows) - starts)] = which
+        return found
+
+    def describe(self, table: FactorTable, group: int) -> str:
+        """Held values of a group in words: ``"wall_hue = 0.3 turn, shape = cube"``."""
+        parts = []
+        for name, code in zip(self.names, self.keys(group), strict=True):
+            factor = table[name]
+            level = factor.levels[int(code)] if factor.levels is not None else "?"
+            parts.append(f"{name} = {level}{' ' + factor.unit if factor.unit else ''}")
+        return ", ".join(parts) or "all rows"
+
+
+@dataclass(frozen=True, slots=True)
+class _Arithmetic:
+    """Groups of a grid: a group's number is its key in mixed radix, a member's the rest of the row's digits."""
+
+    radix: tuple[int, ...]
+    group_terms: list[tuple[int, int]]
+    member_terms: list[tuple[int, int]]
+
+    def keys(self, groups: Rows) -> Rows:
+        codes = np.empty((*groups.shape, len(self.radix)), dtype=np.int64)
+        for place in range(len(self.radix) - 1, -1, -1):
+            codes[..., place] = groups % self.radix[place]
+            groups = groups // self.radix[place]
+        return codes
+
+    def take(self, groups: Array, positions: Array) -> Rows:
+        return _spread_out(groups, self.group_terms) + _spread_out(positions, self.member_terms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Groups of columns: members of group g stand in ``order`` from ``offsets[g]`` on."""
+
+    codes: Array  # (groups, factors)
+    offsets: Rows  # (groups,)
+    order: Array | None  # (rows in a group,); None where row and position are the same
+
+    def keys(self, groups: Rows) -> Rows:
+        return self.codes[groups].astype(np.int64)
+
+    def take(self, groups: Array, positions: Array) -> Rows:
+        index = self.offsets[groups] + positions
+        return index if self.order is None else self.order[index].astype(np.int64, copy=False)
+
+
+def group_by(table: FactorTable, names: Iterable[str], where: str | npt.NDArray[np.bool_] | None = None) -> Groups:
+    """Partition rows by the levels of the named factors and of those they are nested in.
+
+    Parameters
+    ----------
+    table : FactorTable
+        Grid or columns.
+    names : iterable of str
+        Discrete factors; none at all makes one group of all rows.
+    where : str or (rows,) bool, optional
+        Expression that rows must satisfy to be in a group, or the rows that do; row numbers stay those of the table.
+
+    Raises
+    ------
+    FactorError
+        When a name is unknown or the factor continuous.
+
+    """
+    chosen = closed(table, names)
+    if table.is_grid and where is None:
+        return _of_grid(table, chosen)
+    if len(table) >= CACHED_FROM and chosen and not isinstance(where, np.ndarray):
+        return _cached(table, chosen, where)
+    return _indexed(table, chosen, table.mask(where) if isinstance(where, str) else where)
+
+
+def closed(table: FactorTable, names: Iterable[str]) -> tuple[str, ...]:
+    """Names and the factors they are nested in, in table order, checked to be discrete."""
+    wanted: set[str] = set()
+    for name in names:
+        if table[name].continuous:
+            raise FactorError(
+                f"factor {name!r} is continuous, so no two rows need share a value: hold it with "
+                f"tolerance={{{name!r}: …}}, or hold {name + '_bin'!r} of table.binned({name!r}, width)"
+            )
+        inner: str | None = name
+        while inner is not None:
+            wanted.add(inner)
+            inner = table[inner].within
+    return tuple(name for name in table.names if name in wanted)
+
+
+def _of_grid(table: FactorTable, names: tuple[str, ...]) -> Groups:
+    held = [factor.name in names for factor in table.factors]
+    sizes = [len(factor) for factor in table.factors]
+    radix = tuple(len(table[name]) for name in names)
+    count = math.prod(radix)
+    layout = _Arithmetic(radix, _terms(sizes, held), _terms(sizes, [not holds for holds in held]))
+    return Groups(names, np.broadcast_to(np.int64(len(table) // count), (count,)), layout)
+
+
+def _indexed(table: FactorTable, names: tuple[str, ...], mask: npt.NDArray[np.bool_] | None) -> Groups:
+    rows = None if mask is None else np.flatnonzero(mask)
+    excluded = 0 if rows is None else len(table) - len(rows)
+    if not names:
+        total = len(table) if rows is None else len(rows)
+        sizes = np.array([total] if total else [], dtype=np.int64)
+        layout = _Index(np.empty((len(sizes), 0), dtype=np.uint8), np.zeros(len(sizes), np.int64), rows)
+        return Groups(names, sizes, layout, excluded=excluded)
+    cell, cells, known = _cells(table, names, rows)
+    if known is not None:
+        rows = np.flatnonzero(known) if rows is None else rows[known]
+        cell = cell[known]
+    unknown = len(table) - excluded - len(cell)
+    offsets, order = _counting_sort(cell, cells)
+    sizes = np.diff(offsets)
+    filled = np.flatnonzero(sizes)
+    if rows is not None:
+        order = rows.astype(_row_dtype(len(table)))[order]
+    first = order[offsets[filled]]
+    codes = np.stack([table.column(name)[first] for name in names], axis=-1)
+    return Groups(names, sizes[filled], _Index(codes, offsets[filled], order), unknown=unknown, excluded=excluded)
+
+
+def _cells(table: FactorTable, names: tuple[str, ...], rows: Rows | None) -> tuple[Array, int, Array | None]:
+    """Number of each row's combination of levels, lexicographic; how many there can be; which rows are known."""
+    cell: Array | None = None
+    cells, known = 1, None
+    limit = max(4 * len(table), 1 << 20)
+    for name in names:
+        column = table.column(name) if rows is None else table.column(name)[rows]
+        size = len(table[name])
+        lost = column == np.iinfo(column.dtype).max
+        if lost.any():
+            known = ~lost if known is None else known & ~lost
+            column = np.where(lost, column.dtype.type(0), column)
+        if cell is None:
+            cell, cells = column.astype(np.uint32 if size < 2**31 else np.int64), size
+            continue
+        if cells * size >= limit:  # too sparse to count: renumber the combinations that occur
+            levels, cell = np.unique(cell, return_inverse=True)
+            cells = len(levels)
+        if cells * size >= 2**31:
+            cell = cell.astype(np.int64)
+        else:
+            cell = cell.astype(np.uint32, copy=False)
+        cell = cell * cell.dtype.type(size)
+        cell += column.astype(cell.dtype, copy=False)
+        cells *= size
+    if cell is None:
+        raise FactorError("groups need at least one factor")
+    if cells > limit:
+        levels, cell = np.unique(cell, return_inverse=True)
+        cells = len(levels)
+    return cell, cells, known
+
+
+def _counting_sort(cell: Array, cells: int) -> tuple[Rows, Array]:
+    """Offsets of each cell and the rows in cell order, stable: a compressed column turned into rows."""
+    from scipy.sparse import csc_array
+
+    count = len(cell)
+    index = np.int32 if max(count, cells) < 2**31 else np.int64
+    matrix = csc_array((cells, count), dtype=np.bool_)
+    # one entry a column, in the row of its cell; attributes are set directly, for the constructor would check and copy
+    matrix.indices = cell.view(index) if cell.dtype.itemsize == np.dtype(index).itemsize else cell.astype(index)
+    matrix.indptr = np.arange(count + 1, dtype=index)
+    matrix.data = np.ones(count, dtype=np.bool_)
+    sorted_rows = matrix.tocsr()
+    return sorted_rows.indptr.astype(np.int64), sorted_rows.indices.astype(_row_dtype(count), copy=False)
+
+
+def _row_dtype(rows: int) -> np.dtype[Any]:
+    return np.dtype(np.uint32 if rows <= 2**32 else np.int64)
+
+
+def _terms(sizes: list[int], chosen: list[bool]) -> list[tuple[int, int]]:
+    """Divisors and factors that turn a number m in mixed radix over chosen axes of a C-order grid into its row.
+
+    With digits dᵢ = qᵢ − nᵢ·qᵢ₊₁ of the quotients qᵢ = m // (n₀⋯nᵢ₋₁), the row Σ dᵢ·strideᵢ is
+    Σ qᵢ·(strideᵢ − nᵢ₋₁·strideᵢ₋₁): one division a run of neighbouring axes, and no remainder.
+    """
+    runs: list[tuple[int, int]] = []  # (size, stride) of neighbouring chosen axes joined, fastest first
+    stride, previous = 1, False
+    for size, here in zip(reversed(sizes), reversed(chosen), strict=True):
+        if here and previous:
+            runs[-1] = (runs[-1][0] * size, runs[-1][1])
+        elif here:
+            runs.append((size, stride))
+        stride, previous = stride * size, here
+    terms, divisor, before = [], 1, 0
+    for size, step in runs:
+        terms.append((divisor, step - before))
+        divisor, before = divisor * size, size * step
+    return terms
+
+
+def _spread_out(number: Array, terms: list[tuple[int, int]]) -> Rows:
+    if not terms:
+        return np.zeros(number.shape, dtype=np.int64)
+    rows: Rows | None = None
+    for divisor, factor in terms:
+        term = number if divisor == 1 else number // divisor
+        if factor != 1:
+            term = term * factor
+        rows = term if rows is None else rows + term
+    return np.asarray(rows, dtype=np.int64)
+
+
+def _cached(table: FactorTable, names: tuple[str, ...], where: str | None) -> Groups:
+    """Index of a large table from the cache on disk, built there first where it is missing."""
+    identity = json.dumps([_VERSION, table.fingerprint, names, where])
+    folder = cache_folder() / "groups" / hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
+    if not folder.exists():
+        with locked(folder):
+            if not folder.exists():
+                _log.info("indexing %s rows by %s into %s", f"{len(table):,}", ", ".join(names), folder)
+                _store(_indexed(table, names, None if where is None else table.mask(where)), folder)
+    return _stored(names, folder)
+
+
+def _store(groups: Groups, folder: Path) -> None:
+    index = groups._layout
+    if not isinstance(index, _Index) or index.order is None:
+        raise FactorError("only the index of columns is kept on disk")
+    arrays = {"sizes": groups.sizes, "codes": index.codes, "offsets": index.offsets, "order": index.order}
+    with written_folder(folder) as beside:
+        for name, array in arrays.items():
+            np.save(beside / f"{name}.npy", array, allow_pickle=False)
+        counts = {"unknown": groups.unknown, "excluded": groups.excluded}
+        (beside / "counts.json").write_text(json.dumps(counts))
+
+
+def _stored(names: tuple[str, ...], folder: Path) -> Groups:
+    def array(name: str) -> Array:
+        return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+
+    counts = json.loads((folder / "counts.json").read_text())
+    return Groups(names, array("sizes"), _Index(array("codes"), array("offsets"), array("order")), **counts)

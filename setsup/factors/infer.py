@@ -1,0 +1,213 @@
+"""Factors found in plain values: kinds and levels are read off where nobody gives them.
+
+Whatever the values come in (sequences, Arrow, pandas, CSV, Parquet, Hugging Face) is read as blocks of Arrow arrays,
+twice: once to see types and levels, once to write codes. A source that does not fit into memory is read from its file
+both times, one that does is the same code over one block, so both give the same table.
+
+Convention
+----------
+Text becomes a nominal factor with sorted levels, truth values a nominal one with the levels False and True, whole
+numbers an ordinal one with sorted levels, other numbers a continuous one; whole numbers written as floats are whole
+numbers where some values are missing (as pandas has them) and continuous otherwise. None, NaN and the empty text are
+unknown; a column in which all values are unknown is continuous. Dates and times are texts. Columns named ``id`` or
+``path`` have the role ``key``, ``split`` and ``part`` the roles of these names. In errors, rows count from 0.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import FactorError, near
+from setsup.factors.factor import Factor, Kind
+from setsup.factors.fields import Field, mixture, usable
+from setsup.factors.table import FactorTable
+
+__all__ = ["Blocks", "Store", "arrow_array", "from_blocks", "from_values"]
+
+Array = npt.NDArray[Any]
+
+Blocks = Callable[[], Iterable[Any]]
+"""Reads a source from its start, as Arrow record batches."""
+
+Store = Callable[[str, np.dtype[Any]], tuple[Callable[[Array], object], Callable[[], Array]]]
+"""Makes the place of a column: a function that adds some rows, and one that gives all of them."""
+
+
+def from_values(
+    values: Mapping[str, Sequence[Any]],
+    factors: Sequence[Factor] = (),
+    kinds: Mapping[str, Kind | str] | None = None,
+) -> FactorTable:
+    """Table from plain values, whose kinds and levels are inferred where no factor is given.
+
+    Parameters
+    ----------
+    values : mapping of str to sequence
+        Columns of equal length: lists, tuples or numpy arrays of text, truth values or numbers; None is unknown.
+    factors : sequence of Factor
+        Factors that are known; their values must be levels.
+    kinds : mapping of str to Kind, optional
+        Kinds that are known while levels are not.
+
+    Raises
+    ------
+    FactorError
+        When a column mixes types, has another length, or a value that is no level of its factor; rows count from 0.
+
+    Examples
+    --------
+    >>> table = from_values({"shape": ["cube", "ball", None], "size": [2, 1, 2], "angle": [0.5, 1.5, 2.25]})
+    >>> table["shape"].levels, table["size"].kind.value, table["angle"].kind.value
+    (('ball', 'cube'), 'ordinal', 'continuous')
+    >>> table.codes("shape")
+    array([ 1,  0, -1])
+
+    """
+    import pyarrow as pa
+
+    arrays = {name: arrow_array(name, column) for name, column in values.items()}
+    for name, array in arrays.items():
+        if not usable(array.type):
+            raise FactorError(f"column {name!r} holds {array.type}; factors are text, truth values, numbers or dates")
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise FactorError(f"columns must have the same length, not {lengths}")
+    batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+    return from_blocks(lambda: [batch], list(arrays), factors, kinds)
+
+
+def from_blocks(
+    blocks: Blocks,
+    names: Sequence[str],
+    factors: Sequence[Factor] = (),
+    kinds: Mapping[str, Kind | str] | None = None,
+    *,
+    written: bool = False,
+    store: Store | None = None,
+) -> FactorTable:
+    """Table from Arrow record batches that can be read more than once.
+
+    Parameters
+    ----------
+    blocks : function
+        Gives the batches from the first one on, each time it is called.
+    names : sequence of str
+        Columns to use, in the order of the table.
+    factors, kinds
+        As in :func:`from_values`.
+    written : bool
+        All columns are text as it stands in a text file, from which numbers and truth values are to be read.
+    store : function, optional
+        Where columns are kept while they are read; in memory by default.
+
+    Raises
+    ------
+    FactorError
+        As in :func:`from_values`.
+
+    """
+    import pyarrow as pa
+
+    fields = _fields(names, factors, kinds or {}, written)
+    try:
+        _see(blocks, [field for field in fields if not field.given])
+        _see(blocks, [field for field in fields if field.incomplete()])
+        settled = [field.settle() for field in fields]
+        return FactorTable(settled, _coded(blocks, fields, store or _in_memory))
+    except pa.ArrowException as error:
+        raise FactorError(f"the columns {list(names)} cannot be read as factors: {error}") from error
+
+
+def _fields(
+    names: Sequence[str], factors: Sequence[Factor], kinds: Mapping[str, Kind | str], written: bool
+) -> list[Field]:
+    given = {factor.name: factor for factor in factors}
+    for name in [*given, *kinds]:
+        if name not in names:
+            raise FactorError(f"there is no column {name!r} for the factor of that name{near(name, names)}")
+    if not names:
+        raise FactorError("there is no column that could be a factor")
+    twice = given.keys() & kinds.keys()
+    if twice:
+        raise FactorError(f"{sorted(twice)} have a factor, which says the kind already; leave them out of kinds=")
+    return [Field(name, given.get(name), _kind(name, kinds), written) for name in names]
+
+
+def _kind(name: str, kinds: Mapping[str, Kind | str]) -> Kind | None:
+    try:
+        return Kind(kinds[name]) if name in kinds else None
+    except ValueError:
+        raise FactorError(
+            f"column {name!r}: unknown kind {kinds[name]!r}{near(str(kinds[name]), [kind.value for kind in Kind])}"
+        ) from None
+
+
+def _see(blocks: Blocks, fields: Sequence[Field]) -> None:
+    if not fields:
+        return
+    rows = 0
+    for block in blocks():
+        for field in fields:
+            field.see(block.column(field.name))
+        rows += block.num_rows
+    if not rows:
+        raise FactorError("there are no rows, so kinds and levels cannot be inferred")
+
+
+def _coded(blocks: Blocks, fields: Sequence[Field], store: Store) -> dict[str, Array]:
+    places = {field.name: store(field.name, field.dtype) for field in fields}
+    for block in blocks():
+        for field in fields:
+            add, _ = places[field.name]
+            add(field.codes(block.column(field.name)))
+    return {name: whole() for name, (_, whole) in places.items()}
+
+
+def _in_memory(name: str, dtype: np.dtype[Any]) -> tuple[Callable[[Array], object], Callable[[], Array]]:
+    parts: list[Array] = [np.empty(0, dtype=dtype)]
+    return parts.append, lambda: parts[1] if len(parts) == 2 else np.concatenate(parts)
+
+
+# -- plain values ------------------------------------------------------------------------------------------------------
+
+
+def arrow_array(name: str, column: Sequence[Any]) -> Any:
+    """Arrow array of the plain values of a column.
+
+    Raises
+    ------
+    FactorError
+        When they are of several types, or no sequence.
+
+    """
+    import pyarrow as pa
+
+    if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+        raise FactorError(f"column {name!r} must be a sequence of values, not {column!r}")
+    if isinstance(column, np.ndarray) and column.ndim != 1:
+        raise FactorError(f"column {name!r} must have one axis, not the shape {column.shape}")
+    try:
+        array = pa.array(column, from_pandas=True)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+        _refuse(name, column, error)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _refuse(name: str, column: Sequence[Any], error: Exception) -> NoReturn:
+    firsts: dict[str, tuple[int, Any]] = {}
+    for row, value in enumerate(column):
+        if value is not None and value == value:
+            firsts.setdefault(_family(value), (row, value))
+    if len(firsts) > 1:
+        mixture(name, firsts, "make them one type")
+    raise FactorError(f"column {name!r} cannot be read as a factor: {error}") from None
+
+
+def _family(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "truth values"
+    if isinstance(value, str):
+        return "text"
+    return "numbers" if isinstance(value, int | float | np.number) else f"objects of type {type(value).__name__}"

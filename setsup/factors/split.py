@@ -1,0 +1,201 @@
+"""Training, validation and test parts, drawn anew as factor columns.
+
+Convention
+----------
+The units that are dealt out are rows, or the groups of ``disjoint``; the strata are the groups of ``stratify``, or one
+of all. In each stratum the units stand in the order of a permutation keyed by the seed, the repeat and the stratum. A
+unit goes to the part in whose share of the stratum's rows the middle of its own rows falls. So each part's rows differ
+from its share by less than one unit, in every stratum, and the outcome depends on the rows' factors only.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import FactorError
+from setsup.factors.factor import Factor, Kind
+from setsup.factors.table import FactorTable, code_dtype
+from setsup.random import fold, permute, stream_key
+
+__all__ = ["check_disjoint", "split"]
+
+Rows = npt.NDArray[np.int64]
+
+
+def split(
+    table: FactorTable,
+    fractions: Mapping[str, float],
+    seed: int,
+    *,
+    name: str = "split",
+    stratify: str | Sequence[str] | None = None,
+    disjoint: str | Sequence[str] | None = None,
+    repeats: int = 1,
+) -> FactorTable:
+    """Table with a factor that divides its rows at random into parts of given sizes.
+
+    Parameters
+    ----------
+    table : FactorTable
+        Grid or columns.
+    fractions : mapping of str to float
+        Share of each part, in the order of the levels; positive, of sum 1.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    name : str
+        Name of the new factor, whose role is ``split``.
+    stratify : str or sequence of str, optional
+        Factors whose combinations are all divided in these shares.
+    disjoint : str or sequence of str, optional
+        Factors of which no combination may be in two parts: subjects, scenes, orbits.
+    repeats : int
+        Independent splits to add, named ``<name>_0``, ``<name>_1``, … where there are several.
+
+    Returns
+    -------
+    FactorTable
+        Rows where a factor of ``stratify`` or ``disjoint`` is unknown are in no part: their split is unknown.
+
+    Raises
+    ------
+    FactorError
+        When the shares are no shares, a part stays empty, or a group of ``disjoint`` lies in two strata.
+
+    Examples
+    --------
+    >>> from setsup.factors import Factor, Kind
+    >>> faces = FactorTable([Factor("subject", Kind.NOMINAL, tuple("abcde")), Factor("light", Kind.ORDINAL, (1, 2, 3))])
+    >>> faces = split(faces, {"train": 0.6, "test": 0.4}, seed=0, disjoint="subject")
+    >>> faces.counts("split")
+    array([9, 6])
+    >>> check_disjoint(faces, "split", "subject")
+
+    """
+    shares = _shares(fractions)
+    if repeats < 1:
+        raise FactorError(f"a table is split at least once, not {repeats} times")
+    names = [name] if repeats == 1 else [f"{name}_{repeat}" for repeat in range(repeats)]
+    for new in names:
+        if new in table:
+            raise FactorError(f"the table has a factor {new!r} already; choose another name=")
+    units, strata = _dealt(table, _listed(stratify), _listed(disjoint))
+    key = stream_key(seed, "split")
+    for repeat, new in enumerate(names):
+        codes = _parts(units, strata, shares, int(fold(key, repeat)))
+        _check_filled(codes, fractions, new)
+        factor = Factor(new, Kind.NOMINAL, tuple(fractions), role="split")
+        table = table.with_factor(factor, codes.astype(code_dtype(len(fractions))))
+    return table
+
+
+def check_disjoint(table: FactorTable, split: str, by: str | Sequence[str]) -> None:
+    """Make sure that no combination of some factors is in two parts of a split.
+
+    Parameters
+    ----------
+    table : FactorTable
+        Grid or columns.
+    split : str
+        Factor that divides the rows; rows where it is unknown are in no part.
+    by : str or sequence of str
+        Discrete factors.
+
+    Raises
+    ------
+    FactorError
+        When one is; the first five are named with their parts.
+
+    """
+    groups = table.group_by(_listed(by))
+    group, part = groups.of_rows(), table.codes(split)
+    levels = table[split].levels
+    if levels is None:
+        raise FactorError(f"factor {split!r} is continuous and divides rows into no parts")
+    known = (group >= 0) & (part >= 0)
+    pairs = np.unique(group[known] * len(levels) + part[known])
+    held, counts = np.unique(pairs // len(levels), return_counts=True)
+    shared = held[counts > 1]
+    if len(shared):
+        first = []
+        for which in shared[:5].tolist():
+            parts = [str(levels[int(pair) % len(levels)]) for pair in pairs[pairs // len(levels) == which]]
+            first.append(f"{groups.describe(table, which)} ({', '.join(parts)})")
+        more = "" if len(shared) <= 5 else f" and {len(shared) - 5:,} more"
+        raise FactorError(
+            f"{split!r} is not disjoint by {', '.join(groups.names)}: {'; '.join(first)}{more} are in several parts"
+        )
+
+
+def _listed(names: str | Iterable[str] | None) -> list[str]:
+    return [] if names is None else [names] if isinstance(names, str) else list(names)
+
+
+def _shares(fractions: Mapping[str, float]) -> list[Fraction]:
+    """Upper ends of the parts' shares: exact, so that no rounding decides where a unit goes."""
+    shares = list(fractions.values())
+    if not shares or not all(isinstance(share, float | int) and 0 < share <= 1 for share in shares):
+        raise FactorError(f"the shares of a split must be positive numbers of sum 1, not {dict(fractions)}")
+    ends = list(accumulate(Fraction(repr(float(share))) for share in shares))
+    if abs(ends[-1] - 1) > Fraction(1, 10**9):
+        raise FactorError(f"the shares of a split must have the sum 1, not {float(ends[-1])!r} as in {dict(fractions)}")
+    return [*ends[:-1], Fraction(1)]
+
+
+def _dealt(table: FactorTable, stratify: list[str], disjoint: list[str]) -> tuple[Rows, Rows]:
+    """Give the number of each row's unit, -1 where a factor is unknown, and the stratum of each unit."""
+    stratum = table.group_by(stratify).of_rows() if stratify else np.zeros(len(table), dtype=np.int64)
+    if not disjoint:
+        known = stratum >= 0
+        units = np.where(known, np.cumsum(known) - 1, -1)
+        return units, stratum[known]
+    groups = table.group_by(disjoint)
+    group = groups.of_rows()
+    known = (group >= 0) & (stratum >= 0)
+    _, first, inverse = np.unique(group[known], return_index=True, return_inverse=True)
+    strata = stratum[known][first]
+    astray = np.flatnonzero(strata[inverse] != stratum[known])
+    if len(astray):
+        which = groups.describe(table, int(group[known][astray[0]]))
+        raise FactorError(
+            f"the rows of {which} have different values of {', '.join(stratify)}, so they cannot stay together in one "
+            "stratum; leave that factor out of stratify="
+        )
+    units = np.full(len(table), -1, dtype=np.int64)
+    units[known] = inverse
+    return units, strata
+
+
+def _parts(units: Rows, strata: Rows, shares: list[Fraction], key: int) -> Rows:
+    """Part of each row, -1 where it has no unit."""
+    sizes = np.bincount(units[units >= 0], minlength=len(strata))
+    part = np.empty(len(strata) + 1, dtype=np.int64)
+    part[-1] = -1
+    order = np.argsort(strata, kind="stable")
+    starts = np.flatnonzero(np.diff(strata[order], prepend=-1))
+    for members in np.split(order, starts[1:]):
+        if not len(members):
+            continue
+        stratum = fold(key, int(strata[members[0]]))
+        dealt = members[permute(stratum, len(members), np.arange(len(members)))]
+        ends = np.cumsum(sizes[dealt])
+        total = int(ends[-1])
+        # a unit's middle, twice, against the ends of the shares, twice: whole numbers on both sides
+        limits = np.array(
+            [-(-2 * total * share.numerator // share.denominator) for share in shares[:-1]], dtype=np.int64
+        )
+        part[dealt] = np.searchsorted(limits, 2 * ends - sizes[dealt], side="right")
+    return part[units]
+
+
+def _check_filled(codes: Rows, fractions: Mapping[str, float], name: str) -> None:
+    counts: Any = np.bincount(codes[codes >= 0], minlength=len(fractions))
+    for part, count in zip(fractions, counts, strict=True):
+        if not count:
+            raise FactorError(
+                f"no row falls into the part {part!r} of {name!r} ({fractions[part]!r} of {counts.sum():,} rows); "
+                "give it a larger share, or fewer and larger strata"
+            )

@@ -1,0 +1,466 @@
+"""The factor table: for every sample, the value of every factor.
+
+Two layouts, one meaning. A *grid* is the full product of its factors' levels in C order (the last factor changes
+fastest) and stores nothing but the factors. *Columns* store one narrow array a factor: unsigned level codes, whose
+largest representable number means *unknown*, or float32, where NaN does.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import FactorError, RowError, near
+from setsup.factors.factor import Factor, Level
+
+if TYPE_CHECKING:
+    from setsup.factors.groups import Groups
+
+__all__ = ["FactorTable", "check_rows", "code_dtype"]
+
+Array = npt.NDArray[Any]
+
+
+class FactorTable:
+    """Rows × factors, columnar and read-only.
+
+    Parameters
+    ----------
+    factors : sequence of Factor
+        What varies, in table order.
+    columns : mapping of str to (rows,) array, optional
+        For a discrete factor integer codes, where -1 or the largest number of the narrowest unsigned type means
+        unknown; for a continuous one float32, where NaN does. None makes a grid.
+
+    Raises
+    ------
+    FactorError
+        When columns and factors disagree, a code is no level, or nesting leads nowhere.
+
+    Examples
+    --------
+    >>> from setsup.factors import Factor, FactorTable, Kind
+    >>> grid = FactorTable([Factor("hue", Kind.NOMINAL, ("red", "blue")), Factor("size", Kind.ORDINAL, (1, 2, 3))])
+    >>> len(grid), grid.row(4)
+    (6, {'hue': 'blue', 'size': 2})
+    >>> grid.rows("hue == 'blue' and size >= 2")
+    array([4, 5])
+
+    """
+
+    def __init__(self, factors: Sequence[Factor], columns: Mapping[str, npt.ArrayLike] | None = None) -> None:
+        self.factors: tuple[Factor, ...] = tuple(factors)
+        self._by_name = {factor.name: factor for factor in self.factors}
+        if len(self._by_name) != len(self.factors):
+            raise FactorError(f"two factors share a name in {[factor.name for factor in self.factors]}")
+        self._check_nesting()
+        self._columns: dict[str, Array] | None = None
+        if columns is None:
+            self._length = self._grid_length()
+        else:
+            self._columns, self._length = self._checked_columns(columns)
+
+    def _check_nesting(self) -> None:
+        for factor in self.factors:
+            seen = {factor.name}
+            outer = factor.within
+            while outer is not None:
+                if outer in seen:
+                    raise FactorError(f"factor {factor.name!r} is nested in itself through {sorted(seen)}")
+                seen.add(outer)
+                outer = self[outer].within
+
+    def _grid_length(self) -> int:
+        for factor in self.factors:
+            if factor.continuous:
+                raise FactorError(f"a grid cannot have the continuous factor {factor.name!r}; give columns")
+        length = 1
+        for factor in self.factors:
+            length *= len(factor)
+        if not self.factors or length >= 2**62:
+            raise FactorError(f"a grid needs at least one factor and fewer than 2**62 rows, not {length}")
+        return length
+
+    def _checked_columns(self, columns: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], int]:
+        if set(columns) != set(self._by_name):
+            raise FactorError(f"columns {sorted(columns)} and factors {sorted(self._by_name)} must have the same names")
+        stored = {factor.name: _stored(factor, columns[factor.name]) for factor in self.factors}
+        lengths = {name: len(column) for name, column in stored.items()}
+        if len(set(lengths.values())) > 1:
+            raise FactorError(f"columns must have the same length, not {lengths}")
+        return stored, next(iter(lengths.values()), 0)
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self._length
+
+    def __getitem__(self, name: str) -> Factor:
+        """Look up the factor of a name; FactorError with near matches where there is none."""
+        try:
+            return self._by_name[name]
+        except (KeyError, TypeError):
+            raise FactorError(f"unknown factor {name!r}{near(str(name), self._by_name)}") from None
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a factor of this name exists."""
+        return name in self._by_name
+
+    def __repr__(self) -> str:
+        """Show names and sizes."""
+        sizes = ", ".join(f"{factor.name} {len(factor) or '~'}" for factor in self.factors)
+        return f"FactorTable({self._length:,} rows{' as a grid' if self.is_grid else ''}: {sizes})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the factors in table order."""
+        return tuple(self._by_name)
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether the table is an implicit full product of its levels in C order."""
+        return self._columns is None
+
+    @cached_property
+    def strides(self) -> dict[str, int]:
+        """Rows between neighbouring levels of each factor in a grid."""
+        strides, stride = {}, 1
+        for factor in reversed(self.factors):
+            strides[factor.name] = stride
+            stride *= max(len(factor), 1)
+        return strides
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def column(self, name: str) -> Array:
+        """Whole column as stored.
+
+        Returns
+        -------
+        (rows,) unsigned integer, where the largest number of the dtype is unknown, or float32 with NaN
+
+        """
+        factor = self[name]
+        if self._columns is not None:
+            return self._columns[name]
+        codes = np.arange(len(factor), dtype=code_dtype(len(factor)))
+        stride = self.strides[name]
+        return np.tile(np.repeat(codes, stride), self._length // (stride * len(factor)))
+
+    def codes(self, name: str, rows: npt.ArrayLike | None = None) -> Array:
+        """Level codes, or numbers of a continuous factor.
+
+        Parameters
+        ----------
+        name : str
+            A factor.
+        rows : integer array of any shape, optional
+            Row numbers; all rows by default.
+
+        Returns
+        -------
+        array of the shape of ``rows``: int64 with -1 for unknown, or float32 with NaN
+
+        Raises
+        ------
+        RowError
+            When a row number is out of range.
+
+        """
+        factor = self[name]
+        if rows is None:
+            stored = self.column(name)
+        else:
+            index = check_rows(rows, self._length)
+            if self._columns is None:
+                return index // self.strides[name] % len(factor)
+            stored = self._columns[name][index]
+        if factor.continuous:
+            return stored
+        codes = stored.astype(np.int64)
+        codes[stored == np.iinfo(stored.dtype).max] = -1
+        return codes
+
+    def values(self, name: str, rows: npt.ArrayLike | None = None) -> Array:
+        """Levels themselves, or numbers of a continuous factor.
+
+        Returns
+        -------
+        array of the shape of ``rows``: the levels' own type, or object with None where a value is unknown
+
+        """
+        factor, codes = self[name], self.codes(name, rows)
+        if factor.levels is None:
+            return codes
+        if (codes < 0).any():
+            return np.array([*factor.levels, None], dtype=object)[codes]
+        return np.asarray(factor.levels)[codes]
+
+    def row(self, row: int) -> dict[str, Level | None]:
+        """All values of one row, by factor; None where unknown."""
+        found: dict[str, Level | None] = {}
+        for factor in self.factors:
+            code = self.codes(factor.name, row)
+            if factor.levels is None:
+                found[factor.name] = None if np.isnan(code) else float(code)
+            else:
+                found[factor.name] = None if code < 0 else factor.levels[int(code)]
+        return found
+
+    def counts(self, name: str) -> npt.NDArray[np.int64]:
+        """Rows of each level; rows with an unknown value are in none.
+
+        Returns
+        -------
+        (levels,) int64
+
+        """
+        return self.joint_counts([name])
+
+    def joint_counts(self, names: Iterable[str]) -> npt.NDArray[np.int64]:
+        """Rows of each combination of levels.
+
+        Returns
+        -------
+        int64, one axis a factor in the order of ``names``
+
+        """
+        names = list(names)
+        sizes = tuple(len(self[name]) for name in names)
+        for name in names:
+            if self[name].continuous:
+                raise FactorError(f"factor {name!r} is continuous and cannot be counted; use table.binned({name!r}, …)")
+        if self.is_grid:
+            return np.full(sizes, self._length // max(int(np.prod(sizes)), 1), dtype=np.int64)
+        key = np.zeros(self._length, dtype=np.int64)
+        known = np.ones(self._length, dtype=bool)
+        for name, size in zip(names, sizes, strict=True):
+            codes = self.codes(name)
+            known &= codes >= 0
+            key = key * size + codes
+        cells = int(np.prod(sizes))
+        return np.bincount(key[known], minlength=cells).reshape(sizes)
+
+    # -- choosing and adding ---------------------------------------------------------------------------------------
+
+    def mask(self, expression: str) -> npt.NDArray[np.bool_]:
+        """Rows for which an expression such as ``"digit != 9 and split == 'train'"`` holds, as (rows,) bool."""
+        from setsup.factors.where import evaluate
+
+        return evaluate(expression, self)
+
+    def rows(self, expression: str) -> npt.NDArray[np.int64]:
+        """Numbers of the rows for which an expression holds, ascending."""
+        return np.flatnonzero(self.mask(expression))
+
+    def where(self, expression: str) -> "FactorTable":
+        """Sub-table of the rows for which an expression holds, renumbered from 0."""
+        return self.select(self.rows(expression))
+
+    def select(self, rows: npt.ArrayLike) -> "FactorTable":
+        """Sub-table of the given rows, in their order, renumbered from 0."""
+        index = check_rows(np.atleast_1d(np.asarray(rows, dtype=np.int64)), self._length)
+        if self._columns is not None:
+            return FactorTable(self.factors, {name: column[index] for name, column in self._columns.items()})
+        return FactorTable(self.factors, {name: self.codes(name, index) for name in self.names})
+
+    def with_factor(self, factor: Factor, column: npt.ArrayLike) -> "FactorTable":
+        """Table with one more factor, or with the factor of that name replaced."""
+        columns = {name: self.column(name) for name in self.names if name != factor.name}
+        kept = [known for known in self.factors if known.name != factor.name]
+        return FactorTable([*kept, factor], {**columns, factor.name: np.asarray(column)})
+
+    def without(self, names: Iterable[str]) -> "FactorTable":
+        """Table that lacks some factors, with the same rows."""
+        gone = {self[name].name for name in names}
+        kept = [factor for factor in self.factors if factor.name not in gone]
+        if not kept:
+            raise FactorError("a table needs at least one factor; all would be left out")
+        return FactorTable(kept, {factor.name: self.column(factor.name) for factor in kept})
+
+    def binned(self, name: str, width: float) -> "FactorTable":
+        """Table with the factor ``<name>_bin``, a continuous factor cut in bins of equal width."""
+        from setsup.factors.combine import binned
+
+        return binned(self, name, width)
+
+    def join(self, other: "FactorTable", on: str) -> "FactorTable":
+        """Table with the factors of ``other``, whose rows are matched by the levels of the factor ``on``."""
+        from setsup.factors.combine import join
+
+        return join(self, other, on)
+
+    def group_by(self, names: Iterable[str], where: str | None = None) -> "Groups":
+        """Rows partitioned by the levels of the named factors and of those they are nested in."""
+        from setsup.factors.groups import group_by
+
+        return group_by(self, names, where)
+
+    # -- identity --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the content: equal for tables with equal factors and rows, however they are stored."""
+        schema = json.dumps([factor.to_dict() for factor in self.factors], sort_keys=True)
+        digest = hashlib.blake2b(schema.encode(), digest_size=16)
+        if self._columns is not None and not self._is_full_product():
+            for name in self.names:
+                column = self._columns[name]
+                little = column.astype(column.dtype.newbyteorder("<"), copy=False)
+                digest.update(np.ascontiguousarray(little).data)
+        return digest.hexdigest()
+
+    def _is_full_product(self) -> bool:
+        """Whether the columns spell out a full grid in C order, and so equal the implicit one."""
+        sizes = [len(factor) for factor in self.factors]
+        if 0 in sizes or self._length != np.prod(sizes, dtype=object):
+            return False
+        grid = FactorTable(self.factors)
+        return all(np.array_equal(self.column(name), grid.column(name)) for name in self.names)
+
+    # -- other formats ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Sequence[Any]], factors: Sequence[Factor] = ()) -> "FactorTable":
+        """Table from plain values; kinds and levels are inferred where no factor is given. None is unknown."""
+        from setsup.factors.infer import from_values
+
+        return from_values(values, factors)
+
+    @classmethod
+    def open(cls, path: str | Path) -> "FactorTable":
+        """Table of an Arrow file written by :meth:`save`, memory-mapped."""
+        from setsup.factors.arrow import open_table
+
+        return open_table(Path(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write an uncompressed Arrow file that :meth:`open` maps into memory."""
+        from setsup.factors.arrow import save_table
+
+        save_table(self, Path(path))
+
+    @classmethod
+    def from_arrow(cls, table: Any, factors: Sequence[Factor] = ()) -> "FactorTable":
+        """Table from a ``pyarrow.Table``."""
+        from setsup.factors.arrow import from_arrow
+
+        return from_arrow(table, factors)
+
+    def to_arrow(self) -> Any:
+        """Give a ``pyarrow.Table`` with dictionary-encoded levels and the factors in its metadata."""
+        from setsup.factors.arrow import to_arrow
+
+        return to_arrow(self)
+
+    @classmethod
+    def from_csv(cls, path: str | Path, factors: Sequence[Factor] = ()) -> "FactorTable":
+        """Table from a CSV file with a header line."""
+        from setsup.factors.frames import from_csv
+
+        return from_csv(Path(path), factors)
+
+    @classmethod
+    def from_parquet(cls, path: str | Path, factors: Sequence[Factor] = ()) -> "FactorTable":
+        """Table from a Parquet file."""
+        from setsup.factors.frames import from_parquet
+
+        return from_parquet(Path(path), factors)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, factors: Sequence[Factor] = ()) -> "FactorTable":
+        """Table from a ``pandas.DataFrame``; its index is left out."""
+        from setsup.factors.frames import from_pandas
+
+        return from_pandas(frame, factors)
+
+    def to_pandas(self) -> Any:
+        """Give a ``pandas.DataFrame`` with categorical and float32 columns."""
+        from setsup.factors.frames import to_pandas
+
+        return to_pandas(self)
+
+    @classmethod
+    def from_huggingface(cls, dataset: Any, factors: Sequence[Factor] = ()) -> "FactorTable":
+        """Table from the columns of a Hugging Face ``datasets.Dataset`` that hold classes or values."""
+        from setsup.factors.frames import from_huggingface
+
+        return from_huggingface(dataset, factors)
+
+    def to_huggingface(self) -> Any:
+        """Give a ``datasets.Dataset`` with class-label and value features."""
+        from setsup.factors.frames import to_huggingface
+
+        return to_huggingface(self)
+
+
+def code_dtype(levels: int) -> np.dtype[Any]:
+    """Narrowest unsigned type that stores codes 0 … levels − 1 and, as its largest number, unknown."""
+    for dtype in (np.uint8, np.uint16, np.uint32):
+        if levels <= np.iinfo(dtype).max:
+            return np.dtype(dtype)
+    return np.dtype(np.uint64)
+
+
+def check_rows(rows: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
+    """Row numbers as int64, checked to lie in 0 … length − 1.
+
+    Raises
+    ------
+    RowError
+        When one does not, or when they are no integers.
+
+    """
+    index = np.asarray(rows)
+    if index.dtype.kind not in "iu":
+        if index.size:
+            raise RowError(f"row numbers must be integers, not {index.dtype}")
+        index = index.astype(np.int64)
+    index = index.astype(np.int64, copy=False)
+    if index.size and (index.min() < 0 or index.max() >= length):
+        wrong = int(index[(index < 0) | (index >= length)].flat[0])
+        raise RowError(f"row {wrong} is out of range: there are {length:,} rows, 0 to {length - 1}")
+    return index
+
+
+def _stored(factor: Factor, values: npt.ArrayLike) -> Array:
+    """Column in its stored type, checked and read-only."""
+    column = np.asarray(values)
+    if column.ndim != 1:
+        raise FactorError(f"the column of factor {factor.name!r} must have one axis, not the shape {column.shape}")
+    if factor.continuous:
+        if column.dtype.kind not in "fiu":
+            raise FactorError(f"the column of continuous factor {factor.name!r} must hold numbers, not {column.dtype}")
+        stored = column.astype(np.float32, copy=False)
+    else:
+        stored = _stored_codes(factor, column)
+    stored = stored.view()
+    stored.flags.writeable = False
+    return stored
+
+
+def _stored_codes(factor: Factor, column: Array) -> Array:
+    if column.dtype.kind not in "iu":
+        raise FactorError(f"the column of factor {factor.name!r} must hold integer codes, not {column.dtype}")
+    dtype = code_dtype(len(factor))
+    unknown = np.iinfo(dtype).max
+    if column.dtype == dtype:
+        wrong = (column >= len(factor)) & (column != unknown)
+        stored = column
+    else:
+        signed = column.dtype.kind == "i"
+        wrong = (column >= len(factor)) | ((column < -1) if signed else np.False_)
+        if not signed:
+            wrong &= column != np.iinfo(column.dtype).max
+        stored = np.where((column == -1) | wrong if signed else column >= len(factor), unknown, column).astype(dtype)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise FactorError(
+            f"row {row} of factor {factor.name!r} has the code {column[row]}; its {len(factor)} levels are coded "
+            f"0 to {len(factor) - 1}, and -1 means unknown"
+        )
+    return stored

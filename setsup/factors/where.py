@@ -1,0 +1,373 @@
+"""Conditions on rows in words: ``"digit != 9 and split == 'train'"``.
+
+An expression is Python's own grammar cut down to comparisons of factors with values or with each other, joined by
+``and``, ``or``, ``not``; ``in`` takes a tuple, list or set. It is parsed, checked and looked up, never executed.
+
+Convention
+----------
+Unknown values follow Kleene's three-valued logic: a row whose value is unknown satisfies no comparison of that factor
+and no negation of one; ``x is None`` and ``x is not None`` ask for it. Continuous factors are stored as float32, and
+numbers that they are compared with are rounded alike, so that a value given as 0.7 is ``>= 0.7``. Text levels of
+ordinal and cyclic factors compare by their place among the levels, numbers as numbers.
+"""
+
+import ast
+import keyword
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import FactorError, near
+from setsup.factors.factor import Factor, Kind, Level
+from setsup.factors.table import FactorTable
+
+__all__ = ["evaluate"]
+
+Mask = npt.NDArray[np.bool_]
+
+_ORDERED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **_ORDERED}
+_MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+_REFUSED = {
+    ast.Call: "a function call",
+    ast.Attribute: "an attribute",
+    ast.Subscript: "an index",
+    ast.BinOp: "arithmetic",
+    ast.Lambda: "a lambda",
+    ast.NamedExpr: "an assignment",
+    ast.JoinedStr: "an f-string",
+    ast.IfExp: "if … else",
+}
+_BLOCK = 1 << 20  # rows at a time, so that temporary arrays stay small
+_NEAR = 2000  # levels among which near matches are sought: the search takes long over a million paths
+_SHOWN = 120  # characters of an expression in an error
+
+
+def evaluate(expression: str, table: FactorTable) -> Mask:
+    """Rows for which an expression holds.
+
+    Parameters
+    ----------
+    expression : str
+        Comparisons (``== != < <= > >= in``, ``not in``, chained ones too) of factors with values or other factors,
+        joined by ``and``, ``or``, ``not``; ``factor is None`` asks for unknown values.
+    table : FactorTable
+        Grid or columns.
+
+    Returns
+    -------
+    (rows,) bool
+
+    Raises
+    ------
+    FactorError
+        When the expression is no such thing, names an unknown factor, or asks for a level that a factor lacks; the
+        message points at the word.
+
+    Examples
+    --------
+    >>> from setsup.factors import Factor, Kind
+    >>> table = FactorTable([Factor("hue", Kind.NOMINAL, ("red", "blue")), Factor("size", Kind.ORDINAL, (1, 2, 3))])
+    >>> evaluate("hue == 'blue' and not size < 2", table)
+    array([False, False, False, False,  True,  True])
+    >>> evaluate("hue == 'bleu'", table)
+    Traceback (most recent call last):
+    setsup.errors.FactorError: factor 'hue' has no level 'bleu'; did you mean 'blue'?
+      hue == 'bleu'
+             ^^^^^^ column 8
+
+    """
+    if not isinstance(expression, str):
+        raise FactorError(f'an expression must be a text such as "digit != 9", not {expression!r}')
+    text = expression.strip().encode("utf-8", "backslashreplace").decode()
+    try:
+        return _Condition(text, table).holds(_parsed(text, table), True)
+    except (RecursionError, MemoryError):
+        raise FactorError(f"the expression is nested too deeply: {_clipped(text)}") from None
+
+
+def _parsed(text: str, table: FactorTable) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        odd = [name for name in table.names if (not name.isidentifier() or keyword.iskeyword(name)) and name in text]
+        hint = f"; the name {odd[0]!r} cannot stand in an expression, rename that factor" if odd else ""
+        spot = _pointed(text, error.lineno or 1, (error.offset or 1) - 1, 1)
+        raise FactorError(f"this is no expression ({error.msg}){hint or _grammar()}{spot}") from None
+    except ValueError as error:
+        raise FactorError(f"this is no expression ({error}){_grammar()}: {_clipped(text)}") from None
+
+
+def _grammar() -> str:
+    return "; it must compare factors with values, as in \"digit != 9 and split == 'train'\""
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _pointed(text: str, lineno: int, column: int, width: int) -> str:
+    """Line of an expression with carets under a word, both cut where the line is long."""
+    lines = text.splitlines() or [""]
+    line = "".join(letter if letter.isprintable() else " " for letter in lines[min(lineno, len(lines)) - 1])
+    start = max(0, column - _SHOWN // 2)
+    width = max(1, min(width, len(line) - column, start + _SHOWN - column))
+    shown = ("…" if start else "") + _clipped(line[start:])
+    return f"\n  {shown}\n  {' ' * (column - start + bool(start))}{'^' * width} column {column + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    text: str
+    table: FactorTable
+
+    def holds(self, node: ast.expr, wanted: bool) -> Mask:
+        """Rows for which it is known that a condition is as wanted."""
+        match node:
+            case ast.BoolOp():
+                masks = (self.holds(value, wanted) for value in node.values)
+                return _joined(masks, isinstance(node.op, ast.And) == wanted)
+            case ast.UnaryOp(op=ast.Not()):
+                return self.holds(node.operand, not wanted)
+            case ast.Compare():
+                sides = [node.left, *node.comparators]
+                links = zip(sides, node.ops, sides[1:], strict=False)
+                return _joined((self._compared(*link, wanted) for link in links), wanted)
+            case ast.Name():
+                factor = self._factor(node)
+                self._refuse(node, f"factor {factor.name!r} alone is no condition; compare it with a value")
+        self._refuse_kind(node)
+
+    def _compared(self, left: ast.expr, link: ast.cmpop, right: ast.expr, wanted: bool) -> Mask:
+        if isinstance(link, ast.In | ast.NotIn):
+            return self._contained(left, right, wanted == isinstance(link, ast.In))
+        if isinstance(link, ast.Is | ast.IsNot):
+            return self._unknown(left, right, wanted == isinstance(link, ast.Is))
+        if isinstance(left, ast.Name) and isinstance(right, ast.Name):
+            for word, other in ((left, right), (right, left)):
+                if word.id not in self.table and other.id in self.table:
+                    self._refuse_word(word, self.table[other.id])
+            return self._two(left, type(link), right, wanted)
+        if isinstance(left, ast.Name):
+            return self._one(left, type(link), right, wanted)
+        if isinstance(right, ast.Name):
+            return self._one(right, _MIRRORED.get(type(link), type(link)), left, wanted)
+        for side in (left, right):
+            self._constant(side)
+        self._refuse(left, "this comparison names no factor; the name of a factor stands without quotes")
+
+    def _one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Mask:
+        """Compare a factor with a value."""
+        factor = self._factor(name)
+        value = self._constant(node, factor)
+        if factor.levels is None:
+            number = self._number(node, factor, value)
+            return _tested(self.table.column(factor.name), lambda column: _COMPARED[link](column, number), wanted)
+        if link not in _ORDERED:
+            code = self._code(node, factor, value)
+            chosen = np.arange(len(factor)) == code
+            return self._looked_up(factor, chosen if wanted == (link is ast.Eq) else ~chosen)
+        compare = _ORDERED[link]
+        if _sort(factor.levels[0]) == "number":
+            if _sort(value) != "number":
+                self._code(node, factor, value)
+            chosen = np.array([compare(level, value) for level in factor.levels])
+        else:
+            self._need_order(node, factor)
+            chosen = compare(np.arange(len(factor)), self._code(node, factor, value))
+        return self._looked_up(factor, chosen if wanted else ~chosen)
+
+    def _contained(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
+        """Find a factor among values."""
+        if not isinstance(name, ast.Name):
+            self._constant(name)
+            self._refuse(name, "what stands before 'in' must be a factor, without quotes")
+        factor = self._factor(name)
+        if not isinstance(node, ast.Tuple | ast.List | ast.Set):
+            self._refuse(
+                node, "what stands after 'in' must be a tuple such as ('a', 'b'); one value needs a comma: (9,)"
+            )
+        values = [self._constant(element, factor) for element in node.elts]
+        pairs = list(zip(node.elts, values, strict=True))
+        if factor.levels is None:
+            numbers = np.array([self._number(*(element, factor, value)) for element, value in pairs], dtype=np.float32)
+            return _tested(self.table.column(factor.name), lambda column: np.isin(column, numbers), wanted)
+        codes = {(_sort(level), level): code for code, level in enumerate(factor.levels)}
+        chosen = np.zeros(len(factor), dtype=np.bool_)
+        for element, value in pairs:
+            code = codes.get((_sort(value), value))
+            chosen[self._code(element, factor, value) if code is None else code] = True
+        return self._looked_up(factor, chosen if wanted else ~chosen)
+
+    def _unknown(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
+        if not isinstance(name, ast.Name) or not (isinstance(node, ast.Constant) and node.value is None):
+            self._refuse(node, "'is' asks for unknown values only, as in \"factor is None\"; compare values with ==")
+        factor = self._factor(name)
+        if self.table.is_grid:
+            return np.full(len(self.table), not wanted)
+        column = self.table.column(factor.name)
+        if factor.continuous:
+            return np.equal(np.isnan(column), wanted)
+        return np.equal(np.equal(column, np.iinfo(column.dtype).max), wanted)
+
+    def _two(self, left: ast.Name, link: type[ast.cmpop], right: ast.Name, wanted: bool) -> Mask:
+        """Compare two factors by their values."""
+        one, two = self._factor(left), self._factor(right)
+        sorts = [("number" if factor.levels is None else _sort(factor.levels[0])) for factor in (one, two)]
+        if sorts[0] != sorts[1]:
+            self._refuse(
+                right,
+                f"{one.name!r} holds {_PLURAL[sorts[0]]} and {two.name!r} {_PLURAL[sorts[1]]}, which never compare",
+            )
+        if link in _ORDERED and sorts[0] != "number":
+            self._need_order(left, one)
+            self._need_order(right, two)
+            if one.levels != two.levels:
+                self._refuse(
+                    right, f"{one.name!r} and {two.name!r} have different levels, so these have no common order"
+                )
+        values = _values(one, two)
+        columns = [self.table.column(factor.name) for factor in (one, two)]
+        found = np.empty(len(self.table), dtype=np.bool_)
+        for rows in _blocks(len(found)):
+            a, b = (
+                column[rows] if value is None else value.take(column[rows], mode="clip")
+                for value, column in zip(values, columns, strict=True)
+            )
+            found[rows] = (_COMPARED[link](a, b) == wanted) & ~(np.isnan(a) | np.isnan(b))
+        return found
+
+    def _looked_up(self, factor: Factor, chosen: Mask) -> Mask:
+        """Rows whose level is among the chosen ones; an unknown value is never."""
+        if self.table.is_grid:
+            stride = self.table.strides[factor.name]
+            return np.tile(np.repeat(chosen, stride), len(self.table) // (stride * len(factor)))
+        column = self.table.column(factor.name)
+        chosen = np.append(chosen, False)  # the code of unknown is clipped to this one
+        found = np.empty(len(column), dtype=np.bool_)
+        for rows in _blocks(len(column)):
+            chosen.take(column[rows], mode="clip", out=found[rows])
+        return found
+
+    # -- words -----------------------------------------------------------------------------------------------------
+
+    def _factor(self, node: ast.Name) -> Factor:
+        if node.id not in self.table:
+            self._refuse(node, f"unknown factor {node.id!r}{near(node.id, self.table.names)}")
+        return self.table[node.id]
+
+    def _constant(self, node: ast.expr, factor: Factor | None = None) -> Level:
+        """Value that a node spells."""
+        match node:
+            case ast.Constant(value=str() | bool() | int() | float() as value):
+                return value
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if value is not True:
+                return -value
+            case ast.Constant(value=None):
+                self._refuse(node, 'None is no level; write "is None" or "is not None" to ask for unknown values')
+            case ast.Name() if factor is not None:
+                self._refuse_word(node, factor)
+            case ast.Tuple() | ast.List() | ast.Set():
+                self._refuse(node, "several values stand after 'in' only")
+        self._refuse_kind(node)
+
+    def _number(self, node: ast.expr, factor: Factor, value: Any) -> np.float32:
+        if _sort(value) != "number":
+            self._refuse(node, f"factor {factor.name!r} is continuous; compare it with a number, not {value!r}")
+        with np.errstate(over="ignore"):
+            try:
+                return np.float32(value)
+            except OverflowError:  # a whole number beyond all floats
+                return np.float32(np.inf if value > 0 else -np.inf)
+
+    def _code(self, node: ast.expr, factor: Factor, value: Level) -> int:
+        """Place of a value among the levels."""
+        levels = factor.levels or ()
+        sort, known = _sort(value), _sort(levels[0])
+        if sort == known and value in levels:
+            return levels.index(value)
+        if sort != known:
+            mend = {"number": "a number without quotes", "truth": "True or False", "text": "a text in quotes"}[known]
+            self._refuse(node, f"factor {factor.name!r} has {_PLURAL[known]} as levels: write {mend}, not {value!r}")
+        hint = _near_numbers(value, levels) if sort == "number" else near(str(value), map(str, levels[:_NEAR]))
+        self._refuse(node, f"factor {factor.name!r} has no level {value!r}{hint}")
+
+    def _need_order(self, node: ast.expr, factor: Factor) -> None:
+        levels = factor.levels or ()
+        if factor.kind is Kind.NOMINAL or _sort(levels[0]) == "truth":
+            self._refuse(node, f"the levels of factor {factor.name!r} have no order; compare with ==, != or in")
+
+    # -- errors ----------------------------------------------------------------------------------------------------
+
+    def _refuse_word(self, node: ast.Name, factor: Factor) -> NoReturn:
+        if node.id in self.table:
+            self._refuse(node, f"{node.id!r} is a factor; only values may stand here")
+        texts = [level for level in (factor.levels or ())[:_NEAR] if isinstance(level, str)]
+        if node.id in (factor.levels or ()):
+            self._refuse(node, f"{node.id!r} is a level of factor {factor.name!r}: put it in quotes, {node.id!r}")
+        close = near(node.id, [*self.table.names, *texts])
+        self._refuse(node, f"{node.id!r} is no factor, and a text needs quotes{close}")
+
+    def _refuse_kind(self, node: ast.AST) -> NoReturn:
+        what = _REFUSED.get(type(node), "this")
+        self._refuse(node, f"{what} cannot stand in an expression{_grammar()}")
+
+    def _refuse(self, node: ast.AST, sentence: str) -> NoReturn:
+        lineno, start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        line = self.text.split("\n")[lineno - 1].encode()
+        end = getattr(node, "end_col_offset", start) if getattr(node, "end_lineno", lineno) == lineno else len(line)
+        column = len(line[:start].decode(errors="replace"))
+        raise FactorError(sentence + _pointed(self.text, lineno, column, len(line[start:end].decode(errors="replace"))))
+
+
+_PLURAL = {"number": "numbers", "truth": "truth values", "text": "texts"}
+
+
+def _sort(level: Level) -> str:
+    return "text" if isinstance(level, str) else "truth" if isinstance(level, bool) else "number"
+
+
+def _near_numbers(value: Any, levels: tuple[Any, ...]) -> str:
+    below = max((level for level in levels if level < value), default=None)
+    above = min((level for level in levels if level > value), default=None)
+    return "; the nearest are " + " and ".join(str(level) for level in (below, above) if level is not None)
+
+
+def _joined(masks: Iterator[Mask], every: bool) -> Mask:
+    found = next(masks)
+    for mask in masks:
+        if every:
+            found &= mask
+        else:
+            found |= mask
+    return found
+
+
+def _blocks(rows: int) -> Iterator[slice]:
+    return (slice(start, min(start + _BLOCK, rows)) for start in range(0, rows, _BLOCK))
+
+
+def _tested(column: npt.NDArray[Any], test: Callable[[npt.NDArray[Any]], Any], wanted: bool) -> Mask:
+    """Known numbers for which a test comes out as wanted."""
+    found = np.empty(len(column), dtype=np.bool_)
+    for rows in _blocks(len(column)):
+        found[rows] = (test(column[rows]) == wanted) & ~np.isnan(column[rows])
+    return found
+
+
+def _values(one: Factor, two: Factor) -> list[npt.NDArray[Any] | None]:
+    """Numbers by which the levels of two factors compare, NaN behind the last one; None for numbers themselves."""
+    if one.levels is not None and _sort(one.levels[0]) != "number":
+        places = {level: place for place, level in enumerate(dict.fromkeys([*one.levels, *(two.levels or ())]))}
+        return [np.array([*(places[level] for level in factor.levels or ()), np.nan]) for factor in (one, two)]
+    dtype = np.float32 if one.continuous or two.continuous else np.float64
+    return [None if factor.levels is None else np.array([*factor.levels, np.nan], dtype=dtype) for factor in (one, two)]

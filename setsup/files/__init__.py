@@ -1,0 +1,45 @@
+"""Files: atomic writes, locks, manifests, downloads. Knows nothing of factors or images."""
+
+from setsup.files.atomic import written, written_folder
+from setsup.files.cache import cache_folder
+from setsup.files.digest import content_digest
+from setsup.files.disk import disk_errors, need_space, readable_size
+from setsup.files.fetch import fetch
+from setsup.files.locks import locked
+from setsup.files.manifests import (
+    Licence,
+    Manifest,
+    ManifestFactor,
+    ManifestFile,
+    ManifestModality,
+    ManifestSplit,
+    load_manifest,
+    manifest_folder,
+    manifest_names,
+    read_manifest,
+)
+from setsup.files.roots import data_places, find_root
+
+__all__ = [
+    "Licence",
+    "Manifest",
+    "ManifestFactor",
+    "ManifestFile",
+    "ManifestModality",
+    "ManifestSplit",
+    "cache_folder",
+    "content_digest",
+    "data_places",
+    "disk_errors",
+    "fetch",
+    "find_root",
+    "load_manifest",
+    "locked",
+    "manifest_folder",
+    "manifest_names",
+    "need_space",
+    "read_manifest",
+    "readable_size",
+    "written",
+    "written_folder",
+]

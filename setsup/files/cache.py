@@ -1,0 +1,29 @@
+"""The user's cache folder: downloaded data sets without a root, indexes, prepared arrays."""
+
+import os
+from pathlib import Path
+
+__all__ = ["cache_folder"]
+
+
+def cache_folder() -> Path:
+    """Tell where setsup keeps what it can make again; the folder is not created by asking.
+
+    Returns
+    -------
+    Path
+        ``$SETSUP_CACHE`` where that is set, else ``setsup`` in the user's cache folder (on Linux
+        ``$XDG_CACHE_HOME/setsup`` or ``~/.cache/setsup``).
+
+    Examples
+    --------
+    >>> cache_folder().is_absolute()
+    True
+
+    """
+    named = os.environ.get("SETSUP_CACHE")
+    if named:
+        return Path(named).expanduser().absolute()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("setsup", appauthor=False)

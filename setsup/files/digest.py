@@ -1,0 +1,88 @@
+"""Digests of files, and of what is packed in them."""
+
+import gzip
+import hashlib
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from setsup.errors import DataError
+from setsup.progress import Advance
+
+__all__ = ["MEND", "content_digest", "is_gzip"]
+
+MEND = ": remove it and fetch it again"
+_BLOCK = 1 << 20
+
+
+def content_digest(
+    path: Path | str,
+    algorithm: str = "sha256",
+    unpacked: bool = False,
+    *,
+    limit: int | None = None,
+    advance: Advance | None = None,
+) -> str:
+    """Compute the digest of a file, or of the content that is packed in it.
+
+    Parameters
+    ----------
+    path : Path or str
+        File to read, block by block.
+    algorithm : str
+        Name that :mod:`hashlib` knows, such as ``"sha256"`` or ``"md5"``.
+    unpacked : bool
+        Take the digest of what a gzip file holds. A file that is not gzip is its own content.
+    limit : int or None
+        Bytes of content after which reading stops with an error (a small file may unpack to very much).
+    advance : Advance or None
+        Called with the bytes of content read since its last call.
+
+    Returns
+    -------
+    str
+        Hexadecimal digits, lower case.
+
+    Raises
+    ------
+    DataError
+        The file is missing, cannot be read, is cut off or damaged inside, or holds more than `limit` bytes.
+
+    Examples
+    --------
+    >>> import gzip, tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "hello.gz"
+    >>> _ = file.write_bytes(gzip.compress(b"hello"))
+    >>> content_digest(file, "md5", unpacked=True)
+    '5d41402abc4b2a76b9719d911017c592'
+
+    """
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    for block in _blocks(Path(path), unpacked, limit):
+        digest.update(block)
+        if advance is not None:
+            advance(len(block))
+    return digest.hexdigest()
+
+
+def is_gzip(path: Path | str) -> bool:
+    """Tell a gzip file by its first two bytes."""
+    with Path(path).open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _blocks(path: Path, unpacked: bool, limit: int | None) -> Iterator[bytes]:
+    size = 0
+    try:
+        packed = unpacked and is_gzip(path)
+        with cast(BinaryIO, gzip.open(path)) if packed else path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                size += len(block)
+                if limit is not None and size > limit:
+                    raise DataError(f"{path} holds more than the {limit:,} bytes expected{MEND}")
+                yield block
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path} is cut off or damaged ({error}){MEND}") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error

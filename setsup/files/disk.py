@@ -1,0 +1,132 @@
+"""What a disk can refuse, said in one sentence, and the room that is left on it."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from setsup.errors import DataError
+from setsup.files.cache import cache_folder
+
+__all__ = ["disk_errors", "need_space", "readable_size", "write_error"]
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "your quota on this disk is used up",
+    errno.EFBIG: "the file would be larger than this disk allows",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "you may not write there",
+    errno.EPERM: "you may not write there",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.EEXIST: "a file stands in the place of a folder",
+    errno.EISDIR: "a folder stands in its place",
+    errno.ENAMETOOLONG: "the name is too long for this disk",
+    errno.EIO: "the disk reports an input/output error",
+    errno.ESTALE: "the network disk was lost",
+}
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def disk_errors(path: Path | str) -> Iterator[None]:
+    """Turn what the disk refuses while `path` is written into one sentence.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file or folder that is being written, for the message.
+
+    Raises
+    ------
+    DataError
+        The disk is full or read-only, the folder may not be written, or the like. Errors about files outside the
+        folder of `path`, and other errors, pass through as they are.
+
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _REASONS or not _concerns(error, Path(path)):
+            raise
+        raise write_error(error, path) from error
+
+
+def write_error(error: OSError, path: Path | str) -> DataError:
+    """Make the sentence for a refused write.
+
+    Examples
+    --------
+    >>> import errno
+    >>> print(write_error(OSError(errno.ENOSPC, "No space left on device"), "/full/index.arrow"))
+    cannot write /full/index.arrow: the disk is full; free some space there or choose another folder
+
+    """
+    path = Path(path)
+    reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+    mend = "free some space there or choose another folder" if error.errno in _FULL else "choose a folder you can write"
+    if path.absolute().is_relative_to(cache_folder()):
+        mend += " (SETSUP_CACHE=/path/to/folder moves the cache)"
+    return DataError(f"cannot write {path}: {reason}; {mend}")
+
+
+def need_space(folder: Path | str, size: int, what: str) -> None:
+    """Refuse work that would fill the disk, before it starts.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Where the files will be written; it need not exist yet.
+    size : int
+        Bytes to be written.
+    what : str
+        What will be written, for the message.
+
+    Raises
+    ------
+    DataError
+        Fewer than `size` bytes are free.
+
+    Examples
+    --------
+    >>> need_space(".", 1, "one byte")
+
+    """
+    place = Path(folder).absolute()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if free < size:
+        raise DataError(
+            f"{what} needs {readable_size(size)} in {folder}, but only {readable_size(free)} are free: "
+            "free some space there or choose another folder"
+        )
+
+
+def readable_size(size: int) -> str:
+    """Write a number of bytes as a person reads it, in powers of 1000.
+
+    Examples
+    --------
+    >>> readable_size(267_573_662), readable_size(4_542), readable_size(512)
+    ('267.6 MB', '4.5 kB', '512 bytes')
+
+    """
+    if size < 1000:
+        return f"{size} bytes"
+    amount = float(size)
+    for unit in ("kB", "MB", "GB"):
+        amount /= 1000
+        if amount < 999.95:
+            return f"{amount:.1f} {unit}"
+    return f"{amount / 1000:.1f} TB"
+
+
+def _concerns(error: OSError, path: Path) -> bool:
+    """Whether the error is about writing `path`, not about another file that was read meanwhile."""
+    if error.filename is None:
+        return True
+    named = Path(os.fsdecode(error.filename)).absolute()
+    # "or" second: the parents of the path, where a folder cannot be made
+    return named.is_relative_to(path.absolute().parent) or path.absolute().is_relative_to(named)

@@ -1,0 +1,122 @@
+"""Fetch a benchmark: see what is missing, make sure of licence and room, download, check."""
+
+import logging
+import os
+import shlex
+from pathlib import Path
+
+from setsup.errors import DataError
+from setsup.files.check import file_problem
+from setsup.files.disk import disk_errors, need_space
+from setsup.files.download import download, part_of
+from setsup.files.locks import locked
+from setsup.files.manifests import Manifest, ManifestFile
+from setsup.files.roots import data_places
+
+__all__ = ["fetch"]
+
+_log = logging.getLogger("setsup")
+
+
+def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
+    """Make sure that all files of a benchmark are there and right, and download those that are not.
+
+    Files that are there are checked, never fetched again. Two processes may fetch the same benchmark at once: one
+    works, the other waits and finds it done.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        What to fetch.
+    root : Path, str or None
+        Folder for the files themselves; None: ``$SETSUP_DATA/<name>`` where that is set, else
+        ``<user cache>/setsup/<name>``.
+
+    Returns
+    -------
+    Path
+        The folder that holds the files.
+
+    Raises
+    ------
+    DataError
+        A licence must be signed first, no mirror gives a file, a file that is there is damaged, or the disk is full
+        or cannot be written.
+
+    Examples
+    --------
+    >>> from setsup.files import load_manifest
+    >>> fetch(load_manifest("shapes3d-procedural"), "/nowhere").as_posix()  # it has no files
+    '/nowhere'
+
+    """
+    folder = _folder(manifest, root)
+    missing = _missing(manifest.files, folder)
+    if not missing:
+        return folder
+    again = f"`setsup fetch {manifest.name}{'' if root is None else ' --root ' + shlex.quote(str(root))}`"
+    _refuse_unfetchable(manifest, missing, folder, again)
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / manifest.name):
+        missing = _missing(missing, folder)  # what another process has not fetched meanwhile
+        need_space(folder, sum(_to_come(file, folder) for file in missing), manifest.name)
+        for file in missing:
+            _fetch_file(manifest.name, file, folder, again)
+    return folder
+
+
+def _folder(manifest: Manifest, root: Path | str | None) -> Path:
+    """Choose among the places where the files are looked for: that which holds most of them, else the first."""
+    places = data_places(manifest.name, root)
+    return max(places, key=lambda place: sum(_present(file, place) is not None for file in manifest.files))
+
+
+def _present(file: ManifestFile, folder: Path) -> Path | None:
+    """Find the file or its first alternative."""
+    paths = (folder / name for name in (file.path, *file.alternatives))
+    return next((path for path in paths if os.path.exists(path)), None)  # unlike Path.exists it never raises
+
+
+def _missing(files: tuple[ManifestFile, ...], folder: Path) -> tuple[ManifestFile, ...]:
+    """List the files that are not there, or that are there and damaged."""
+    missing = []
+    for file in files:
+        path = _present(file, folder)
+        problem = "" if path is None else file_problem(path, file)
+        if path is not None and problem:
+            if path != folder / file.path or not file.urls or not path.is_file():
+                raise DataError(f"{path} {problem}: remove it and fetch or place {file.path} anew")
+            _log.warning("%s %s: it is fetched anew", path, problem)
+        if problem is not None:
+            missing.append(file)
+    return tuple(missing)
+
+
+def _refuse_unfetchable(manifest: Manifest, missing: tuple[ManifestFile, ...], folder: Path, again: str) -> None:
+    """Say what a person has to do where no program may, or can."""
+    files = ", ".join(file.path for file in missing if manifest.licence.sign or not file.urls)
+    if not files:
+        return
+    page = f" ({manifest.homepage})" if manifest.homepage else ""
+    if manifest.licence.sign:
+        first = f"{manifest.name} is given out only to those who sign: {manifest.licence.sign}{page}"
+    else:
+        first = f"{manifest.name} has files that no mirror offers; get them from its authors{page}"
+    raise DataError(f"{first}; then put {files} into {folder} and check with {again}")
+
+
+def _to_come(file: ManifestFile, folder: Path) -> int:
+    """Count the bytes that are still to be received."""
+    part = part_of(folder / file.path)
+    return max((file.size or 0) - (part.stat().st_size if part.is_file() else 0), 0)
+
+
+def _fetch_file(name: str, file: ManifestFile, folder: Path, again: str) -> None:
+    target = folder / file.path
+    with disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        download(file, target)
+    except DataError as error:
+        raise DataError(f"{name}: {error}. Go on with {again}, or put {file.path} into {folder} by hand") from error

@@ -1,0 +1,84 @@
+"""One process works, the others wait: a lock beside the thing that is made."""
+
+import errno
+import hashlib
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from setsup.files.cache import cache_folder
+from setsup.files.disk import disk_errors
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+__all__ = ["locked"]
+
+_log = logging.getLogger("setsup")
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+@contextmanager
+def locked(path: Path | str) -> Iterator[None]:
+    """Hold the lock of `path` while the body runs; other processes and threads wait for it.
+
+    The lock is a ``flock`` on ``<path>.lock``, which the system lets go when its holder dies, however it dies. The
+    empty file stays, since removing it would let two processes hold "the" lock. Where the folder is read-only the
+    lock file lies in the cache folder. Who has to wait says so once in the log, at level INFO. A lock is not
+    re-entrant.
+
+    Parameters
+    ----------
+    path : Path or str
+        What is worked on; its folder is made where it is missing.
+
+    Raises
+    ------
+    DataError
+        Neither the folder of `path` nor the cache folder can be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with locked(Path(tempfile.mkdtemp()) / "index"):
+    ...     pass
+
+    """
+    path = Path(path).absolute()
+    lock = _acquired(path)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _acquired(path: Path) -> "FileLock":
+    file = path.with_name(path.name + ".lock")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return _wait(file, path)
+    except OSError as error:
+        if error.errno not in _READ_ONLY:
+            with disk_errors(file):
+                raise
+    # the same for every process that means the same thing, by whatever way it came there
+    key = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()
+    file = cache_folder() / "locks" / f"{key[:32]}.lock"
+    with disk_errors(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return _wait(file, path)
+
+
+def _wait(file: Path, path: Path) -> "FileLock":
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(file)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        _log.info("process %d waits for %s, on which another process works (%s)", os.getpid(), path, file)
+        lock.acquire()
+    return lock

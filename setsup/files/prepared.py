@@ -1,0 +1,213 @@
+"""Arrays converted once out of a slow container: a ``.npy`` file that is mapped into memory.
+
+The array of ``folder/3dshapes.h5`` named ``images`` lies in ``folder/3dshapes.images.npy`` or, where that folder is
+read-only, under ``prepared`` in the cache folder. A small ``.npy.json`` beside it says which source it was made of:
+its size, its time of change and the SHA-256 of its content. A prepared array is used while the source has the same
+size and either the same time of change (the usual case, which costs nothing) or the same content (a copied file).
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.files.cache import cache_folder
+from setsup.files.digest import content_digest
+
+__all__ = ["HEADER", "PreparedArray", "SourceIdentity", "beside", "npy_header"]
+
+VERSION = 1
+"""Of the conversion; arrays of another version are made again."""
+
+HEADER = 4096
+"""Bytes before the first row, so that rows of whole pages start on a page."""
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceIdentity:
+    """What tells one version of a file from another.
+
+    Parameters
+    ----------
+    size : int, bytes
+        Length of the file.
+    mtime_ns : int, nanoseconds
+        Time of its last change.
+    sha256 : str
+        Hexadecimal digest of its content.
+
+    """
+
+    size: int
+    mtime_ns: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> "SourceIdentity":
+        """Read the whole file for its identity.
+
+        Raises
+        ------
+        DataError
+            The file is missing or cannot be read.
+
+        """
+        digest = content_digest(path)
+        found = path.stat()
+        return cls(found.st_size, found.st_mtime_ns, digest)
+
+    def unchanged(self, path: Path) -> bool:
+        """Whether the file still has the size and time of change seen here; its content is not read."""
+        found = path.stat()
+        return (found.st_size, found.st_mtime_ns) == (self.size, self.mtime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedArray:
+    """An array that a slow container holds, and the place of its prepared copy; nothing is opened or written by it.
+
+    Parameters
+    ----------
+    source : Path
+        The container.
+    name : str
+        What the container calls the array.
+    shape : tuple of int
+        Rows first.
+    dtype : str
+        Name that numpy knows.
+
+    Examples
+    --------
+    >>> PreparedArray(Path("/data/3dshapes.h5"), "images", (480000, 64, 64, 3), "uint8").places()[0]
+    PosixPath('/data/3dshapes.images.npy')
+
+    """
+
+    source: Path
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row."""
+        return int(np.prod(self.shape[1:], dtype=np.int64)) * np.dtype(self.dtype).itemsize
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole prepared file."""
+        return HEADER + self.shape[0] * self.row_bytes
+
+    def places(self) -> tuple[Path, Path]:
+        """Give the two files where the prepared array may lie: beside its source, and in the cache folder."""
+        source = self.source.absolute()
+        file = f"{source.stem}.{self.name}.npy"
+        digest = sha256(os.fsencode(source.resolve())).hexdigest()[:32]
+        return source.with_name(file), cache_folder() / "prepared" / digest / file
+
+    def place(self) -> Path:
+        """Give the file to write: beside the source where that folder can be written, else in the cache folder."""
+        beside, cached = self.places()
+        return beside if os.access(beside.parent, os.W_OK) else cached
+
+    def find(self) -> Path | None:
+        """Find a whole prepared array that belongs to the source as it is now.
+
+        Raises
+        ------
+        DataError
+            The source is missing or cannot be read.
+
+        """
+        return next((place for place in self.places() if self._whole(place) and self._current(place)), None)
+
+    def outdated(self) -> Path | None:
+        """Find a prepared array that cannot be used, since its source has changed since or it is not whole."""
+        return None if self.find() else next((place for place in self.places() if place.is_file()), None)
+
+    def open(self) -> Array | None:
+        """Map the prepared array into memory.
+
+        Returns
+        -------
+        array of ``shape`` and ``dtype``, read-only, or None where there is none that belongs to the source
+
+        Raises
+        ------
+        DataError
+            The source is missing or cannot be read.
+
+        """
+        found = self.find()
+        return None if found is None else self.map(found)
+
+    def map(self, path: Path) -> Array:
+        """Map a file that has the layout of the prepared array, read-only and unchecked."""
+        return np.asarray(np.memmap(path, np.dtype(self.dtype), "r", HEADER, self.shape))
+
+    def description(self, source: SourceIdentity) -> dict[str, Any]:
+        """Plain data that stands beside the array: what it is, and what it was made of."""
+        identity = {"size": source.size, "mtime_ns": source.mtime_ns, "sha256": source.sha256}
+        return {
+            "setsup": "prepared array",
+            "version": VERSION,
+            "shape": list(self.shape),
+            "dtype": self.dtype,
+            "source": {"name": self.source.name, **identity},
+        }
+
+    def _whole(self, place: Path) -> bool:
+        """Whether a file has the very header and size; a header is compared, never parsed."""
+        try:
+            with place.open("rb") as file:
+                return place.stat().st_size == self.size and file.read(HEADER) == npy_header(self.shape, self.dtype)
+        except OSError:
+            return False
+
+    def _current(self, place: Path) -> bool:
+        """Whether the array was made of the source as it is now."""
+        try:
+            found = json.loads(beside(place).read_bytes())
+            source = SourceIdentity(*(found["source"][key] for key in ("size", "mtime_ns", "sha256")))
+            same = (found["version"], found["shape"], found["dtype"]) == (VERSION, list(self.shape), self.dtype)
+        except (OSError, ValueError, TypeError, LookupError, RecursionError):
+            return False
+        if not same:
+            return False
+        try:
+            size = self.source.stat().st_size
+        except OSError as error:
+            raise DataError(f"{self.source} cannot be read: {error.strerror or error}") from error
+        if size != source.size:
+            return False
+        return source.unchanged(self.source) or content_digest(self.source) == source.sha256
+
+
+def beside(place: Path) -> Path:
+    """Name of the description of a prepared array."""
+    return place.with_name(place.name + ".json")
+
+
+def npy_header(shape: tuple[int, ...], dtype: str) -> bytes:
+    r"""Header of a ``.npy`` file in C order, padded to a page.
+
+    Examples
+    --------
+    >>> header = npy_header((480000, 64, 64, 3), "uint8")
+    >>> len(header), header[:6]
+    (4096, b'\x93NUMPY')
+
+    """
+    described = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": tuple(int(size) for size in shape)}
+    text = str(described).encode("latin-1")
+    start = b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little")
+    return start + text.ljust(HEADER - 10 - 1) + b"\n"

@@ -1,0 +1,291 @@
+"""Keyed randomness: numbers that are a function of their key, not of a history.
+
+Two primitives carry every sampler, recipe and transform. *Keyed bits* turn key words (seed, stream, step, set, slot)
+into 64 uniform bits; *keyed permutations* are bijections on 0 … n − 1 that are evaluated only where they are needed.
+Nothing here has a state, and nothing depends on the platform: only 64-bit integer arithmetic, and products of
+exactly representable doubles.
+
+Keys fold one word at a time with the SplitMix64 step, ``fold(key, word) = mix(key + γ·(word + 1))``, whose mixer is a
+bijection [1]_. Words of one key can therefore never collide with each other, and seeds are never added to anything.
+
+References
+----------
+.. [1] G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+.. [2] M. Luby, C. Rackoff, "How to construct pseudorandom permutations from pseudorandom functions", 1988.
+
+"""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SamplerError
+
+__all__ = ["below", "fold", "leading", "mix", "permute", "spread", "stream_key", "uniform"]
+
+Words = npt.NDArray[np.uint64]
+Rows = npt.NDArray[np.int64]
+
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_M1_INT, _M2_INT = int(_M1), int(_M2)
+_11, _27, _30, _31 = (np.uint64(n) for n in (11, 27, 30, 31))  # made once: a scalar costs as much as a small shift
+_SMALL = 4096  # up to here a permutation is a sort of keyed words: a Feistel network is not uniform for small n
+_ROUNDS = 8
+_CHUNK = 1 << 21  # words sorted at a time, to bound the memory of large blocks
+
+
+_INDEX = np.arange(_SMALL, dtype=np.uint64)
+_LOWER = np.uint64(_SMALL - 1)
+_UPPER = ~_LOWER
+
+
+def stream_key(seed: int, stream: str) -> int:
+    """Key of a named stream of a seed; the name enters by a fixed digest.
+
+    Parameters
+    ----------
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Any text; two consumers with one seed are independent exactly when their streams differ.
+
+    Raises
+    ------
+    SamplerError
+        When the seed is out of range.
+
+    Examples
+    --------
+    >>> stream_key(0, "SetSampler") != stream_key(1, "SetSampler") != stream_key(1, "other")
+    True
+
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed <= _MASK:
+        raise SamplerError(f"the seed must be a whole number from 0 to 2**64 - 1, not {seed!r}")
+    digest = hashlib.blake2b(stream.encode(), digest_size=8).digest()
+    return _fold_int(int.from_bytes(digest, "little"), int(seed))
+
+
+def _fold_int(key: int, word: int) -> int:
+    z = (key + _GOLDEN * (word + 1)) & _MASK
+    z = ((z ^ (z >> 30)) * _M1_INT) & _MASK
+    z = ((z ^ (z >> 27)) * _M2_INT) & _MASK
+    return z ^ (z >> 31)
+
+
+def fold(key: int | Words, word: int | npt.NDArray[Any]) -> Words:
+    """Key or bits that belong to one more key word.
+
+    Parameters
+    ----------
+    key : int or uint64 array
+        From :func:`stream_key`, or from another fold.
+    word : int or unsigned integer array
+        Step, set, slot …; broadcast against the key.
+
+    Returns
+    -------
+    uint64 array of the broadcast shape: 64 uniform bits each, and a key for further words
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> steps = fold(stream_key(0, "example"), np.arange(4, dtype=np.uint64))
+    >>> fold(steps[:, None], np.arange(3, dtype=np.uint64)).shape
+    (4, 3)
+
+    """
+    if isinstance(key, int) and isinstance(word, int):
+        return np.array(_fold_int(key, word), dtype=np.uint64)
+    return mix(key, spread(word))
+
+
+def spread(word: int | npt.NDArray[Any]) -> Any:
+    """First half of a fold, γ·(word + 1) modulo 2⁶⁴: what words that never change need only once.
+
+    Returns
+    -------
+    uint64 scalar or array of the shape of ``word``
+
+    """
+    if isinstance(word, int):
+        return np.uint64((_GOLDEN * (word + 1)) & _MASK)
+    return (word.astype(np.uint64, copy=False) + np.uint64(1)) * np.uint64(_GOLDEN)
+
+
+def mix(key: int | Words, spread_word: Any) -> Words:
+    """Second half of a fold: ``mix(key, spread(word))`` is ``fold(key, word)``."""
+    return _mixed((np.uint64(key) if isinstance(key, int) else key) + spread_word)
+
+
+def _mixed(z: Words) -> Words:
+    """SplitMix64 finaliser, in place."""
+    z ^= z >> _30
+    z *= _M1
+    z ^= z >> _27
+    z *= _M2
+    z ^= z >> _31
+    return z
+
+
+_INDEX_SPREAD = spread(_INDEX)
+
+
+def uniform(bits: Words) -> npt.NDArray[np.float64]:
+    """Doubles in [0, 1): the upper 53 of 64 bits."""
+    return (bits >> _11) * np.float64(2.0**-53)
+
+
+def below(bits: Words, n: int | npt.NDArray[Any]) -> Rows:
+    """Integers 0 … n − 1: ``floor((bits >> 11)·2⁻⁵³·n)``.
+
+    Parameters
+    ----------
+    bits : uint64 array
+        From :func:`fold`.
+    n : int or integer array
+        Positive, below 2⁵³; broadcast against the bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> below(np.array([0, 2**63, 2**64 - 1], dtype=np.uint64), 10)
+    array([0, 5, 9])
+
+    """
+    # n·2⁻⁵³ is exact, so this product is rounded once, as the formula's is
+    return ((bits >> _11) * (n * 2.0**-53)).astype(np.int64)
+
+
+def permute(keys: npt.ArrayLike, n: npt.ArrayLike, positions: npt.ArrayLike) -> Rows:
+    """Images of positions under keyed permutations of 0 … n − 1.
+
+    Up to 4,096 elements the permutation is the order of keyed words (their upper 52 bits, ties by index); above, a
+    Feistel network of 8 rounds on the next power of two, walked until it falls below n [2]_.
+
+    Parameters
+    ----------
+    keys : (...) uint64
+        One permutation each, from :func:`fold`.
+    n : int or (...) integers
+        Their sizes, at least 1.
+    positions : (..., k) integers
+        0 ≤ position < n, for each permutation.
+
+    Returns
+    -------
+    (..., k) int64
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> order = permute(np.uint64(stream_key(0, "example")), 5, np.arange(5))
+    >>> sorted(order.tolist())
+    [0, 1, 2, 3, 4]
+
+    """
+    where = np.asarray(positions, dtype=np.int64)
+    lead = where.shape[:-1]
+    key = np.broadcast_to(np.asarray(keys, dtype=np.uint64), lead).reshape(-1)
+    size = np.broadcast_to(np.asarray(n, dtype=np.int64), lead).reshape(-1)
+    flat = where.reshape(-1, where.shape[-1])
+    found = np.empty(flat.shape, dtype=np.int64)
+    small = size <= _SMALL
+    if small.all():
+        _sorted_words(key, size, flat, found)
+    elif not small.any():
+        found[:] = _feistel(key, size, flat)
+    else:
+        for part, law in ((small, _sorted_words), (~small, None)):
+            some = np.empty((int(part.sum()), flat.shape[1]), dtype=np.int64)
+            if law is None:
+                some[:] = _feistel(key[part], size[part], flat[part])
+            else:
+                law(key[part], size[part], flat[part], some)
+            found[part] = some
+    return found.reshape(where.shape)
+
+
+def leading(keys: Words, n: int | Rows, k: int) -> Rows:
+    """First k images of keyed permutations: ``permute(keys, n, 0 … k − 1)``.
+
+    Parameters
+    ----------
+    keys : (draws,) uint64
+        One permutation each.
+    n : int or (draws,) int64
+        Their sizes, at least k.
+    k : int
+        Images of each.
+
+    Returns
+    -------
+    (draws, k) int64
+
+    """
+    if isinstance(n, int) and n <= _SMALL and n * len(keys) <= _CHUNK:
+        return _order(keys, n)[:, :k].astype(np.int64)
+    return permute(keys, n, np.broadcast_to(np.arange(k), (len(keys), k)))
+
+
+def _order(keys: Words, width: int) -> Words:
+    """Keyed words in order, their indices in the low bits; so a plain sort is a stable argsort of the upper 52."""
+    words = mix(keys[:, None], _INDEX_SPREAD[:width])
+    words &= _UPPER
+    words |= _INDEX[:width]
+    words.sort(axis=-1)
+    words &= _LOWER
+    return words
+
+
+def _sorted_words(key: Words, size: Rows, positions: Rows, found: Rows) -> None:
+    if not len(key):
+        return
+    width = int(size.max())
+    step = max(1, _CHUNK // width)
+    for start in range(0, len(key), step):
+        rows = slice(start, start + step)
+        if int(size[rows].min()) == width:
+            order = _order(key[rows], width)
+        else:
+            words = mix(key[rows, None], _INDEX_SPREAD[:width])
+            words &= _UPPER
+            words |= _INDEX[:width]
+            words[_INDEX[:width] >= size[rows, None].astype(np.uint64)] = np.uint64(_MASK)
+            words.sort(axis=-1)
+            order = words & _LOWER
+        found[rows] = np.take_along_axis(order, positions[rows], axis=-1)
+
+
+def _feistel(key: Words, size: Rows, positions: Rows) -> Rows:
+    """Cycle-walking Feistel network, one row a permutation."""
+    total = np.frompyfunc(lambda m: int(m - 1).bit_length(), 1, 1)(size).astype(np.uint64)
+    shape = positions.shape
+    right = np.broadcast_to(((total + np.uint64(1)) // np.uint64(2))[:, None], shape)
+    left = np.broadcast_to((total // np.uint64(2))[:, None], shape)
+    rounds = fold(key[:, None], np.arange(_ROUNDS, dtype=np.uint64))
+    value = _network(positions.astype(np.uint64), left, right, [rounds[:, r : r + 1] for r in range(_ROUNDS)])
+    limit = np.broadcast_to(size.astype(np.uint64)[:, None], shape)
+    while True:
+        outside = np.nonzero(value >= limit)
+        if not len(outside[0]):
+            return value.astype(np.int64)
+        walked = [rounds[outside[0], r] for r in range(_ROUNDS)]
+        value[outside] = _network(value[outside], left[outside], right[outside], walked)
+
+
+def _network(value: Words, left: Words, right: Words, rounds: list[Words]) -> Words:
+    """Unbalanced Feistel network on left + right bits; halves change places each round, and 8 rounds restore them."""
+    high, low = value >> right, value & ((np.uint64(1) << right) - np.uint64(1))
+    high_shift, low_shift = np.uint64(64) - left, np.uint64(64) - right
+    for key in rounds:
+        z = (low ^ key) * _M1
+        z ^= z >> np.uint64(29)
+        z *= _M2
+        high, low = low, high ^ (z >> high_shift)
+        high_shift, low_shift = low_shift, high_shift
+    return (high << right) | low

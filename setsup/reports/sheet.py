@@ -1,0 +1,181 @@
+"""Contact sheets: sets of images as blocks, to be understood at a glance."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from setsup.errors import DataError
+from setsup.reports.lettering import Lines, wrapped
+from setsup.reports.page import CAPTIONS, GAP, GUTTER, MARGIN, NOTES, PADDING, SKIP, Cell, Page, cell_for, lines_height
+
+__all__ = ["contact_sheet"]
+
+Pictures = Sequence[npt.NDArray[Any]] | npt.NDArray[Any]
+"""Pictures (n, height, width, channels) uint8, or n pictures of different sizes."""
+
+_ASPECT = 2.0
+_NARROW = 300  # a caption in a narrower block breaks into many lines
+_NARROWEST = 220
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """One set as it will be drawn: None stands for a padded slot."""
+
+    pictures: list[npt.NDArray[Any] | None]
+    canonical: npt.NDArray[Any] | None
+    caption: Lines
+    note: Lines
+
+    def height(self, columns: int, cell: Cell) -> int:
+        """Height of the card, in pixels."""
+        rows = max(1, -(-len(self.pictures) // columns))
+        text = lines_height([*self.caption, *self.note]) + SKIP * (bool(self.caption) + bool(self.note))
+        return 2 * PADDING + text + cell.rise(rows)
+
+
+def contact_sheet(
+    images: Sequence[Pictures] | npt.NDArray[Any],
+    captions: Sequence[str],
+    title: str = "",
+    *,
+    mask: npt.ArrayLike | None = None,
+    canonical: Pictures | None = None,
+    sizes: Sequence[int] | None = None,
+    limit: int = 64,
+    width: int = 1400,
+) -> Image.Image:
+    r"""Lay sets of images out as blocks with captions.
+
+    Equal arguments give equal pictures. Small images are enlarged by whole factors, large ones reduced.
+
+    Parameters
+    ----------
+    images : (sets, size, height, width, channels) uint8, or nested sequences of (height, width, channels) uint8
+        Grey, sRGB or sRGB with alpha; images may differ in size.
+    captions : sequence of str, one a set
+        The first line stands out, those after ``\n`` are softer.
+    title : str
+        Title of the sheet; lines after ``\n`` are softer.
+    mask : (sets, size) bool, optional
+        False for padded slots, which are greyed out.
+    canonical : (sets, height, width, channels) uint8, optional
+        An image a set that is shown framed in front of it.
+    sizes : sequence of int, one a set, optional
+        Members of each set, where `images` holds only the first of them.
+    limit : int
+        Thumbnails shown of a set; how many more there are is written below.
+    width : int
+        Pixels the sheet may be wide.
+
+    Returns
+    -------
+    RGB image
+
+    Raises
+    ------
+    DataError
+        When an array is no image, or captions, masks and images disagree in number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sheet = contact_sheet(np.zeros((2, 32, 64, 64, 3), np.uint8), ["left", "right"], "two sets")
+    >>> sheet.width <= 1400, sheet.mode
+    (True, 'RGB')
+
+    """
+    _check_numbers(len(images), captions=captions, canonical=canonical, sizes=sizes)
+    used = _used(images, mask)
+    shown = [
+        [image if use else None for image, use in zip(row[:limit], uses, strict=False)]
+        for row, uses in zip(images, used, strict=True)
+    ]
+    cell = cell_for([image for row in (*images, () if canonical is None else canonical) for image in row[:limit]])
+    front = 0 if canonical is None else cell.width + PADDING
+    columns, across = _layout(len(shown), max(map(len, shown), default=0), cell, width, front)
+    inner = max(cell.span(columns) + front, _NARROWEST)
+    blocks = []
+    for number, pictures in enumerate(shown):
+        members = sum(used[number]) if sizes is None else sizes[number]
+        more = members - sum(picture is not None for picture in pictures)
+        caption = wrapped(captions[number], inner, CAPTIONS)
+        note = wrapped(f"… and {more:,} more", inner, NOTES) if more > 0 else []
+        blocks.append(_Block(pictures, None if canonical is None else canonical[number], caption, note))
+    return _drawn(blocks, title, columns, across, cell, front)
+
+
+def _used(images: Sequence[Pictures] | npt.NDArray[Any], mask: npt.ArrayLike | None) -> list[list[bool]]:
+    """Whether each slot holds a member."""
+    if mask is None:
+        return [[True] * len(pictures) for pictures in images]
+    used = np.asarray(mask, dtype=bool)
+    if used.ndim != 2 or len(used) != len(images) or any(len(pictures) > used.shape[1] for pictures in images):
+        raise DataError(f"the mask of a contact sheet must be (sets, size), not {used.shape} for {len(images)} sets")
+    rows: list[list[bool]] = used.tolist()
+    return rows
+
+
+def _check_numbers(sets: int, **parts: Any) -> None:
+    for name, part in parts.items():
+        if part is not None and len(part) != sets:
+            raise DataError(f"a contact sheet of {sets} sets needs as many {name}, not {len(part)}")
+
+
+def _layout(sets: int, size: int, cell: Cell, width: int, front: int) -> tuple[int, int]:
+    """Thumbnails a row and blocks a row that fill a pleasant page with few empty places."""
+    best, found = math.inf, (1, 1)
+    for across in range(1, min(max(sets, 1), 6) + 1):
+        card = (width - 2 * MARGIN + GUTTER) // across - GUTTER
+        if across > 1 and card < _NARROWEST + 2 * PADDING:
+            break
+        room = card - 2 * PADDING - front
+        for columns in range(1, min((room + GAP) // (cell.width + GAP), max(size, 1)) + 1):
+            inner = max(cell.span(columns) + front, _NARROWEST)
+            rows, lines = -(-size // columns), -(-sets // across)
+            aspect = across * (inner + 2 * PADDING + GUTTER) / (lines * (cell.rise(rows) + 2 * PADDING + GUTTER + 50))
+            places = rows * columns * lines * across
+            empty = 1 - size * sets / places if places else 0.0
+            # captions need some room, and a few small sets are compared best side by side
+            cost = abs(math.log(aspect / _ASPECT)) + 10 * empty + max(0, _NARROW - inner) / 100
+            cost += across == 1 and 2 <= sets <= 4 and size <= 32
+            if cost < best - 1e-9:
+                best, found = cost, (columns, across)
+    return found
+
+
+def _drawn(blocks: list[_Block], title: str, columns: int, across: int, cell: Cell, front: int) -> Image.Image:
+    card = max(cell.span(columns) + front, _NARROWEST) + 2 * PADDING
+    rows = [blocks[start : start + across] for start in range(0, len(blocks), across)]
+    heights = [max(block.height(columns, cell) for block in row) for row in rows]
+    width = 2 * MARGIN + min(across, max(len(blocks), 1)) * (card + GUTTER) - GUTTER
+    page = Page(width, sum(heights) + GUTTER * max(len(rows) - 1, 0), title, cell)
+    top = page.top
+    for row, height in zip(rows, heights, strict=True):
+        for place, block in enumerate(row):
+            left = MARGIN + place * (card + GUTTER)
+            page.card(left, top, card, height)
+            _draw_block(page, block, left + PADDING, top + PADDING, columns, front)
+        top += height + GUTTER
+    return page.image
+
+
+def _draw_block(page: Page, block: _Block, left: int, top: int, columns: int, front: int) -> None:
+    top = page.write(left, top - 2, block.caption) + 2 + SKIP * bool(block.caption)
+    if block.canonical is not None:
+        page.frame(left, top)
+        page.place(block.canonical, left, top)
+    rows = max(1, -(-len(block.pictures) // columns))
+    for slot, picture in enumerate(block.pictures):
+        row, column = divmod(slot, columns)
+        page.place(
+            picture,
+            left + front + page.cell.span(column + 1) - page.cell.width,
+            top + page.cell.rise(row + 1) - page.cell.height,
+        )
+    page.write(left + front, top + page.cell.rise(rows) + SKIP, block.note)

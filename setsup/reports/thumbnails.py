@@ -1,0 +1,85 @@
+"""Pictures of any size brought to one small size."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from setsup.errors import DataError
+
+__all__ = ["cell_size", "thumbnail"]
+
+_CHANNELS = (1, 3, 4)
+
+
+def cell_size(shapes: Iterable[tuple[int, ...]], target: int) -> tuple[int, int]:
+    """Size of a cell in which pictures of the given shapes are shown.
+
+    Small pictures grow by a whole factor as long as their longer side stays within `target`; large ones shrink to
+    1.75 times the target; those between stay as they are.
+
+    Parameters
+    ----------
+    shapes : iterable of (height, width, ...)
+        Shapes of the pictures.
+    target : int
+        Pixels.
+
+    Returns
+    -------
+    (width, height) int, pixels
+
+    Examples
+    --------
+    >>> cell_size([(28, 28, 1)], 64), cell_size([(64, 64, 3)], 64), cell_size([(400, 600, 3)], 64)
+    ((56, 56), (64, 64), (112, 75))
+
+    """
+    scaled = [_fitted(shape[1], shape[0], target) for shape in set(shapes)]
+    return max((width for width, _ in scaled), default=target), max((height for _, height in scaled), default=target)
+
+
+def _fitted(width: int, height: int, target: int) -> tuple[int, int]:
+    longest, largest = max(width, height), target * 7 // 4
+    if longest <= target:
+        factor = target // longest
+        return width * factor, height * factor
+    if longest <= largest:
+        return width, height
+    return max(1, round(width * largest / longest)), max(1, round(height * largest / longest))
+
+
+def thumbnail(pixels: npt.NDArray[Any], target: int) -> Image.Image:
+    """Make a small picture; transparent parts are shown on white.
+
+    Parameters
+    ----------
+    pixels : (height, width, 1, 3 or 4) uint8
+        Grey, sRGB or sRGB with alpha.
+    target : int
+        Pixels, as in :func:`cell_size`.
+
+    Returns
+    -------
+    RGB image: enlarged by whole factors without smoothing, or reduced with it
+
+    Raises
+    ------
+    DataError
+        When the array is no picture.
+
+    """
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in _CHANNELS or 0 in pixels.shape:
+        raise DataError(
+            f"a contact sheet shows uint8 images of shape (height, width, 1, 3 or 4), not {pixels.dtype} {pixels.shape}"
+        )
+    plane = pixels[:, :, 0] if pixels.shape[2] == 1 else pixels
+    image = Image.fromarray(np.ascontiguousarray(plane))
+    if image.mode == "RGBA":
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    image = image.convert("RGB")
+    size = _fitted(*image.size, target)
+    enlarged = size[0] >= image.size[0] and size[1] >= image.size[1]
+    return image.resize(size, Image.Resampling.NEAREST if enlarged else Image.Resampling.LANCZOS)

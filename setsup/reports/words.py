@@ -1,0 +1,128 @@
+"""Draws in words and units: what a set holds, and what varies in it over how many levels."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.factors.factor import Factor, Level
+from setsup.factors.table import FactorTable
+from setsup.samplers.draw import Draw
+
+__all__ = ["SetWords", "Variation", "describe", "value_words"]
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How a factor varies within a set.
+
+    Attributes
+    ----------
+    distinct : int
+        Different values among the members; unknown ones do not count.
+    levels : int or None
+        Levels the factor has in all, None for a continuous one.
+    span : (lowest, highest) float, optional
+        Of a continuous factor, in its unit.
+
+    """
+
+    distinct: int
+    levels: int | None = None
+    span: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetWords:
+    """What is held in one set, what varies, and how many members it has (padding does not count)."""
+
+    held: dict[str, Level]
+    varies: dict[str, Variation]
+    members: int
+
+    def held_words(self, table: FactorTable, tolerance: Mapping[str, float] | None = None) -> str:
+        """Say what is held: ``wall_hue = 0.3 turn``."""
+        near = tolerance or {}
+        words = [
+            f"{name} = {value_words(table[name], value)}{f' ± {near[name]:.4g}' if name in near else ''}"
+            for name, value in self.held.items()
+        ]
+        return ", ".join(words) or "nothing"
+
+    def varying_words(self, table: FactorTable) -> str:
+        """Say what varies, and over how many of its levels: ``shape 4 of 4, scale 7 of 8``."""
+        return ", ".join(_variation_words(table[name], found) for name, found in self.varies.items()) or "no factor"
+
+
+def describe(table: FactorTable, draw: Draw) -> list[SetWords]:
+    """Say for each set of a draw what is held and what varies; keys, such as paths, are left out.
+
+    Parameters
+    ----------
+    table : FactorTable
+        The table of the sampler.
+    draw : Draw
+        One step.
+
+    Returns
+    -------
+    list of SetWords, one a set
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from setsup.factors import Factor, FactorTable, Kind
+    >>> grid = FactorTable([Factor("hue", Kind.CYCLIC, (0.0, 0.5), unit="turn", period=1.0),
+    ...                     Factor("size", Kind.ORDINAL, (1, 2, 3))])
+    >>> found = describe(grid, Draw(np.array([[3, 5]]), {"hue": np.array([1])}))[0]
+    >>> found.held_words(grid), found.varying_words(grid)
+    ('hue = 0.5 turn', 'size 2 of 3')
+
+    """
+    found = []
+    for number, rows in enumerate(draw.indices):
+        members = rows if draw.mask is None else rows[draw.mask[number]]
+        held: dict[str, Level] = {}
+        varies: dict[str, Variation] = {}
+        for factor in table.factors:
+            code = draw.inactive[factor.name][number] if factor.name in draw.inactive else None
+            if code is not None and (not np.isnan(code) if factor.levels is None else code >= 0):
+                held[factor.name] = float(code) if factor.levels is None else factor.levels[int(code)]
+            elif factor.role != "key":
+                varies[factor.name] = _variation(table, factor, members)
+        found.append(SetWords(held, varies, len(members)))
+    return found
+
+
+def value_words(factor: Factor, value: Level | None) -> str:
+    """Write a value with its unit; numbers have four digits.
+
+    Examples
+    --------
+    >>> from setsup.factors import Factor, Kind
+    >>> value_words(Factor("angle", Kind.CONTINUOUS, unit="deg"), -25.7142857)
+    '-25.71 deg'
+
+    """
+    if value is None:
+        return "unknown"
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{text} {factor.unit}" if factor.unit else text
+
+
+def _variation(table: FactorTable, factor: Factor, rows: npt.NDArray[np.int64]) -> Variation:
+    codes = table.codes(factor.name, rows)
+    if factor.levels is not None:
+        return Variation(len(np.unique(codes[codes >= 0])), len(factor.levels))
+    known = codes[~np.isnan(codes)]
+    span = (float(known.min()), float(known.max())) if len(known) else None
+    return Variation(len(np.unique(known)), None, span)
+
+
+def _variation_words(factor: Factor, found: Variation) -> str:
+    if found.levels is not None:
+        return f"{factor.name} {found.distinct} of {found.levels:,}"
+    if found.span is None:
+        return f"{factor.name} unknown"
+    return f"{factor.name} {found.span[0]:.4g} to {value_words(factor, found.span[1])}"

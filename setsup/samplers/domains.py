@@ -1,0 +1,174 @@
+"""Batches balanced over domains: every domain comes equally often, and every row of it too.
+
+DCoDR [1]_ contrasts an image with others of the *same* domain, so a batch has P domains with K rows each. Domains
+come in rounds: a keyed permutation of the D domains is walked in strides of P until every domain has had the same
+number of visits; a domain's visits walk through keyed permutations of its rows in the same way. Both positions follow
+from the step by arithmetic, so no cursor is kept.
+
+References
+----------
+.. [1] J. Kahana, Y. Hoshen, "A contrastive objective for learning disentangled representations", ECCV 2022, section 4.
+
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SamplerError, near
+from setsup.factors.table import FactorTable
+from setsup.random import below, fold, permute, stream_key
+from setsup.samplers.draw import Draw
+from setsup.samplers.holding import Holding
+from setsup.samplers.members import check_small
+from setsup.samplers.report import Report, holding_report
+from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sets import positive
+from setsup.samplers.within import Keys
+
+__all__ = ["DomainSampler"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+DOMAINS = ("balanced", "independent", "all")
+_ROUND, _VISIT, _STEP = 0, 1, 2  # what a key is for
+
+
+class DomainSampler(Sampler):
+    """Draws batches of several domains with equally many rows each.
+
+    With D drawable domains, P ``sets`` and g = gcd(D, P), a round is D/g steps in which every domain comes P/g times;
+    no step repeats a domain. A domain of n ≥ K rows gives its v-th visit K consecutive places of a permutation of its
+    rows, which is renewed every n/gcd(n, K) visits: until then every row comes equally often.
+
+    Parameters
+    ----------
+    table : FactorTable
+        The factors of a data set; draws are rows of it.
+    domain : str or list of str
+        Factors whose combinations are the domains.
+    sets : int
+        Domains a batch, P; more than there are is an error unless ``domains="all"``.
+    size : int
+        Rows of each, K.
+    domains : str
+        ``balanced``: in rounds; ``all``: the same with min(P, D) domains; ``independent``: a fresh choice of P
+        domains and of their rows each step, which promises no pass over the data (DCoDR's published choice).
+    small : str
+        What to do with domains of fewer than K rows: ``error``, ``drop``, ``short`` (all rows once, the rest masked)
+        or ``replace`` (K rows with repeats).
+    where : str, optional
+        Expression that drawn rows satisfy; rows keep their numbers.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two samplers of one class with one seed are correlated unless this differs.
+
+    Raises
+    ------
+    SamplerError, FactorError
+        When the arguments contradict each other or the table.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> batches = setsup.DomainSampler(shapes.factors, "shape", sets=4, size=8)
+    >>> shapes.factors.values("shape", batches[0].indices).shape
+    (4, 8)
+    >>> sorted(batches[0].inactive["shape"].tolist())
+    [0, 1, 2, 3]
+
+    """
+
+    def __init__(
+        self,
+        table: FactorTable,
+        domain: str | Sequence[str],
+        sets: int = 4,
+        size: int = 32,
+        *,
+        domains: str = "balanced",
+        small: str = "error",
+        where: str | None = None,
+        seed: int = 0,
+        stream: str = "DomainSampler",
+    ) -> None:
+        self.arguments = {key: value for key, value in locals().items() if key not in ("self", "table")}
+        if domains not in DOMAINS:
+            hint = near(str(domains), DOMAINS)
+            raise SamplerError(f"domains must be one of {', '.join(DOMAINS)}, not {domains!r}{hint}")
+        names = [domain] if isinstance(domain, str) else list(domain)
+        if not names:
+            raise SamplerError("domain must name at least one factor")
+        self.table, self.size, self._small = table, positive(size, "size"), check_small(small)
+        self._holding = Holding(table, names, self.size, choose="groups", small=small, tolerance={}, where=where)
+        self._count = len(self._holding.drawable)
+        self.sets = min(positive(sets, "sets"), self._count) if domains == "all" else positive(sets, "sets")
+        if self.sets > self._count:
+            raise SamplerError(
+                f"sets={sets} asks for more domains than the {self._count} drawable ones of "
+                f"{self._holding.describe()}; lower sets, or pass domains='all' to take all there are"
+            )
+        self._independent = domains == "independent"
+        key = stream_key(seed, stream)
+        self._round_key, self._visit_key, self._step_key = (int(fold(key, tag)) for tag in (_ROUND, _VISIT, _STEP))
+
+    def draws(self, steps: Steps) -> Draw:
+        """Draws of any steps as one block."""
+        rows, mask, chosen = self._independently(steps) if self._independent else self._in_rounds(steps)
+        if mask is not None and mask.all():
+            mask = None
+        return Draw(rows, self._holding.codes(chosen), mask)
+
+    def _in_rounds(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
+        shared = math.gcd(self._count, self.sets)
+        lap, step = np.divmod(steps, self._count // shared)
+        walk = step[:, None] * self.sets + np.arange(self.sets)
+        chosen = permute(fold(self._round_key, lap), self._count, walk % self._count)
+        visit = lap[:, None] * (self.sets // shared) + walk // self._count
+        rows, mask = self._visited(chosen.reshape(-1), visit.reshape(-1))
+        shape = (*chosen.shape, self.size)
+        return rows.reshape(shape), None if mask is None else mask.reshape(shape), chosen
+
+    def _visited(self, chosen: Rows, visit: Rows) -> tuple[Rows, Array | None]:
+        """Rows that the given visits of drawable domains take."""
+        groups = self._holding.number(chosen)
+        sizes = self._holding.groups.sizes[groups]
+        slot = np.arange(self.size)
+        domain_key = fold(self._visit_key, chosen)
+        few = sizes < self.size
+        lap, turn = np.divmod(visit, np.where(few, 1, sizes // np.gcd(sizes, self.size)))
+        key = fold(domain_key, lap)
+        positions = (turn[:, None] * self.size + slot) % sizes[:, None]
+        mask = None
+        if few.any() and self._small == "short":
+            mask = slot < np.where(few, sizes, self.size)[:, None]
+            positions = np.where(mask, positions, 0)
+        found = permute(key, sizes, positions)
+        if few.any() and self._small == "replace":
+            words = fold(fold(key[few], 1)[:, None], slot)
+            found[few] = below(words, sizes[few, None])
+        return self._holding.groups.take(groups[:, None], found), mask
+
+    def _independently(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
+        key = fold(self._step_key, steps)
+        places = np.broadcast_to(np.arange(self.sets), (len(steps), self.sets))
+        chosen = permute(fold(key, _ROUND), self._count, places)
+        keys = Keys(fold(key, _VISIT), np.arange(self.sets, dtype=np.uint64))
+        groups = self._holding.number(chosen).reshape(-1)
+        rows, mask = self._holding.members.draw(keys, groups, self.size, self._small, None)
+        shape = (*chosen.shape, self.size)
+        return rows.reshape(shape), None if mask is None else mask.reshape(shape), chosen
+
+    def report(self) -> Report:
+        """What will be drawn, and what never can be, before any training."""
+        title = f"DomainSampler: {self.sets} of {self._count} domains with {self.size} rows each"
+        lap = self._count // math.gcd(self._count, self.sets)
+        note = "a fresh choice each step" if self._independent else f"every domain comes equally often in {lap:,} steps"
+        return Report(title, [holding_report(self.table, self._holding, self.size)], [note])

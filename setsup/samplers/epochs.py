@@ -1,0 +1,118 @@
+"""Ordinary passes over the data: every row once an epoch, in keyed order or as it stands."""
+
+import numpy as np
+
+from setsup.errors import SamplerError
+from setsup.factors.table import FactorTable
+from setsup.random import fold, permute, stream_key
+from setsup.samplers.draw import Draw
+from setsup.samplers.report import Entry, Report
+from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sets import positive
+
+__all__ = ["EpochSampler"]
+
+
+class EpochSampler(Sampler):
+    """Draws batches that together pass over all rows, epoch after epoch.
+
+    Step s belongs to epoch s // ``steps_per_epoch``. Each epoch has an order of its own; ``epochs=1, shuffle=False``
+    is the ordered pass of an evaluation.
+
+    Parameters
+    ----------
+    table : FactorTable
+        The factors of a data set; draws are rows of it.
+    size : int
+        Rows a batch.
+    epochs : int, optional
+        Passes until the sampler ends; without an end by default.
+    shuffle : bool
+        Whether each epoch has a keyed order, or the table's.
+    partial : str
+        What to do when the rows are no multiple of ``size``: ``drop`` leaves the last rows of an epoch's order out,
+        ``pad`` repeats the order from its start and masks these slots.
+    where : str, optional
+        Expression that drawn rows satisfy; rows keep their numbers.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two samplers of one class with one seed are correlated unless this differs.
+
+    Attributes
+    ----------
+    steps_per_epoch : int
+        Draws an epoch.
+
+    Raises
+    ------
+    SamplerError
+        When nothing is left to draw, or less than one batch with ``partial="drop"``.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> once = setsup.EpochSampler(shapes.factors, size=4, epochs=1, shuffle=False, where="shape == 'cube'")
+    >>> len(once), once[0].indices
+    (30000, array([[0, 1, 2, 3]]))
+
+    """
+
+    def __init__(
+        self,
+        table: FactorTable,
+        size: int = 128,
+        *,
+        epochs: int | None = None,
+        shuffle: bool = True,
+        partial: str = "drop",
+        where: str | None = None,
+        seed: int = 0,
+        stream: str = "EpochSampler",
+    ) -> None:
+        self.arguments = {key: value for key, value in locals().items() if key not in ("self", "table")}
+        if partial not in ("drop", "pad"):
+            raise SamplerError(f"partial must be drop or pad, not {partial!r}")
+        self.table, self.size, self._shuffle = table, positive(size, "size"), shuffle
+        self._rows = None if where is None else table.rows(where)
+        self._count = len(table) if self._rows is None else len(self._rows)
+        if self._count == 0:
+            raise SamplerError("no row is left to draw: the table is empty" + (f" where {where}" if where else ""))
+        if partial == "drop" and self._count < self.size:
+            raise SamplerError(
+                f"{self._count:,} rows do not fill one batch of size={size}; lower size, or pass partial='pad'"
+            )
+        self.steps_per_epoch = self._count // self.size if partial == "drop" else -(-self._count // self.size)
+        self.length = None if epochs is None else positive(epochs, "epochs") * self.steps_per_epoch
+        self.free_sets = frozenset({0})
+        self._key = stream_key(seed, stream)
+
+    def __len__(self) -> int:
+        """Count the draws of all epochs; TypeError without ``epochs``, for there is no end."""
+        if self.length is None:
+            raise TypeError("an EpochSampler without epochs has no length; pass epochs=")
+        return self.length
+
+    def draws(self, steps: Steps) -> Draw:
+        """Draws of any steps as one block; indices (steps, 1, size)."""
+        epoch, step = np.divmod(steps, self.steps_per_epoch)
+        position = step[:, None] * self.size + np.arange(self.size)
+        mask = position < self._count
+        rows = position % self._count
+        if self._shuffle:
+            rows = permute(fold(self._key, epoch), self._count, rows)
+        if self._rows is not None:
+            rows = self._rows[rows]
+        return Draw(rows[:, None], mask=None if mask.all() else mask[:, None])
+
+    def report(self) -> Report:
+        """What will be drawn, and what never can be, before any training."""
+        left = self._count - self.steps_per_epoch * self.size
+        entry = Entry("nothing", 1, 1, self._count, self._count, excluded=len(self.table) - self._count)
+        notes = [f"{self.steps_per_epoch:,} steps an epoch"]
+        if left > 0:
+            notes.append(
+                f"{left:,} rows are left out of each epoch" + (", other ones each time" if self._shuffle else "")
+            )
+        return Report(f"EpochSampler: batches of {self.size}", [entry], notes)

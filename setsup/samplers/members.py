@@ -1,0 +1,177 @@
+"""How rows of a chosen group are drawn: evenly, or by weight. Small groups are treated as the policy says."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SamplerError, near
+from setsup.factors.groups import Groups
+from setsup.factors.table import FactorTable
+from setsup.random import below, permute
+from setsup.samplers.within import ROWS, Keys, by_weight, distinct, distinct_weighted
+
+__all__ = ["SMALL", "EvenMembers", "Members", "WeightedMembers", "check_small", "drawable_groups"]
+
+SMALL = ("error", "drop", "short", "replace")
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+
+
+class Members(Protocol):
+    """Rows of groups, drawn by one law."""
+
+    sizes: Rows
+    """(groups,) int64: rows that a draw from each group can have without repeats."""
+
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str, first: Words | None) -> tuple[Rows, Mask | None]:
+        """Rows (draws, slots) of the given groups (draws,), and which slots count (None: all)."""
+
+
+class EvenMembers:
+    """Every row of a group is equally likely."""
+
+    def __init__(self, groups: Groups) -> None:
+        self.sizes = groups.sizes
+        self._groups = groups
+        sizes = self.sizes
+        self._size = int(sizes[0]) if len(sizes) and sizes.strides == (0,) else None
+
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str, first: Words | None) -> tuple[Rows, Mask | None]:
+        """Rows (draws, slots) of the given groups, and which slots count."""
+        if self._size is not None and self._size >= slots:
+            positions, mask = distinct(keys, self._size, slots, first), None
+        else:
+            sizes = self.sizes[groups]
+            positions, mask = filled(
+                sizes,
+                slots,
+                small,
+                keys,
+                lambda part, draws: distinct(part, sizes[draws], slots, first if draws is Ellipsis else None),
+                lambda part, draws: below(part.bits(ROWS, slots), sizes[draws][:, None]),
+            )
+        return self._groups.take(groups[:, None], positions), mask
+
+
+class WeightedMembers:
+    """Rows of a group by weight; without repeats by successive sampling.
+
+    Parameters
+    ----------
+    groups : Groups
+        Of rows with positive weight only.
+    weights : (rows of the table,) float64
+        Positive for every row in a group.
+
+    """
+
+    def __init__(self, groups: Groups, weights: npt.NDArray[np.float64]) -> None:
+        self.sizes = groups.sizes
+        self._groups = groups
+        self._start = np.cumsum(groups.sizes) - groups.sizes
+        which = np.repeat(np.arange(len(groups)), groups.sizes)
+        rows = groups.take(which, np.arange(groups.rows) - np.repeat(self._start, groups.sizes))
+        self._ends = np.cumsum(weights[rows])
+        self.totals = np.diff(self._ends[self._start + self.sizes - 1], prepend=0.0)
+
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str, first: Words | None) -> tuple[Rows, Mask | None]:
+        """Rows (draws, slots) of the given groups, and which slots count."""
+        start, sizes = self._start[groups], self.sizes[groups]
+        positions, mask = filled(
+            sizes,
+            slots,
+            small,
+            keys,
+            lambda part, draws: distinct_weighted(part, self._ends, start[draws], sizes[draws], slots),
+            lambda part, draws: by_weight(part.bits(ROWS, slots), self._ends, start[draws], sizes[draws]),
+        )
+        return self._groups.take(groups[:, None], positions), mask
+
+
+Drawn = Callable[[Keys, Any], Rows]
+
+
+def filled(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, again: Drawn) -> tuple[Rows, Mask | None]:
+    """Positions for groups of which some have fewer rows than slots.
+
+    Parameters
+    ----------
+    sizes : (draws,) int64
+        Rows of each draw's group.
+    slots : int
+        Positions a draw.
+    small : str
+        ``short``: all rows once, in keyed order, the rest padded with the first of them; ``replace``: with repeats.
+    keys : Keys
+        Of the draws.
+    apart, again : callable of (keys, draws)
+        Positions without and with repeats, of all draws (``...``) or of some.
+
+    Returns
+    -------
+    positions : (draws, slots) int64
+    mask : (draws, slots) bool or None
+
+    """
+    few = sizes < slots
+    if not few.any():
+        return apart(keys, Ellipsis), None
+    scarce, ample = np.flatnonzero(few), np.flatnonzero(~few)
+    found = np.empty((len(sizes), slots), dtype=np.int64)
+    if len(ample):
+        found[ample] = apart(keys.part(ample), ample)
+    part = keys.part(scarce)
+    if small == "replace":
+        found[scarce] = again(part, scarce)
+        return found, None
+    slot = np.arange(slots)
+    counts = slot < sizes[scarce, None]
+    order = permute(part.order(), sizes[scarce], np.where(counts, slot, 0))
+    found[scarce] = order
+    mask = np.ones(found.shape, dtype=bool)
+    mask[scarce] = counts
+    return found, mask
+
+
+def check_small(small: str) -> str:
+    """The policy for small groups, if there is one of that name; SamplerError otherwise."""
+    if small not in SMALL:
+        raise SamplerError(f"small must be one of {', '.join(SMALL)}, not {small!r}{near(str(small), SMALL)}")
+    return small
+
+
+def drawable_groups(table: FactorTable, groups: Groups, sizes: Rows, need: int, small: str, nearby: str = "") -> Rows:
+    """Numbers of the groups that may be chosen; ``nearby`` says in words what else limits their ``sizes``.
+
+    Raises
+    ------
+    SamplerError
+        When none may be, or when ``small`` is ``error`` and some have fewer than ``need`` rows; the smallest five are
+        named.
+
+    """
+    held = ", ".join(groups.names) or "nothing"
+    if not len(groups):
+        raise SamplerError(
+            f"no group holds {held}: {groups.unknown:,} rows have an unknown value there, "
+            f"and {groups.excluded:,} are left out by where or weights"
+        )
+    few = sizes < need
+    if small in ("short", "replace"):
+        return np.flatnonzero(sizes > 0)
+    if few.any() and (small == "error" or few.all()):
+        smallest = np.argsort(sizes, kind="stable")[:5]
+        named = "; ".join(f"{groups.describe(table, int(g))}: {sizes[g]}" for g in smallest)
+        mend = "lower size, hold fewer factors, or pass small='short' or 'replace'"
+        if not few.all():
+            mend = "lower size, or pass small='drop' to leave them out, 'short' or 'replace'"
+        raise SamplerError(
+            f"{int(few.sum()):,} of {len(groups):,} groups that hold {held} have fewer than the {need} rows{nearby} "
+            f"that a draw takes (smallest: {named}); {mend}"
+        )
+    return np.flatnonzero(~few)

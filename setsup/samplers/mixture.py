@@ -1,0 +1,168 @@
+"""Sets of which a part is replaced by rows of another source, more and more as training goes on.
+
+ABC's pose networks see synthetic views in one set and, in the unconstrained one, a growing share of real
+photographs [1]_. Both sources are one concatenated table; the factor ``part`` tells where a slot came from.
+
+References
+----------
+.. [1] K. Murphy et al., "Learning ABCs", CVPR 2022, section 4.3.
+
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SamplerError
+from setsup.factors.table import FactorTable
+from setsup.random import fold, stream_key, uniform
+from setsup.samplers.draw import Draw
+from setsup.samplers.report import Report
+from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.within import MIX, Keys, distinct
+
+__all__ = ["Mixture", "Stepwise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stepwise:
+    """A probability that rises in equal steps: p = end·min(⌊step/every⌋, levels − 1)/(levels − 1).
+
+    Parameters
+    ----------
+    end : float
+        Last value, reached at step ``every·(levels − 1)``.
+    every : int
+        Steps between two rises.
+    levels : int
+        Values in all, 0 and ``end`` among them; at least 2.
+
+    Examples
+    --------
+    >>> Stepwise(0.10, every=4000, levels=10).at([0, 3999, 4000, 36000, 90000]).round(4).tolist()
+    [0.0, 0.0, 0.0111, 0.1, 0.1]
+
+    """
+
+    end: float
+    every: int
+    levels: int
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if not 0 <= self.end <= 1 or self.every < 1 or self.levels < 2:
+            raise SamplerError(f"a stepwise schedule needs 0 <= end <= 1, every >= 1 and levels >= 2, not {self}")
+
+    def at(self, steps: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Probability at steps; float64 of their shape."""
+        rise = np.minimum(np.asarray(steps, dtype=np.int64) // self.every, self.levels - 1)
+        return self.end * rise / (self.levels - 1)
+
+
+class Mixture(Sampler):
+    """Replaces slots of some sets by rows of a pool, each independently with a given probability.
+
+    Parameters
+    ----------
+    base : Sampler
+        Drawn from the concatenated table, kept to its own rows: ``where="part == 'a'"``.
+    pool : str
+        Expression for the alternative rows: ``"part == 'b'"``. They must be none of the base's rows.
+    sets : sequence of int
+        Numbers of the sets to mix; they must hold no factor.
+    p : float or Stepwise
+        Probability that a slot is replaced, constant or by step.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two samplers of one class with one seed are correlated unless this differs.
+
+    Raises
+    ------
+    SamplerError
+        When a mixed set holds a factor, or the pool is too small or shares rows with the base.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> both = setsup.concat(shapes.where("shape == 'cube'"), shapes.where("shape == 'sphere'"))
+    >>> base = setsup.SetSampler(both.factors, inactive=[["wall_hue"], []], where="part == 'a'", size=8)
+    >>> mixed = setsup.Mixture(base, pool="part == 'b'", sets=[1], p=0.5)
+    >>> sorted(set(both.factors.values("part", mixed[0].indices[0]).tolist()))
+    ['a']
+
+    """
+
+    def __init__(
+        self,
+        base: Sampler,
+        pool: str,
+        sets: Sequence[int] = (1,),
+        p: float | Stepwise | Mapping[str, Any] = 0.1,
+        *,
+        seed: int = 0,
+        stream: str = "Mixture",
+    ) -> None:
+        schedule = Stepwise(**p) if isinstance(p, Mapping) else p
+        plain = asdict(schedule) if isinstance(schedule, Stepwise) else schedule
+        self.arguments = {"base": base.to_dict(), "pool": pool, "sets": list(sets), "p": plain}
+        self.arguments |= {"seed": seed, "stream": stream}
+        self.table: FactorTable = base.table
+        self.base, self.length, self.free_sets = base, base.length, base.free_sets
+        self._schedule = schedule
+        if not isinstance(schedule, Stepwise) and not 0 <= schedule <= 1:
+            raise SamplerError(f"p must be from 0 to 1 or a Stepwise schedule, not {schedule!r}")
+        self._key = stream_key(seed, stream)
+        self._pool = self._checked_pool(pool)
+        first = base.draws(np.zeros(1, dtype=np.int64))
+        self._sets = self._checked_sets(sets, first)
+        if len(self._pool) < first.indices.shape[-1]:
+            raise SamplerError(f"the pool {pool!r} has {len(self._pool)} rows; a set takes {first.indices.shape[-1]}")
+
+    def _checked_pool(self, pool: str) -> npt.NDArray[np.int64]:
+        mask = self.table.mask(pool)
+        where = self.base.arguments.get("where")
+        shared = mask if where is None else mask & self.table.mask(where)
+        if shared.any():
+            raise SamplerError(
+                f"{int(shared.sum()):,} rows of the pool {pool!r} are rows of the base sampler too (row "
+                f"{int(np.argmax(shared))} is one): give the base where=\"part == 'a'\" or so"
+            )
+        return np.flatnonzero(mask)
+
+    def _checked_sets(self, sets: Sequence[int], draw: Draw) -> npt.NDArray[np.int64]:
+        count = draw.indices.shape[1]
+        for number in sets:
+            if not 0 <= number < count:
+                raise SamplerError(f"set {number} is out of range: the base draws sets 0 to {count - 1}")
+            if number not in self.base.free_sets:
+                raise SamplerError(f"set {number} holds factors, which rows of the pool need not share; mix a free set")
+        return np.unique(np.array(list(sets), dtype=np.int64))
+
+    def draws(self, steps: Steps) -> Draw:
+        """Draws of any steps as one block."""
+        draw = self.base.draws(steps)
+        size = draw.indices.shape[-1]
+        p = self._schedule.at(steps) if isinstance(self._schedule, Stepwise) else np.full(len(steps), self._schedule)
+        keys = Keys(fold(self._key, steps), self._sets.astype(np.uint64))
+        shape = (len(steps), len(self._sets), size)
+        replaced = uniform(keys.bits(MIX, size)).reshape(shape) < p[:, None, None]
+        if draw.mask is not None:
+            replaced &= draw.mask[:, self._sets]
+        others = self._pool[distinct(keys, len(self._pool), size)].reshape(shape)
+        indices = draw.indices.copy()
+        indices[:, self._sets] = np.where(replaced, others, draw.indices[:, self._sets])
+        return Draw(indices, draw.inactive, draw.mask, draw.canonical)
+
+    def report(self) -> Report:
+        """What will be drawn, and what never can be, before any training."""
+        found = self.base.report()
+        p = self._schedule
+        share = f"{p:g}" if not isinstance(p, Stepwise) else f"0 to {p.end:g} in steps of {p.every}"
+        sets = ", ".join(str(number) for number in self._sets)
+        note = f"slots of set {sets} come from a pool of {len(self._pool):,} rows with probability {share}"
+        return Report(f"Mixture over {found.title}", found.entries, [*found.notes, note])

@@ -1,0 +1,233 @@
+"""Orbits: images of one object under transformations, with a canonical member.
+
+The joint loss on orbits [1]_ pulls the members of an orbit together, pushes other orbits away and decodes every member
+to the orbit's canonical image; a batch is therefore several different orbits with some or all of their members.
+
+References
+----------
+.. [1] A. Tacchetti, S. Voinea, G. Evangelopoulos, "Discriminate-and-rectify encoders: learning from image
+   transformation sets", 2017, section 3; "Trading robust representations for sample complexity through self-supervised
+   visual experience", NeurIPS 2018.
+
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SamplerError, near
+from setsup.factors.factor import Level
+from setsup.factors.groups import Groups
+from setsup.factors.table import FactorTable
+from setsup.random import fold, mix, spread, stream_key
+from setsup.samplers.choose import Chooser
+from setsup.samplers.draw import Draw
+from setsup.samplers.holding import Holding
+from setsup.samplers.members import check_small
+from setsup.samplers.report import Report, holding_report
+from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sets import positive
+from setsup.samplers.within import GROUP, Keys, word
+
+__all__ = ["OrbitSampler"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+
+class OrbitSampler(Sampler):
+    """Draws orbits, whole or some members of each, with their canonical rows.
+
+    Parameters
+    ----------
+    table : FactorTable
+        The factors of a data set; draws are rows of it.
+    orbit : str or list of str
+        Factors whose combinations are the orbits.
+    sets : int
+        Orbits a step.
+    size : int, optional
+        Members of each, without repeats. None takes whole orbits: the width is that of the largest drawable orbit,
+        and shorter ones are padded with their first member and masked.
+    canonical : str or mapping, optional
+        ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least value of a factor;
+        ``{"camera": "051"}``: the first row with these levels. None gives no canonical rows.
+    values : str
+        ``different``: no two sets of a step are the same orbit; ``independent``: they may be.
+    choose : str
+        ``groups``, ``levels`` or ``rows``, as in :class:`setsup.samplers.SetSampler`.
+    small : str
+        What to do with orbits of fewer than ``size`` members; ``drop`` also leaves out orbits without a canonical row.
+    where : str, optional
+        Expression that drawn rows, canonical ones too, satisfy; rows keep their numbers.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two samplers of one class with one seed are correlated unless this differs.
+
+    Raises
+    ------
+    SamplerError, FactorError
+        When the arguments contradict each other or the table, or an orbit has no canonical row.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> orbit = ["floor_hue", "wall_hue", "object_hue", "scale", "shape"]
+    >>> views = setsup.OrbitSampler(shapes.factors, orbit, sets=2, canonical={"orientation": 0.0})
+    >>> draw = views[0]
+    >>> draw.indices.shape, shapes.factors.values("orientation", draw.canonical).tolist()
+    ((2, 15), [0.0, 0.0])
+
+    """
+
+    def __init__(
+        self,
+        table: FactorTable,
+        orbit: str | Sequence[str],
+        sets: int = 8,
+        size: int | None = None,
+        *,
+        canonical: str | Mapping[str, Level] | None = None,
+        values: str = "different",
+        choose: str = "groups",
+        small: str = "error",
+        where: str | None = None,
+        seed: int = 0,
+        stream: str = "OrbitSampler",
+    ) -> None:
+        self.arguments = {key: value for key, value in locals().items() if key not in ("self", "table")}
+        names = [orbit] if isinstance(orbit, str) else list(orbit)
+        if not names:
+            raise SamplerError("orbit must name at least one factor")
+        if values not in ("different", "independent"):
+            hint = near(str(values), ["different", "independent"])
+            raise SamplerError(f"values must be different or independent, not {values!r}{hint}")
+        self.table, self.sets, self._small = table, positive(sets, "sets"), check_small(small)
+        need = 1 if size is None else positive(size, "size")
+        self._holding = Holding(table, names, need, choose=choose, small=small, tolerance={}, where=where)
+        self._groups = self._holding.groups
+        self._drawable = self._holding.drawable
+        self._canonical: Rows | None = None
+        chooser = self._holding.chooser
+        if canonical is not None:
+            self._canonical = canonical_rows(table, self._groups, canonical, where)
+            chooser = self._with_canonical(canonical, choose)
+        self._whole = size is None
+        self.size = int(self._groups.sizes[self._drawable].max()) if size is None else need
+        self._chooser = chooser
+        self._different = chooser.different() if values == "different" else None
+        if self._different is not None and self.sets > len(self._drawable):
+            raise SamplerError(
+                f"sets={sets} asks for more different orbits than the {len(self._drawable)} drawable ones; "
+                "lower sets, or pass values='independent'"
+            )
+        self._key = stream_key(seed, stream)
+        self._numbers = np.arange(self.sets, dtype=np.uint64)
+        words = chooser.words if self._different is not None else 1
+        self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(words)))
+
+    def _with_canonical(self, canonical: str | Mapping[str, Level], choose: str) -> Chooser:
+        """Leave out orbits without a canonical row, where that is allowed."""
+        found = self._canonical[self._drawable] >= 0 if self._canonical is not None else np.ones(0, bool)
+        if found.all():
+            return self._holding.chooser
+        if self._small != "drop" or not found.any():
+            lost = self._drawable[~found]
+            named = "; ".join(self._groups.describe(self.table, int(group)) for group in lost[:5])
+            raise SamplerError(
+                f"{len(lost):,} of {len(self._drawable):,} orbits have no row with canonical={canonical!r} "
+                f"(first: {named}); pass small='drop' to leave them out"
+            )
+        self._drawable = self._drawable[found]
+        return Chooser(self._groups.keys(self._drawable), self._groups.sizes[self._drawable], choose)
+
+    def draws(self, steps: Steps) -> Draw:
+        """Draws of any steps as one block."""
+        key = fold(self._key, steps)
+        bits = mix(key[:, None, None], self._spread)
+        chosen = self._chooser.pick(bits[:, :, 0]) if self._different is None else self._different.pick(bits)
+        groups = self._drawable[chosen]
+        rows, mask = self._everyone(groups) if self._whole else self._some(key, groups)
+        codes = self._groups.keys(groups)
+        held = {name: codes[..., place] for place, name in enumerate(self._groups.names)}
+        canonical = None if self._canonical is None else self._canonical[groups]
+        return Draw(rows, held, None if mask is None or mask.all() else mask, canonical)
+
+    def _everyone(self, groups: Rows) -> tuple[Rows, Array | None]:
+        slot = np.arange(self.size)
+        mask = slot < self._groups.sizes[groups][..., None]
+        return self._groups.take(groups[..., None], np.where(mask, slot, 0)), mask
+
+    def _some(self, key: Words, groups: Rows) -> tuple[Rows, Array | None]:
+        keys = Keys(key, self._numbers)
+        rows, mask = self._holding.members.draw(keys, groups.reshape(-1), self.size, self._small, None)
+        shape = (*groups.shape, self.size)
+        return rows.reshape(shape), None if mask is None else mask.reshape(shape)
+
+    def report(self) -> Report:
+        """What will be drawn, and what never can be, before any training."""
+        entry = holding_report(self.table, self._holding, self.size)
+        title = f"OrbitSampler: {self.sets} orbits a step, {'whole' if self._whole else f'{self.size} members each'}"
+        left_out = len(self._holding.drawable) - len(self._drawable)
+        return Report(title, [entry], [f"{left_out:,} orbits without a canonical row are left out"] if left_out else [])
+
+
+def canonical_rows(
+    table: FactorTable, groups: Groups, canonical: str | Mapping[str, Level], where: str | None = None
+) -> Rows:
+    """Canonical row of each orbit, -1 where there is none.
+
+    Parameters
+    ----------
+    table, groups : FactorTable, Groups
+        Orbits of the table.
+    canonical : str or mapping
+        As in :class:`OrbitSampler`.
+    where : str, optional
+        What the groups were restricted to.
+
+    Returns
+    -------
+    (groups,) int64
+
+    """
+    if canonical == "first":
+        return groups.take(np.arange(len(groups)), 0)
+    of_rows = groups.of_rows()
+    if isinstance(canonical, Mapping):
+        fits = of_rows >= 0
+        for name, level in canonical.items():
+            fits &= _equals(table, name, level)
+        rows = np.flatnonzero(fits)
+    elif isinstance(canonical, str) and canonical.startswith("argmin:"):
+        values = _comparable(table, canonical.removeprefix("argmin:"))
+        rows = np.flatnonzero((of_rows >= 0) & ~np.isnan(values))
+        rows = rows[np.argsort(values[rows], kind="stable")]
+    else:
+        raise SamplerError(f"canonical must be 'first', 'argmin:FACTOR' or {{FACTOR: level}}, not {canonical!r}")
+    found = np.full(len(groups), -1, dtype=np.int64)
+    which, place = np.unique(of_rows[rows], return_index=True)
+    found[which] = rows[place]
+    return found
+
+
+def _equals(table: FactorTable, name: str, level: Level) -> npt.NDArray[np.bool_]:
+    factor = table[name]
+    if factor.continuous:
+        return np.asarray(table.column(name) == np.float32(level))
+    return np.asarray(table.column(name) == factor.code(level))
+
+
+def _comparable(table: FactorTable, name: str) -> npt.NDArray[np.float64]:
+    """Numbers of a factor, or positions of its levels where they are texts; NaN where unknown."""
+    factor = table[name]
+    codes = table.codes(name)
+    if factor.levels is None:
+        return codes.astype(np.float64)
+    numbers = factor.levels if not isinstance(factor.levels[0], str) else range(len(factor))
+    return np.append(np.array(list(numbers), dtype=np.float64), np.nan)[codes]

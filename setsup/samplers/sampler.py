@@ -1,0 +1,215 @@
+"""Random access first: a sampler is a function from steps to draws, and everything else follows from that."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import RowError, SamplerError, near
+from setsup.factors.table import FactorTable
+from setsup.samplers.draw import Draw
+
+if TYPE_CHECKING:
+    from setsup.samplers.report import Report
+
+__all__ = ["Sampler", "Shard", "from_dict"]
+
+Steps = npt.NDArray[np.int64]
+
+_BLOCK = 64  # steps drawn at a time while iterating
+_LAST = 2**63  # steps are below
+
+
+class Sampler(ABC):
+    """A pure function from a step number to a draw; what all samplers share.
+
+    A subclass keeps its constructor's ``arguments`` (plain data) and implements :meth:`draws`.
+
+    Attributes
+    ----------
+    table : FactorTable
+        What the rows of draws refer to.
+    arguments : mapping
+        The constructor's arguments without the table, as plain data.
+    length : int or None
+        Number of draws; None when there is no end.
+
+    """
+
+    table: FactorTable
+    arguments: Mapping[str, Any]
+    length: int | None = None
+    free_sets: frozenset[int] = frozenset()
+    """Numbers of the sets of a step that hold no factor."""
+
+    @abstractmethod
+    def draws(self, steps: Steps) -> Draw:
+        """Draws of any steps as one block: every array has a leading axis (steps,)."""
+
+    @abstractmethod
+    def report(self) -> "Report":
+        """What will be drawn, and what never can be, before any training."""
+
+    def __getitem__(self, step: int) -> Draw:
+        """Draw of one step, which depends on the arguments and the step alone.
+
+        Raises
+        ------
+        RowError
+            When the step is negative, or beyond the end of a finite sampler; an IndexError, so that iteration ends.
+
+        """
+        self._check(step)
+        return self.draws(np.array([step], dtype=np.int64)).at(0)
+
+    def block(self, start: int, stop: int) -> Draw:
+        """Draws of the steps start … stop − 1 with a leading axis; equal to stacking the single draws."""
+        self._check(start)
+        if stop <= start:
+            raise RowError(f"a block needs start < stop, not {start} and {stop}")
+        self._check(stop - 1)
+        return self.draws(np.arange(start, stop, dtype=np.int64))
+
+    def __iter__(self) -> Iterator[Draw]:
+        """All draws from step 0."""
+        return self.iterate()
+
+    def iterate(self, start: int = 0) -> Iterator[Draw]:
+        """Draws from a step on, without end unless the sampler has one."""
+        last = _LAST if self.length is None else self.length
+        for first in range(start, last, _BLOCK):
+            block = self.block(first, min(first + _BLOCK, last))
+            for step in range(len(block.indices)):
+                yield block.at(step)
+
+    def shard(self, rank: int, world: int, start: int = 0) -> "Shard":
+        """Every ``world``-th draw from ``start + rank`` on: whole draws, never parts of one."""
+        return Shard(self, rank, world, start)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data from which :func:`from_dict` makes an equal sampler."""
+        return {
+            "sampler": type(self).__name__,
+            "fingerprint": self.table.fingerprint,
+            "arguments": {key: _plain(value) for key, value in self.arguments.items()},
+        }
+
+    def _check(self, step: int) -> None:
+        if not isinstance(step, int | np.integer) or isinstance(step, bool):
+            raise RowError(f"a step must be a whole number, not {step!r}; use block(start, stop) for several")
+        if not 0 <= step < (_LAST if self.length is None else self.length):
+            end = "2**63" if self.length is None else f"{self.length}, the number of draws"
+            raise RowError(f"step {step} is out of range: steps are from 0 and below {end}")
+
+
+class Shard:
+    """One rank's draws: ``shard[i] == sampler[start + i·world + rank]``.
+
+    A shard of a finite sampler has ⌈(draws − start)/world⌉ draws on every rank; those beyond the end repeat the last
+    draw with ``mask`` all False, so that no rank waits for another.
+
+    Raises
+    ------
+    SamplerError
+        When rank, world and start do not fit together.
+
+    """
+
+    def __init__(self, sampler: Sampler, rank: int, world: int, start: int = 0) -> None:
+        if world < 1 or not 0 <= rank < world:
+            raise SamplerError(f"rank must be from 0 to world - 1, not rank {rank} of {world}")
+        if start < 0 or (sampler.length is not None and start > sampler.length):
+            raise SamplerError(f"start must be a step of the sampler, not {start}")
+        self.sampler, self.rank, self.world, self.start = sampler, rank, world, start
+        left = None if sampler.length is None else sampler.length - start
+        self.length = None if left is None else -(-left // world)
+
+    def __len__(self) -> int:
+        """Count this rank's draws."""
+        if self.length is None:
+            raise TypeError("a shard of an endless sampler has no length")
+        return self.length
+
+    def __getitem__(self, index: int) -> Draw:
+        """Draw number ``index`` of this rank."""
+        return self.block(index, index + 1).at(0)
+
+    def block(self, start: int, stop: int) -> Draw:
+        """Draws start … stop − 1 of this rank, with a leading axis."""
+        last = _LAST if self.length is None else self.length
+        if not 0 <= start < stop <= last:
+            raise RowError(f"draws {start} to {stop} are out of range: this rank has {last} draws")
+        steps = self.start + np.arange(start, stop, dtype=np.int64) * self.world + self.rank
+        if self.sampler.length is None or steps[-1] < self.sampler.length:
+            return self.sampler.draws(steps)
+        over = steps >= self.sampler.length
+        draw = self.sampler.draws(np.minimum(steps, self.sampler.length - 1))
+        mask = np.ones(draw.indices.shape, dtype=bool) if draw.mask is None else draw.mask.copy()
+        mask[over] = False
+        return Draw(draw.indices, draw.inactive, mask, draw.canonical)
+
+    def __iter__(self) -> Iterator[Draw]:
+        """All draws of this rank in order."""
+        last = _LAST if self.length is None else self.length
+        for first in range(0, last, _BLOCK):
+            block = self.block(first, min(first + _BLOCK, last))
+            for step in range(len(block.indices)):
+                yield block.at(step)
+
+
+def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
+    """Make a sampler from what :meth:`Sampler.to_dict` gave, on the same table.
+
+    Raises
+    ------
+    SamplerError
+        When the table is another one, the sampler unknown, or an argument missing.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> from setsup.samplers import from_dict
+    >>> table = setsup.load("shapes3d-procedural").factors
+    >>> sets = setsup.SetSampler(table, inactive=["shape"], size=8, seed=5)
+    >>> again = from_dict(sets.to_dict(), table)
+    >>> bool((again[3].indices == sets[3].indices).all())
+    True
+
+    """
+    import setsup.samplers as samplers
+
+    try:
+        name, fingerprint, arguments = data["sampler"], data["fingerprint"], dict(data["arguments"])
+    except (KeyError, TypeError, ValueError):
+        raise SamplerError(
+            "a sampler is described by sampler, fingerprint and arguments; see Sampler.to_dict"
+        ) from None
+    known = [found for found in samplers.__all__ if found.endswith("Sampler") or found == "Mixture"]
+    known.remove("Sampler")
+    if name not in known:
+        raise SamplerError(f"unknown sampler {name!r}{near(str(name), known)}")
+    if fingerprint != table.fingerprint:
+        raise SamplerError(
+            f"this {name} was made for the table with fingerprint {fingerprint}, not {table.fingerprint}: load the "
+            "same data set with the same split and where"
+        )
+    kind: type[Sampler] = getattr(samplers, name)
+    if name == "Mixture":
+        arguments["base"] = from_dict(arguments["base"], table)
+    try:  # every sampler's constructor takes the table and its own arguments
+        return kind(**arguments) if name == "Mixture" else kind(table, **arguments)  # type: ignore[call-arg]
+    except TypeError as error:
+        raise SamplerError(f"the arguments of {name} do not fit: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    """Turn an argument into JSON data."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value.item() if isinstance(value, np.generic) else value

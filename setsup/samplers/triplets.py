@@ -1,0 +1,116 @@
+"""Triplets: an anchor, a positive of the same orbit and a negative of another one.
+
+The simplest use of orbits, as in the discriminative term of the orbit joint loss [1]_.
+
+References
+----------
+.. [1] A. Tacchetti, S. Voinea, G. Evangelopoulos, "Discriminate-and-rectify encoders", 2017, equation 2.
+
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from setsup.errors import SamplerError
+from setsup.factors.table import FactorTable
+from setsup.random import below, fold, mix, spread, stream_key
+from setsup.samplers.draw import Draw
+from setsup.samplers.holding import Holding
+from setsup.samplers.report import Report, holding_report
+from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sets import positive
+from setsup.samplers.within import GROUP, word
+
+__all__ = ["TripletSampler"]
+
+
+class TripletSampler(Sampler):
+    """Draws triplets of rows: anchor, positive, negative.
+
+    The anchor's orbit is chosen by ``choose``; anchor and positive are two different members of it, uniform over
+    ordered pairs; the negative is uniform over the rows of all other orbits, those too small for an anchor included.
+
+    Parameters
+    ----------
+    table : FactorTable
+        The factors of a data set; draws are rows of it.
+    orbit : str or list of str
+        Factors whose combinations are the orbits.
+    triplets : int
+        Triplets a step.
+    choose : str
+        ``rows`` (default: every row of an orbit with two or more members is an equally likely anchor), ``groups`` or
+        ``levels``.
+    small : str
+        Orbits of one row have no positive: ``error`` refuses, ``drop`` takes no anchor from them.
+    where : str, optional
+        Expression that drawn rows satisfy; rows keep their numbers.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two samplers of one class with one seed are correlated unless this differs.
+
+    Raises
+    ------
+    SamplerError, FactorError
+        When the arguments contradict each other or the table.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> triplets = setsup.TripletSampler(shapes.factors, "shape", triplets=5)
+    >>> anchor, positive, negative = shapes.factors.codes("shape", triplets[0].indices).T
+    >>> bool((anchor == positive).all()), bool((anchor == negative).any())
+    (True, False)
+
+    """
+
+    def __init__(
+        self,
+        table: FactorTable,
+        orbit: str | Sequence[str],
+        triplets: int = 32,
+        *,
+        choose: str = "rows",
+        small: str = "error",
+        where: str | None = None,
+        seed: int = 0,
+        stream: str = "TripletSampler",
+    ) -> None:
+        self.arguments = {key: value for key, value in locals().items() if key not in ("self", "table")}
+        names = [orbit] if isinstance(orbit, str) else list(orbit)
+        if not names:
+            raise SamplerError("orbit must name at least one factor")
+        if small not in ("error", "drop"):
+            raise SamplerError(f"small must be error or drop, for an orbit of one row has no positive, not {small!r}")
+        self.table, self.triplets = table, positive(triplets, "triplets")
+        self._holding = Holding(table, names, 2, choose=choose, small=small, tolerance={}, where=where)
+        groups = self._holding.groups
+        if len(groups) < 2:
+            raise SamplerError(f"there is only one orbit of {self._holding.describe()}, so no row is a negative")
+        self._ends = np.cumsum(groups.sizes)
+        self._key = stream_key(seed, stream)
+        self._spread = spread(word(np.arange(self.triplets)[:, None], GROUP, np.arange(4)))
+
+    def draws(self, steps: Steps) -> Draw:
+        """Draws of any steps as one block; indices (steps, triplets, 3)."""
+        bits = mix(fold(self._key, steps)[:, None, None], self._spread)
+        groups = self._holding.groups
+        orbit = self._holding.number(self._holding.chooser.pick(bits[..., 0]))
+        size = groups.sizes[orbit]
+        anchor = below(bits[..., 1], size)
+        positive_ = below(bits[..., 2], size - 1)
+        positive_ += positive_ >= anchor
+        # rows of all orbits stand in one line; the anchor's orbit is cut out of it
+        other = below(bits[..., 3], groups.rows - size)
+        other += np.where(other >= self._ends[orbit] - size, size, 0)
+        stranger = np.searchsorted(self._ends, other, side="right")
+        negative = groups.take(stranger, other - (self._ends[stranger] - groups.sizes[stranger]))
+        return Draw(np.stack([groups.take(orbit, anchor), groups.take(orbit, positive_), negative], axis=-1))
+
+    def report(self) -> Report:
+        """What will be drawn, and what never can be, before any training."""
+        entry = holding_report(self.table, self._holding, 2)
+        return Report(f"TripletSampler: {self.triplets} of anchor, positive, negative", [entry])

@@ -1,0 +1,151 @@
+"""Where rays meet the Shapes3D objects: cube, cylinder, sphere and capsule, as exact surfaces.
+
+Convention
+----------
+As in :mod:`setsup.scenes.shapes3d`. Directions need not be unit vectors; distances along a ray are in multiples of
+its direction. Only ``+ − × ÷ √``, minimum, maximum and comparisons are used, each rounded correctly by IEEE 754: the
+numbers are the same on every machine.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setsup.scenes.shapes3d import Framing
+
+__all__ = ["Hit", "Vector", "dot", "meet", "unit"]
+
+Array = NDArray[np.float64]
+Vector = tuple[Array, Array, Array]
+"""x, y and z as arrays of one shape, or that broadcast."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Where rays first meet an object from outside.
+
+    Parameters
+    ----------
+    distance : (n,) float64
+        In multiples of the ray's direction; inf where the ray misses.
+    normal : 3 arrays (n,) float64
+        Outward normal of the surface, of any positive length; of no meaning where the ray misses.
+
+    """
+
+    distance: Array
+    normal: Vector
+
+
+def dot(a: Vector, b: Vector) -> Array:
+    """Dot product, added from x to z."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def unit(a: Vector) -> Vector:
+    """Vectors scaled to length 1."""
+    length = np.sqrt(dot(a, a))
+    return a[0] / length, a[1] / length, a[2] / length
+
+
+def meet(shape: str, scale: float, framing: Framing, origin: Vector, direction: Vector) -> Hit:
+    """First intersection of rays with the object that stands on the floor at the origin.
+
+    Parameters
+    ----------
+    shape : str
+        ``"cube"``, ``"cylinder"``, ``"sphere"`` or ``"capsule"``.
+    scale : float
+        Factor on the sizes in ``framing``.
+    framing : Framing
+        Sizes at scale 1.
+    origin, direction : 3 arrays (n,) float64, room units
+        Rays that start outside the object.
+
+    Returns
+    -------
+    Hit
+        Of shape (n,).
+
+    """
+    if shape == "cube":
+        half = framing.cube_half_side * scale
+        return _box(half, origin, direction)
+    if shape == "cylinder":
+        return _cylinder(framing.cylinder_radius * scale, 0.0, framing.cylinder_height * scale, origin, direction)
+    if shape == "sphere":
+        radius = framing.sphere_radius * scale
+        return _sphere(radius, radius, origin, direction)
+    radius = framing.capsule_radius * scale
+    top = radius + framing.capsule_straight * scale
+    hit = _cylinder(radius, radius, top, origin, direction)
+    for height in (radius, top):
+        hit = _nearer(hit, _sphere(radius, height, origin, direction))
+    return hit
+
+
+def _nearer(a: Hit, b: Hit) -> Hit:
+    """Whichever surface each ray meets first."""
+    first = a.distance <= b.distance
+    x, y, z = (np.where(first, p, q) for p, q in zip(a.normal, b.normal, strict=True))
+    return Hit(np.where(first, a.distance, b.distance), (x, y, z))
+
+
+def _slab(low: float, high: float, start: Array, step: Array) -> tuple[Array, Array]:
+    """Where rays enter and leave the space between two parallel planes."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one, two = (low - start) / step, (high - start) / step
+    # A ray inside the slab and along it divides by zero twice: -inf and inf, as it should be.
+    return np.fmin(one, two), np.fmax(one, two)
+
+
+def _box(half: float, origin: Vector, direction: Vector) -> Hit:
+    """Cube of half side ``half``, standing on the floor."""
+    near_x, far_x = _slab(-half, half, origin[0], direction[0])
+    near_y, far_y = _slab(-half, half, origin[1], direction[1])
+    near_z, far_z = _slab(0.0, 2.0 * half, origin[2], direction[2])
+    enter = np.maximum(np.maximum(near_x, near_y), near_z)
+    leave = np.minimum(np.minimum(far_x, far_y), far_z)
+    by_x = near_x == enter
+    by_y = ~by_x & (near_y == enter)
+    by_z = ~by_x & ~by_y
+    x, y, z = (np.where(by, -np.sign(step), 0.0) for by, step in zip((by_x, by_y, by_z), direction, strict=True))
+    return Hit(np.where((enter < leave) & (leave > 0.0), enter, np.inf), (x, y, z))
+
+
+def _round(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
+    """Between which ``t`` the form ``a t² + 2 b t + c`` is negative (a = b = 0 or a > 0); inf and -inf if nowhere."""
+    inside = b * b - a * c
+    root = np.sqrt(np.maximum(inside, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = np.where(a > 0.0, (-b - root) / a, -np.inf), np.where(a > 0.0, (-b + root) / a, np.inf)
+    some = np.where(a > 0.0, inside, -c) > 0.0
+    return np.where(some, low, np.inf), np.where(some, high, -np.inf)
+
+
+def _cylinder(radius: float, bottom: float, top: float, origin: Vector, direction: Vector) -> Hit:
+    """Upright cylinder around the z axis between two heights, with its lids."""
+    a = direction[0] * direction[0] + direction[1] * direction[1]
+    b = origin[0] * direction[0] + origin[1] * direction[1]
+    c = origin[0] * origin[0] + origin[1] * origin[1] - radius * radius
+    near_side, far_side = _round(a, b, c)
+    near_lid, far_lid = _slab(bottom, top, origin[2], direction[2])
+    enter, leave = np.maximum(near_side, near_lid), np.minimum(far_side, far_lid)
+    distance = np.where((enter < leave) & (leave > 0.0), enter, np.inf)
+    side = near_side >= near_lid
+    at = np.where(distance < np.inf, distance, 0.0)
+    x = np.where(side, origin[0] + at * direction[0], 0.0)
+    y = np.where(side, origin[1] + at * direction[1], 0.0)
+    return Hit(distance, (x, y, np.where(side, 0.0, -np.sign(direction[2]))))
+
+
+def _sphere(radius: float, height: float, origin: Vector, direction: Vector) -> Hit:
+    """Sphere with its centre on the z axis."""
+    rise = origin[2] - height
+    c = origin[0] * origin[0] + origin[1] * origin[1] + rise * rise - radius * radius
+    b = origin[0] * direction[0] + origin[1] * direction[1] + rise * direction[2]
+    near, far = _round(dot(direction, direction), b, c)
+    distance = np.where(far > 0.0, near, np.inf)
+    at = np.where(distance < np.inf, distance, 0.0)
+    return Hit(distance, (origin[0] + at * direction[0], origin[1] + at * direction[1], rise + at * direction[2]))

@@ -1,0 +1,30 @@
+"""What all tests share: hypothesis profiles, a cache folder of their own, and the genuine files."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+GENUINE = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Tests never read or write the user's cache."""
+    folder = tmp_path_factory.getbasetemp() / "cache"
+    monkeypatch.setenv("SETSUP_CACHE", str(folder))
+    monkeypatch.delenv("SETSUP_DATA", raising=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def genuine() -> Path:
+    """Folder of genuine files beside the checkout; tests that need one are skipped where it is missing."""
+    if not GENUINE.is_dir():
+        pytest.skip(f"no genuine files at {GENUINE}")
+    return GENUINE

@@ -1,0 +1,139 @@
+import sys
+from importlib.metadata import EntryPoint, EntryPoints
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from setsup.datasets import Dataset, Modality, fetch_request, load, names, registry
+from setsup.errors import DataError, FactorError
+from setsup.factors import Factor, FactorTable, Kind
+
+
+class Rooms(Dataset):
+    """What another package might bring along."""
+
+    def __init__(self, root):
+        self.name = "my-rooms"
+        self.root = root
+        self.factors = FactorTable(
+            [
+                Factor("room", Kind.NOMINAL, ("hall", "attic")),
+                Factor("split", Kind.NOMINAL, ("a", "b", "c"), role="split"),
+            ]
+        )
+        self.modalities = {"row": Modality((), "int64")}
+
+    def fetch(self, indices, modalities=None):
+        rows, wanted = fetch_request(self, indices, modalities)
+        return dict.fromkeys(wanted, rows)
+
+
+@pytest.fixture
+def brought(monkeypatch):
+    """Entry points of installed packages, and a module that they lead to."""
+    module = ModuleType("my_package_of_rooms")
+    module.open = Rooms
+    module.function = Rooms
+    module.number = 3
+    module.wrong = lambda root: "no dataset"
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    found = [
+        EntryPoint(name, f"{module.__name__}{attribute}", "setsup.datasets")
+        for name, attribute in [
+            ("my-rooms", ""),
+            ("my-rooms-too", ":function"),
+            ("my-number", ":number"),
+            ("my-wrong", ":wrong"),
+            ("my-absent", ":nothing"),
+        ]
+    ]
+    found.append(EntryPoint("my-broken", "no_such_module_anywhere", "setsup.datasets"))
+    monkeypatch.setattr(registry, "entry_points", lambda group: EntryPoints(found).select(group=group))
+
+
+def test_names_are_manifests_and_entry_points(brought):
+    assert {"mnist", "shapes3d", "shapes3d-procedural", "my-rooms"} <= set(names())
+    assert names() == sorted(set(names()))
+
+
+def test_unknown_names_get_near_ones_and_the_command():
+    with pytest.raises(DataError, match=r"no dataset 'mnits'; did you mean 'mnist'.*`setsup datasets` lists them"):
+        load("mnits")
+
+
+def test_missing_files_give_the_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("SETSUP_DATA", raising=False)
+    with pytest.raises(DataError, match="setsup fetch mnist"):
+        load("mnist")
+    assert not (tmp_path / "cache").exists(), "looking creates nothing"
+
+
+@pytest.mark.parametrize("name", ["my-rooms", "my-rooms-too"])
+def test_entry_points(brought, tmp_path, name):
+    assert load(name, root=str(tmp_path)).root == tmp_path
+    assert load(name).root is None
+    assert load(name).fetch([5])["row"].tolist() == [5]
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("my-number", "neither a module with a function"),
+        ("my-wrong", "gave a str, which is no setsup dataset"),
+        ("my-absent", "'my-absent' .* cannot be loaded"),
+        ("my-broken", "'my-broken' .* cannot be loaded.*no_such_module_anywhere"),
+    ],
+)
+def test_broken_entry_points(brought, name, sentence):
+    with pytest.raises(DataError, match=sentence):
+        load(name)
+
+
+def test_split_and_where_renumber(brought):
+    part = load("my-rooms", split="b")
+    assert part.rows.tolist() == [1, 4]
+    assert load("my-rooms", split="b", where="room == 'attic'").rows.tolist() == [4]
+    assert load("my-rooms", where="room == 'attic'").fetch(range(3))["row"].tolist() == [3, 4, 5]
+
+
+def test_wrong_split_and_where(brought):
+    with pytest.raises(DataError, match="my-rooms has no split 'train'; known: a, b, c"):
+        load("my-rooms", split="train")
+    with pytest.raises(FactorError, match="room"):
+        load("my-rooms", where="rom == 'attic'")
+    with pytest.raises(DataError, match="is not divided into splits"):
+        load("shapes3d-procedural", split="train")
+
+
+def test_a_missing_dependency_names_the_extra(monkeypatch):
+    from setsup import files
+
+    manifest = files.load_manifest("mnist")
+    for extra, command in [("hf", r"pip install 'setsup\[hf\]'"), (None, "pip install no_such_library")]:
+        values = {name: getattr(manifest, name) for name in manifest.__slots__}
+        changed = type(manifest)(**{**values, "adapter": "needs_a_library", "extra": extra})
+        monkeypatch.setattr(files, "load_manifest", lambda name, changed=changed: changed)
+        error = ModuleNotFoundError("No module named 'no_such_library.part'", name="no_such_library")
+
+        def fail(name, error=error):
+            raise error
+
+        monkeypatch.setattr(registry, "import_module", fail)
+        with pytest.raises(DataError, match=rf"mnist needs no_such_library.*{command}"):
+            load("mnist")
+
+
+def test_published_mnist_by_split():
+    from pathlib import Path
+
+    root = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "mnist"
+    if not root.is_dir():
+        pytest.skip("the published MNIST files are not beside the checkout")
+    test = load("mnist", root=root, split="test")
+    assert len(test) == 10_000
+    assert np.array_equal(test.rows, np.arange(60_000, 70_000))
+    assert len(load("mnist", root=root, split="train", where="digit == 0")) == 5923
+    with pytest.raises(DataError, match="did you mean 'test'"):
+        load("mnist", root=root, split="tset")

@@ -1,0 +1,382 @@
+import gzip
+import hashlib
+import logging
+import multiprocessing
+import os
+import shutil
+import signal
+import threading
+from collections import namedtuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from setsup.errors import DataError
+from setsup.files import Licence, Manifest, ManifestFile, fetch, load_manifest
+
+SPAWN = multiprocessing.get_context("spawn")
+SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+Noise = Callable[[int], bytes]
+
+
+def published(body: bytes, *urls: str, path: str = "x.bin", **more: Any) -> ManifestFile:
+    return ManifestFile(path, urls=urls, size=len(body), sha256=hashlib.sha256(body).hexdigest(), **more)
+
+
+def toy(*files: ManifestFile, **more: Any) -> Manifest:
+    return Manifest("toy", "Toy", "A toy.", Licence("MIT", sign=more.pop("sign", None)), files=files, **more)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def test_fetch_and_fetch_again(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(300_000)
+    manifest = toy(published(body, mirror.add("x.bin", body), path="deep/x.bin"))
+    root = tmp_path / "root"
+    assert fetch(manifest, root) == root
+    assert (root / "deep" / "x.bin").read_bytes() == body
+    assert names(root) == ["toy.lock", "x.bin"]
+    before = (root / "deep" / "x.bin").stat().st_mtime_ns
+    fetch(manifest, root)
+    assert len(mirror.asked) == 1
+    assert (root / "deep" / "x.bin").stat().st_mtime_ns == before
+
+
+def test_places(tmp_path: Path, cache: Path, mirror: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = toy(published(b"abc", mirror.add("x.bin", b"abc")))
+    assert fetch(manifest) == cache / "toy"
+    monkeypatch.setenv("SETSUP_DATA", str(tmp_path / "shared"))
+    assert fetch(manifest) == cache / "toy"  # there it is already
+    shutil.rmtree(cache)
+    assert fetch(manifest) == tmp_path / "shared" / "toy"
+    assert fetch(manifest, tmp_path / "shared") == tmp_path / "shared" / "toy"
+    assert fetch(manifest, str(tmp_path / "new")) == tmp_path / "new"
+
+
+def test_a_dropped_connection_is_taken_up(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(1_000_000)
+    url = mirror.add("x.bin", body, drops=[400_000, 300_000])
+    fetch(toy(published(body, url)), tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == body
+    first, second, third = mirror.ranges("x.bin")
+    assert first is None
+    assert 300_000 < int(second[6:-1]) <= 400_000
+    assert 600_000 < int(third[6:-1]) <= 700_000
+    assert names(tmp_path) == ["toy.lock", "x.bin"]
+
+
+def test_a_later_call_resumes(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(1_000_000)
+    url = mirror.add("x.bin", body, drops=[500_000, 0, 0, 0])
+    manifest = toy(published(body, url))
+    with pytest.raises(DataError, match=r"x\.bin could not be fetched: .*the connection dropped"):
+        fetch(manifest, tmp_path)
+    part = (tmp_path / "x.bin.part").stat().st_size
+    assert part > 400_000
+    assert (tmp_path / "x.bin.part").read_bytes() == body[:part]
+    mirror.asked.clear()
+    fetch(manifest, tmp_path)
+    assert mirror.ranges("x.bin") == [f"bytes={part}-"]
+    assert (tmp_path / "x.bin").read_bytes() == body
+    assert names(tmp_path) == ["toy.lock", "x.bin"]
+
+
+@pytest.mark.parametrize("change", ["ranges", "etag", "no etag", "shift", "longer"])
+def test_a_part_that_does_not_fit_is_given_up(tmp_path: Path, mirror: Any, noise: Noise, change: str) -> None:
+    body = noise(1_000_000)
+    url = mirror.add("x.bin", body, drops=[500_000, 0, 0, 0])
+    with pytest.raises(DataError):
+        fetch(toy(published(body, url)), tmp_path)
+    page = mirror.pages["/x.bin"]
+    if change == "ranges":
+        page.ranges = False
+    elif change == "etag":
+        page.etag, page.body = '"2"', body[::-1]
+    elif change == "no etag":
+        page.etag, page.ranges = None, True
+    elif change == "shift":
+        page.shift = 1
+    else:
+        with (tmp_path / "x.bin.part").open("ab") as part:
+            part.write(noise(600_000))
+    fetch(toy(published(page.body, url)), tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == page.body
+
+
+def test_a_damaged_part_is_noticed_by_its_digest(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(1_000_000)
+    manifest = toy(published(body, mirror.add("x.bin", body, drops=[500_000, 0, 0, 0])))
+    with pytest.raises(DataError):
+        fetch(manifest, tmp_path)
+    part = tmp_path / "x.bin.part"
+    part.write_bytes(bytes(1000) + part.read_bytes()[1000:])
+    fetch(manifest, tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == body
+
+
+@pytest.mark.parametrize("note", [b"", b"{", b"[]", b'{"url": 1}', b'{"url": "u", "version": 3, "total": "x"}'])
+def test_a_damaged_note_is_no_note(tmp_path: Path, mirror: Any, noise: Noise, note: bytes) -> None:
+    body = noise(200_000)
+    (tmp_path / "x.bin.part").write_bytes(noise(1000))
+    (tmp_path / "x.bin.part.json").write_bytes(note)
+    fetch(toy(published(body, mirror.add("x.bin", body))), tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == body
+    assert mirror.ranges("x.bin") == [None]
+
+
+def test_a_server_without_versions_sends_all_anew(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(1_000_000)
+    url = mirror.add("x.bin", body, etag=None, drops=[500_000])
+    fetch(toy(published(body, url)), tmp_path)
+    assert mirror.ranges("x.bin") == [None, None]
+    assert (tmp_path / "x.bin").read_bytes() == body
+
+
+def test_a_server_that_does_not_announce_the_size(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(200_000)
+    url = mirror.add("x.bin", body, chunked=True)
+    fetch(toy(published(body, url)), tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == body
+    endless = mirror.add("y.bin", body * 5, chunked=True)
+    with pytest.raises(DataError, match="sends more than the 200,000 bytes expected"):
+        fetch(toy(published(body, endless, path="y.bin")), tmp_path)
+
+
+def test_the_next_mirror_is_tried_and_every_failure_told(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(100_000)
+    page = b"<!DOCTYPE html><html><head><title>Quota\nexceeded</title></head></html>"
+    bad = [
+        "http://127.0.0.1:9/x.bin",  # the discard port: nobody listens
+        mirror.url + "/none.bin",
+        mirror.add("page.bin", page, kind="text/html"),
+        mirror.add("hidden.bin", b"\xef\xbb\xbf\n <HTML>" + page),
+        mirror.add("text.bin", b"Please log in", kind="text/html; charset=utf-8"),
+        mirror.add("other.bin", noise(100_000)[::-1]),
+        mirror.add("short.bin", body[:-1]),
+        mirror.add("busy.bin", body, codes=[503] * 9),
+    ]
+    with pytest.raises(DataError) as caught:
+        fetch(toy(published(body, *bad), homepage="https://example.org"), tmp_path)
+    said = str(caught.value)
+    for reason in (
+        "http://127.0.0.1:9/x.bin cannot be reached (Connection refused)",
+        "/none.bin answers HTTP 404 Not Found",
+        '/page.bin sends a web page ("Quota exceeded"), not the file',
+        "/hidden.bin sends a web page",
+        "/text.bin sends a web page, not the file",
+        f"/other.bin sends a file that has the sha256 {hashlib.sha256(body[::-1]).hexdigest()}, not the",
+        "/short.bin holds 99,999 bytes, not the 100,000 expected",
+        "/busy.bin answers HTTP 503",
+        f"Go on with `setsup fetch toy --root {tmp_path}`, or put x.bin into {tmp_path} by hand",
+    ):
+        assert reason in said
+    assert said.startswith("toy: x.bin could not be fetched: ")
+    assert mirror.ranges("busy.bin") == [None] * 3
+    assert mirror.ranges("none.bin") == [None]
+    assert names(tmp_path) == ["toy.lock"]
+    fetch(toy(published(body, *bad, mirror.add("x.bin", body))), tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == body
+
+
+def test_a_server_that_is_busy_for_a_moment(tmp_path: Path, mirror: Any) -> None:
+    fetch(toy(published(b"abc", mirror.add("x.bin", b"abc", codes=[503, 429]))), tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == b"abc"
+
+
+def test_another_mirror_does_not_continue_the_part_of_the_first(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(600_000)
+    first = mirror.add("a.bin", body, drops=[300_000, 0, 0, 0])
+    second = mirror.add("b.bin", body)
+    fetch(toy(published(body, first, second)), tmp_path)
+    assert mirror.ranges("b.bin") == [None]
+    assert (tmp_path / "x.bin").read_bytes() == body
+
+
+def test_the_mirror_of_the_part_goes_first(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(600_000)
+    second = mirror.add("b.bin", body, drops=[300_000, 0, 0, 0])
+    manifest = toy(published(body, mirror.url + "/none", second))
+    with pytest.raises(DataError):
+        fetch(manifest, tmp_path)
+    size = (tmp_path / "x.bin.part").stat().st_size
+    mirror.asked.clear()
+    fetch(manifest, tmp_path)
+    assert mirror.asked == [("/b.bin", f"bytes={size}-")]
+
+
+def test_a_repacked_copy_is_right_when_its_content_is(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(1000) * 100
+    original = gzip.compress(body, 9, mtime=1)
+    repacked = gzip.compress(body, 1, mtime=2)
+    assert len(original) != len(repacked)
+    file = ManifestFile(
+        "x.gz",
+        alternatives=("x",),
+        urls=(mirror.add("x.gz", repacked),),
+        size=len(original),
+        sha256=hashlib.sha256(original).hexdigest(),
+        unpacked_md5=hashlib.md5(body).hexdigest(),
+        unpacked_size=len(body),
+    )
+    fetch(toy(file), tmp_path / "a")
+    assert (tmp_path / "a" / "x.gz").read_bytes() == repacked
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "x").write_bytes(body)  # unpacked, under its other name
+    fetch(toy(file), tmp_path / "b")
+    assert len(mirror.asked) == 1
+    for bad, said in ((gzip.compress(body[::-1]), "when unpacked, not the"), (repacked[:-9], "cut off or damaged")):
+        mirror.add("x.gz", bad)
+        with pytest.raises(DataError, match=said):
+            fetch(toy(file), tmp_path / "c")
+
+
+def test_packing_in_transit_is_not_undone(tmp_path: Path, mirror: Any) -> None:
+    """Some servers label a .gz as Content-Encoding: gzip, which HTTP libraries unpack unasked."""
+    body = gzip.compress(b"abc" * 1000)
+    url = mirror.add("x.gz", body, kind="application/gzip\r\nContent-Encoding: gzip")
+    fetch(toy(published(body, url, path="x.gz")), tmp_path)
+    assert (tmp_path / "x.gz").read_bytes() == body
+
+
+def test_a_damaged_file_is_fetched_anew(tmp_path: Path, mirror: Any, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "x.bin").write_bytes(b"abd")
+    fetch(toy(published(b"abc", mirror.add("x.bin", b"abc"))), tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == b"abc"
+    warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert any("x.bin has the sha256" in text and "fetched anew" in text for text in warned)
+
+
+def test_a_damaged_file_stays_until_the_new_one_is_right(tmp_path: Path, mirror: Any) -> None:
+    (tmp_path / "x.bin").write_bytes(b"abd")
+    with pytest.raises(DataError):
+        fetch(toy(published(b"abc", mirror.url + "/none")), tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == b"abd"
+
+
+def test_a_damaged_file_of_the_users_own_is_not_touched(tmp_path: Path, mirror: Any) -> None:
+    (tmp_path / "other").write_bytes(b"abd")
+    manifest = toy(published(b"abc", mirror.add("x.bin", b"abc"), alternatives=("other",)))
+    with pytest.raises(DataError, match=r"other has the sha256 .*: remove it and fetch or place x\.bin anew"):
+        fetch(manifest, tmp_path)
+    assert mirror.asked == []
+
+
+def test_a_folder_in_place_of_the_file(tmp_path: Path, mirror: Any) -> None:
+    (tmp_path / "x.bin").mkdir()
+    with pytest.raises(DataError, match=r"x\.bin is no file: remove it"):
+        fetch(toy(published(b"abc", mirror.add("x.bin", b"abc"))), tmp_path)
+
+
+def test_room_is_made_sure_of_before_anything_starts(
+    tmp_path: Path, mirror: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10_000, 5_000, 5_000))
+    files = [published(bytes(3000), mirror.add(name, bytes(3000)), path=name) for name in ("a", "b")]
+    with pytest.raises(DataError, match=r"toy needs 6\.0 kB in .*root.*, but only 5\.0 kB are free: free some space"):
+        fetch(toy(*files), tmp_path / "root")
+    assert mirror.asked == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_disk_that_fills_up_meanwhile(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(300_000)
+    manifest = toy(published(body, mirror.add("x.bin", body)))
+    (tmp_path / "x.bin.part").symlink_to("/dev/full")
+    with pytest.raises(DataError, match=r"cannot write .*x\.bin\.part: the disk is full; free some space"):
+        fetch(manifest, tmp_path)
+    (tmp_path / "x.bin.part").unlink()
+    fetch(manifest, tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == body
+
+
+def test_a_root_that_cannot_be(tmp_path: Path, mirror: Any) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    manifest = toy(published(b"abc", mirror.add("x.bin", b"abc")))
+    for root in (tmp_path / "file" / "inner", tmp_path / "file"):
+        with pytest.raises(DataError, match=str(root)):
+            fetch(manifest, root)
+    assert mirror.asked == []
+
+
+def test_what_must_be_signed_is_said(tmp_path: Path, mirror: Any) -> None:
+    url = mirror.add("x.bin", b"abc")
+    manifest = toy(published(b"abc", url), sign="the agreement, by a professor", homepage="https://example.org")
+    with pytest.raises(DataError) as caught:
+        fetch(manifest, tmp_path)
+    assert str(caught.value) == (
+        "toy is given out only to those who sign: the agreement, by a professor (https://example.org); "
+        f"then put x.bin into {tmp_path} and check with `setsup fetch toy --root {tmp_path}`"
+    )
+    assert mirror.asked == []
+    (tmp_path / "x.bin").write_bytes(b"abc")
+    assert fetch(manifest, tmp_path) == tmp_path
+
+
+def test_files_without_a_mirror(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"files that no mirror offers; .*then put x\.bin into"):
+        fetch(toy(published(b"abc")), tmp_path / "root")
+    assert not (tmp_path / "root").exists()
+
+
+def test_nothing_to_fetch(tmp_path: Path) -> None:
+    fetch(toy(), tmp_path / "root")
+    assert not (tmp_path / "root").exists()
+
+
+def run(manifest: Manifest, root: Path) -> None:
+    fetch(manifest, root)
+
+
+def test_two_processes_fetch_at_once(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(400_000)
+    manifest = toy(published(body, mirror.add("x.bin", body, go_on=threading.Event())))
+    page = mirror.pages["/x.bin"]
+    workers = [SPAWN.Process(target=run, args=(manifest, tmp_path)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    assert page.begun.wait(60)
+    workers[0].join(1)  # time for the other to come to the lock
+    page.go_on.set()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    assert (tmp_path / "x.bin").read_bytes() == body
+    assert len(mirror.asked) == 1
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_fetch_is_resumed(tmp_path: Path, mirror: Any, noise: Noise, end: signal.Signals) -> None:
+    body = noise(2_000_000)
+    manifest = toy(published(body, mirror.add("x.bin", body, go_on=threading.Event())))
+    page = mirror.pages["/x.bin"]
+    worker = SPAWN.Process(target=run, args=(manifest, tmp_path))
+    worker.start()
+    assert page.begun.wait(60)
+    part = tmp_path / "x.bin.part"
+    while not part.exists() or part.stat().st_size < 500_000:
+        worker.join(0.02)
+        assert worker.is_alive()
+    os.kill(worker.pid or 0, end)
+    worker.join(60)
+    assert worker.exitcode not in (0, None)
+    page.go_on.set()
+    page.go_on = None
+    size = part.stat().st_size
+    assert part.read_bytes() == body[:size]
+    mirror.asked.clear()
+    fetch(manifest, tmp_path)
+    assert mirror.ranges("x.bin") == [f"bytes={size}-"]
+    assert (tmp_path / "x.bin").read_bytes() == body
+    assert names(tmp_path) == ["toy.lock", "x.bin"]
+
+
+@pytest.mark.skipif(not (SHARED / "mnist").is_dir(), reason="the genuine MNIST files are not beside the checkout")
+def test_the_genuine_mnist_files_are_right() -> None:
+    """One of them is packed anew: its content is the published one, its gzip file is not."""
+    assert fetch(load_manifest("mnist"), SHARED / "mnist") == SHARED / "mnist"
+    assert not (SHARED / "mnist" / "mnist.lock").exists()

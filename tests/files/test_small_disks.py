@@ -1,0 +1,70 @@
+"""On disks that are really full or read-only: tiny ones, mounted for one process."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def on_disk(folder: Path, options: str, script: str) -> str:
+    """Run a script while a disk of 256 kB is mounted at `folder`, for it alone."""
+    folder.mkdir()
+    mount = 'mount -t tmpfs -o size=256k tmpfs "$1" && mkdir "$1/cache" && mount -o "remount,$2" "$1"'
+    inside = ["sh", "-c", f'{mount} || exit 77; exec "$3" -c "$4" "$1"', "sh", str(folder), options]
+    code = f"import sys; sys.path.insert(0, {str(CHECKOUT)!r})\nfrom pathlib import Path\n"
+    code += f"from setsup.files import *\nfrom setsup.errors import DataError\nfolder = Path(sys.argv[1])\n{script}"
+    try:
+        done = subprocess.run(
+            ["unshare", "--mount", "--map-root-user", *inside, sys.executable, code], capture_output=True, text=True
+        )
+    except FileNotFoundError:
+        pytest.skip("this system has no unshare command")
+    if done.returncode == 77 or "unshare:" in done.stderr:
+        pytest.skip("this system does not let the tests mount a disk")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+WRITE = """
+try:
+    with written(folder / "x") as part:
+        part.write_bytes(bytes(1_000_000))
+except DataError as error:
+    print(error)
+print(sorted(path.name for path in folder.iterdir()))
+"""
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    said = on_disk(tmp_path / "disk", "rw", WRITE).splitlines()
+    assert "x: the disk is full; free some space there" in said[0]
+    assert said[1] == "['cache']"
+
+
+def test_a_read_only_disk(tmp_path: Path) -> None:
+    said = on_disk(tmp_path / "disk", "ro", WRITE).splitlines()
+    assert "x: the disk is read-only; choose a folder you can write" in said[0]
+    assert said[1] == "['cache']"
+
+
+def test_a_lock_on_a_read_only_disk_goes_to_the_cache(tmp_path: Path) -> None:
+    script = f"""
+import os
+os.environ["SETSUP_CACHE"] = {str(tmp_path / "cache")!r}
+with locked(folder / "x"):
+    print(len(list((cache_folder() / "locks").iterdir())))
+"""
+    assert on_disk(tmp_path / "disk", "ro", script) == "1\n"
+
+
+def test_fetch_refuses_a_file_that_does_not_fit(tmp_path: Path) -> None:
+    script = """
+try:
+    fetch(load_manifest("mnist"), folder)
+except DataError as error:
+    print(error)
+"""
+    assert "mnist needs 11.6 MB in" in on_disk(tmp_path / "disk", "rw", script)

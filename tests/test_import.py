@@ -1,0 +1,48 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+import setsup
+
+HEAVY = (
+    "torch",
+    "OpenGL",
+    "moderngl",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "h5py",
+    "PIL",
+    "requests",
+    "yaml",
+    "rich",
+    "datasets",
+)
+
+
+def _loaded(code):
+    """Top-level modules that a fresh interpreter has after running some code."""
+    script = f"import sys, json\n{code}\nprint(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(run.stdout))
+
+
+def test_importing_setsup_loads_nothing_heavy():
+    loaded = _loaded("import setsup")
+    assert not loaded & {*HEAVY, "numpy"}
+
+
+@pytest.mark.parametrize("name", [name for name in setsup.__all__ if name != "__version__"])
+def test_no_name_needs_anything_heavy(name):
+    assert not _loaded(f"from setsup import {name}") & set(HEAVY)
+
+
+def test_all_names_are_there():
+    for name in setsup.__all__:
+        assert getattr(setsup, name) is not None
+    assert set(setsup.__all__) <= set(dir(setsup))
+    assert setsup.__version__[0].isdigit()
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        setsup.nothing  # noqa: B018
