@@ -72,9 +72,9 @@ def _blocks_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: 
     for step, number in blocks:
         found = words[step][number]
         label = f"{noun} {number}" if steps == 1 else f"step {step}, {noun} {number}"
-        held = found.held_words(table, sampler.arguments.get("tolerance"))
+        held, varies = found.held_words(table, sampler.arguments.get("tolerance")), found.varying_words(table)
         short = f" · {found.members} of {size} slots" if found.members < size else ""
-        captions.append(f"{label} · held: {held}{short}\nvaries: {found.varying_words(table)}")
+        captions.append(f"{label} · held: {_joined(held)}{short}\nvaries: {_joined(varies)}")
     if sets > _BLOCKS:
         title += f"\nthe first {_BLOCKS} of {sets:,} {noun}s"
     chosen = tuple(np.array(blocks).T)
@@ -89,6 +89,11 @@ def _blocks_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: 
         sizes=[words[step][number].members for step, number in blocks],
         limit=_MEMBERS,
     )
+
+
+def _joined(words: str) -> str:
+    """Keep each value with its name and unit on one line."""
+    return ", ".join(item.replace(" ", "\u00a0") for item in words.split(", "))
 
 
 def _title(dataset: "Dataset", sampler: "Sampler", draws: "Draw") -> str:

@@ -193,12 +193,14 @@ class H5Images:
         with h5_errors(self._path):
             self._images.read_direct(out, np.s_[start:stop])
 
-    def check(self, array: Bytes) -> None:
-        """Compare a converted copy with what the HDF5 library itself reads, for a keyed sample of chunks or rows.
+    def check(self, start: int, stop: int, written: Bytes) -> None:
+        """Compare converted pictures with what the HDF5 library itself reads, for a keyed sample of chunks or rows.
 
         Parameters
         ----------
-        array : (n, height, width, channels) uint8
+        start, stop : int
+            Pictures ``start`` to ``stop − 1``.
+        written : (stop - start, height, width, channels) uint8
             The copy.
 
         Raises
@@ -208,22 +210,19 @@ class H5Images:
 
         """
         deep, *inner = self._images.chunks or (1, *self.shape[1:])
-        cells = [-(-size // part) for size, part in zip(self.shape[1:], inner, strict=True)]
-        for start in range(0, self.shape[0], self.block_rows):
-            first, last = start // deep, (min(start + self.block_rows, self.shape[0]) - 1) // deep
-            draw = _drawn(start, (last - first + 1, *cells))
-            for row, *cell in draw.tolist():
-                low = (first + row) * deep
-                high = min(low + deep, self.shape[0])
-                rows = slice(low, high, -(-(high - low) // _COMPARED))
-                box = tuple(slice(k * part, (k + 1) * part) for k, part in zip(cell, inner, strict=True))
-                with h5_errors(self._path):
-                    expected = self._images[(slice(low, high), *box)][:: rows.step]
-                if not np.array_equal(array[(rows, *box)], expected):
-                    raise DataError(
-                        f"rows {low:,} to {high - 1:,} of {self._path} were not converted faithfully: the disk or the "
-                        "memory of this machine may be at fault; run it again"
-                    )
+        cells = (-(-size // part) for size, part in zip(self.shape[1:], inner, strict=True))
+        first, last = start // deep, (stop - 1) // deep
+        for row, *cell in _drawn(start, (last - first + 1, *cells)).tolist():
+            low, high = max(start, (first + row) * deep), min(stop, (first + row + 1) * deep)
+            box = tuple(slice(k * part, (k + 1) * part) for k, part in zip(cell, inner, strict=True))
+            with h5_errors(self._path):
+                expected = self._images[(slice(low, high), *box)]
+            rows = slice(0, high - low, -(-(high - low) // _COMPARED))
+            if not np.array_equal(written[low - start : high - start][(rows, *box)], expected[rows]):
+                raise DataError(
+                    f"rows {low:,} to {high - 1:,} of {self._path} were not converted faithfully: the disk or the "
+                    "memory of this machine may be at fault; run it again"
+                )
 
 
 def _drawn(start: int, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:

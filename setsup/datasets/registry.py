@@ -72,7 +72,7 @@ def load(name: str, root: Path | str | None = None, split: str | None = None, wh
 
     """
     folder = None if root is None else Path(root).expanduser()
-    dataset = _opener(name)(folder)
+    dataset = _open(name, folder)
     if not isinstance(dataset, Dataset):
         raise DataError(f"what opens {name!r} gave a {type(dataset).__name__}, which is no setsup dataset")
     if split is not None:
@@ -80,32 +80,31 @@ def load(name: str, root: Path | str | None = None, split: str | None = None, wh
     return dataset if where is None else dataset.where(where)
 
 
-def _opener(name: str) -> Callable[[Path | None], object]:
+def _open(name: str, root: Path | None) -> object:
     from setsup.files import manifest_names
 
     if name in manifest_names():
-        return _own(name)
+        return _open_own(name, root)
     foreign = _foreign()
     if name in foreign:
-        return _theirs(foreign[name])
+        return _theirs(foreign[name])(root)
     raise DataError(f"there is no dataset {name!r}{near(str(name), names())} (`setsup datasets` lists them)")
 
 
-def _own(name: str) -> Callable[[Path | None], object]:
+def _open_own(name: str, root: Path | None) -> object:
     from setsup.files import load_manifest
 
     manifest = load_manifest(name)
     if manifest.adapter is None:
         raise DataError(f"setsup has a card of {name!r} but cannot open it yet; `setsup info {name}` shows the card")
     try:
-        adapter = import_module(manifest.adapter)
+        dataset: object = import_module(manifest.adapter).open(root)
     except ModuleNotFoundError as error:
         if (error.name or "setsup").partition(".")[0] == "setsup":
             raise
         package = f"'setsup[{manifest.extra}]'" if manifest.extra else error.name
         raise DataError(f"{name} needs {error.name}, which is not installed; run `pip install {package}`") from error
-    opener: Callable[[Path | None], object] = adapter.open
-    return opener
+    return dataset
 
 
 def _foreign() -> dict[str, EntryPoint]:

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, FactorError, SetsupError
+from setsup.factors.distinct import usable
 from setsup.factors.factor import Factor, Kind
-from setsup.factors.fields import usable
 from setsup.factors.infer import from_blocks
 from setsup.factors.table import FactorTable, code_dtype
 from setsup.files import written

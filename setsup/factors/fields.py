@@ -1,7 +1,7 @@
 """One column of foreign values: what sorts of value it holds, which factor that makes, and the codes.
 
-Works on Arrow arrays without a loop over rows: only the distinct values of a block are looked at one by one. The
-rules are those of :mod:`setsup.factors.infer`.
+Only the distinct values of a block are looked at one by one, never its rows. The rules are those of
+:mod:`setsup.factors.infer`.
 """
 
 from collections.abc import Callable
@@ -11,21 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, near
-from setsup.factors.factor import Factor, Kind, Level
+from setsup.factors.distinct import Sort, distinct, doubles, is_text, simplified, sorts_of
+from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import code_dtype
 
-__all__ = ["Field", "usable"]
+__all__ = ["Field", "mixture"]
 
 Array = npt.NDArray[Any]
 
-_NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_IDENTIFIER = r"^-?(0[0-9].*|[0-9]{19,})$"  # among numbers: those that would lose digits
-_WHOLE = r"^-?[0-9]+$"
-_TRUTH = r"^([Tt]rue|TRUE|[Ff]alse|FALSE)$"
-_BLANK = r"^(nan|NaN|NAN|NA|N/A|null|None)$"  # unknown among numbers and truth values, text among texts
-_SORTS = ("text", "identifier", "truth", "whole", "decimal", "fraction", "blank")
-_TEXT, _ID, _TRUE, _INT, _DECIMAL, _FRACTION, _MISSING = range(len(_SORTS))
-_FAMILY = {"text": "text", "identifier": "text", "truth": "truth values"}
+_FAMILY = {Sort.TEXT: "text", Sort.IDENTIFIER: "text", Sort.TRUTH: "truth values"}
+_TEXTS = {Sort.TEXT, Sort.IDENTIFIER}
 _NEAR = 2000  # levels among which near matches are sought
 _ROLES = {"id": "key", "path": "key", "split": "split", "part": "part"}
 
@@ -52,7 +47,7 @@ class Field:
         self.given = factor is not None
         self._kind = kind
         self._written = written
-        self._seen: dict[str, tuple[int, Any]] = {}  # sort -> row and value of the first
+        self._seen: dict[Sort, tuple[int, Any]] = {}  # row and value of the first of each sort
         self._missing = False
         self._rows = 0
         self._distinct: set[Any] | None = set()
@@ -67,14 +62,14 @@ class Field:
 
     def see(self, array: Any) -> None:
         """Take note of the values of a block."""
-        values, index = _encoded(array, self._written, (), plain=self._distinct is None)
-        sorts = _sorts(values, self._written)
-        for sort in np.unique(sorts).tolist():
-            if _SORTS[sort] not in self._seen:
+        values, index = distinct(array, self._written, repeated=self._distinct is None)
+        sorts = sorts_of(values, self._written)
+        for sort in map(Sort, np.unique(sorts).tolist()):
+            if sort not in self._seen:
                 hits = np.append(sorts == sort, False)[index]
                 if hits.any():
                     row = int(np.argmax(hits))
-                    self._seen[_SORTS[sort]] = (self._rows + row, values[int(index[row])].as_py())
+                    self._seen[sort] = (self._rows + row, values[int(index[row])].as_py())
         self._missing = self._missing or bool((index < 0).any())
         self._rows += len(index)
         if not self._as_text and not self._needs_levels():
@@ -86,7 +81,7 @@ class Field:
         """Whether distinct values may become levels; those of a continuous factor would fill the memory."""
         if self._kind is not None:
             return self._kind is not Kind.CONTINUOUS
-        return self.name == "path" or "fraction" not in self._seen or bool(self._seen.keys() & {"text", "identifier"})
+        return self.name == "path" or Sort.FRACTION not in self._seen or bool(self._seen.keys() & _TEXTS)
 
     def incomplete(self) -> bool:
         """Whether a number that is text after all asks for another first pass; prepares for it."""
@@ -97,29 +92,29 @@ class Field:
 
     def _sort(self) -> str:
         """Tell what all values of the column are: text, truth, whole, number, or nothing."""
-        seen = self._seen.keys() - {"blank"}
+        seen = self._seen.keys() - {Sort.BLANK}
         if not seen:
             return "nothing"
-        if (self.name == "path" and self._written) or "identifier" in seen:
+        if (self.name == "path" and self._written) or Sort.IDENTIFIER in seen:
             return "text"
-        if seen <= {"text", "truth"}:
-            return "truth" if seen == {"truth"} else "text"
-        if seen & {"text", "truth"}:
+        if seen <= {Sort.TEXT, Sort.TRUTH}:
+            return "truth" if seen == {Sort.TRUTH} else "text"
+        if seen & {Sort.TEXT, Sort.TRUTH}:
             if self._kind is not Kind.NOMINAL and self.role != "key":
                 self._refuse_mixture()
             return "text"
-        if "fraction" in seen:
+        if Sort.FRACTION in seen:
             return "number"
-        return "number" if "decimal" in seen and not self._unknown() else "whole"
+        return "number" if Sort.DECIMAL in seen and not self._unknown() else "whole"
 
     def _unknown(self) -> bool:
-        return self._missing or "blank" in self._seen
+        return self._missing or Sort.BLANK in self._seen
 
     def _refuse_mixture(self) -> NoReturn:
         firsts: dict[str, tuple[int, Any]] = {}
         for sort, (row, value) in self._seen.items():
             family = _FAMILY.get(sort, "numbers")
-            if sort != "blank" and (family not in firsts or row < firsts[family][0]):
+            if sort is not Sort.BLANK and (family not in firsts or row < firsts[family][0]):
                 firsts[family] = (row, value)
         mixture(self.name, firsts, f"correct them, or read all as text with kinds={{{self.name!r}: 'nominal'}}")
 
@@ -133,7 +128,7 @@ class Field:
         )
         if kind is Kind.CONTINUOUS:
             if sort in ("text", "truth"):
-                row, value = self._seen.get("text") or self._seen.get("identifier") or self._seen["truth"]
+                row, value = next(self._seen[sort] for sort in _FAMILY if sort in self._seen)
                 raise FactorError(f"column {self.name!r} cannot be continuous: row {row} (from 0) has {value!r}")
             factor = Factor(self.name, kind, role=self.role)
         else:
@@ -175,7 +170,7 @@ class Field:
         if factor.continuous:
             found = self._numbers(array)
         else:
-            values, index = _encoded(array, self._written, factor.levels or ())
+            values, index = distinct(array, self._written, factor.levels or ())
             unknown = np.iinfo(self.dtype).max
             codes = [self._code(value, place, index) for place, value in enumerate(values.to_pylist())]
             found = np.array([*(unknown if code is None else code for code in codes), unknown], dtype=self.dtype)[index]
@@ -211,27 +206,29 @@ class Field:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        plain = _plain(array)
-        if _textual(plain.type):
-            values, index = _encoded(plain, self._written, ())
-            sorts = _sorts(values, True)
-            wrong = np.append(np.isin(sorts, (_TEXT, _TRUE)), False)[index]
+        simple = simplified(array)
+        if is_text(simple.type):
+            values, index = distinct(simple, self._written)
+            sorts = sorts_of(values, True)
+            wrong = np.append(np.isin(sorts, (Sort.TEXT, Sort.TRUTH)), False)[index]
             if wrong.any():
                 row = int(np.argmax(wrong))
                 text = values[int(index[row])].as_py()
                 raise FactorError(
                     f"row {row + self._rows} (from 0) of column {self.name!r} has {text!r}, which is no number"
                 )
-            known = pc.if_else(pa.array(sorts == _MISSING), pa.scalar(None, pa.string()), pc.cast(values, pa.string()))
-            doubles = np.append(_doubles(pc.cast(known, pa.float64())), np.nan)[index]
+            known = pc.if_else(
+                pa.array(sorts == Sort.BLANK), pa.scalar(None, pa.string()), pc.cast(values, pa.string())
+            )
+            numbers = np.append(doubles(pc.cast(known, pa.float64())), np.nan)[index]
         else:
-            doubles = _doubles(plain.cast(pa.float64(), safe=False))
+            numbers = doubles(simple.cast(pa.float64(), safe=False))
         with np.errstate(over="ignore"):
-            found = doubles.astype(np.float32)
+            found = numbers.astype(np.float32)
         if np.isinf(found).any():
             row = int(np.argmax(np.isinf(found)))
             raise FactorError(
-                f"row {row + self._rows} (from 0) of column {self.name!r} has {doubles[row]!s}; continuous factors are "
+                f"row {row + self._rows} (from 0) of column {self.name!r} has {numbers[row]!s}; continuous factors are "
                 "finite numbers up to 3.4e38"
             )
         return found
@@ -244,125 +241,6 @@ def mixture(name: str, firsts: dict[str, tuple[int, Any]], mend: str) -> NoRetur
     raise FactorError(
         f"column {name!r} mixes {' and '.join(family for _, _, family in found)}: {rows} (rows count from 0); {mend}"
     )
-
-
-def usable(kind: Any) -> bool:
-    """Whether values of an Arrow type can be a factor: text, truth values, numbers, dates, and nothing else."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        return usable(kind.value_type)
-    return _textual(kind) or any(
-        test(kind)
-        for test in (
-            pa.types.is_boolean,
-            pa.types.is_integer,
-            pa.types.is_floating,
-            pa.types.is_decimal,
-            pa.types.is_temporal,
-            pa.types.is_null,
-        )
-    )
-
-
-# -- Arrow -------------------------------------------------------------------------------------------------------------
-
-
-def _textual(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _plain(array: Any) -> Any:
-    """Bring an Arrow array to one of few types: text, truth values, integers, floats, nothing."""
-    import pyarrow as pa
-
-    kind = array.type
-    if pa.types.is_dictionary(kind):
-        return _plain(array.dictionary_decode())
-    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
-        return array.cast(pa.float64())
-    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
-        return array.cast(pa.string())
-    if pa.types.is_duration(kind):
-        return array.cast(pa.int64())
-    return array if _textual(kind) or not pa.types.is_string_view(kind) else array.cast(pa.large_string())
-
-
-def _doubles(array: Any) -> Array:
-    """Arrow float64 as numpy, NaN where null."""
-    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _encoded(array: Any, written: bool, levels: tuple[Level, ...], plain: bool = False) -> tuple[Any, Array]:
-    """Find the distinct values of an Arrow array, and which of them each row has; ``plain`` numbers may be repeated.
-
-    Returns
-    -------
-    Arrow array without nulls, and (rows,) int64 with -1 for unknown
-
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    array = _plain(array)
-    floating = pa.types.is_floating(array.type)
-    if floating:
-        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
-    if pa.types.is_null(array.type):
-        return array.cast(pa.string())[:0], np.full(len(array), -1, dtype=np.int64)
-    if plain and floating:
-        known = np.asarray(pc.is_valid(array))
-        return array.drop_null(), np.where(known, np.cumsum(known) - 1, -1)
-    encoded = array.dictionary_encode()
-    values = encoded.dictionary
-    index = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64)
-    if _textual(values.type):
-        values = pc.utf8_trim_whitespace(values) if written else values
-        empty = np.asarray(pc.equal(values, ""), dtype=np.bool_)
-        if empty.any() and "" not in levels:
-            index = np.append(np.where(empty, -1, np.cumsum(~empty) - 1), -1)[index]
-            values = values.filter(pa.array(~empty))
-    return values, index
-
-
-def _sorts(values: Any, written: bool) -> npt.NDArray[np.int8]:
-    """Sort of each value, as a place in ``_SORTS``."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kind = values.type
-    if _textual(kind):
-        return _written_sorts(values) if written else np.full(len(values), _TEXT, dtype=np.int8)
-    if pa.types.is_floating(kind):
-        return _float_sorts(_doubles(pc.cast(values, pa.float64())))
-    return np.full(len(values), _TRUE if pa.types.is_boolean(kind) else _INT, dtype=np.int8)
-
-
-def _written_sorts(values: Any) -> npt.NDArray[np.int8]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    def matched(some: Any, pattern: str) -> Array:
-        return np.asarray(pc.match_substring_regex(some, pattern), dtype=np.bool_)
-
-    sorts = np.full(len(values), _TEXT, dtype=np.int8)
-    numeric = matched(values, _NUMBER)
-    words = values.filter(pa.array(~numeric))
-    sorts[~numeric] = np.select([matched(words, _TRUTH), matched(words, _BLANK)], [_TRUE, _MISSING], _TEXT)
-    numbers = values.filter(pa.array(numeric))
-    sorts[numeric] = np.select(
-        [matched(numbers, _IDENTIFIER), matched(numbers, _WHOLE)],
-        [_ID, _INT],
-        _float_sorts(_doubles(pc.cast(numbers, pa.float64()))),
-    )
-    return sorts
-
-
-def _float_sorts(numbers: Array) -> npt.NDArray[np.int8]:
-    whole = (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**53)
-    return np.where(whole, _DECIMAL, _FRACTION).astype(np.int8)
 
 
 # -- values ------------------------------------------------------------------------------------------------------------

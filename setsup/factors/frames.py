@@ -23,8 +23,8 @@ import numpy.typing as npt
 from setsup.errors import DataError, FactorError
 from setsup.factors.arrow import described, open_table, save_table, to_arrow
 from setsup.factors.csv_file import CsvFile
+from setsup.factors.distinct import usable
 from setsup.factors.factor import Factor, Kind
-from setsup.factors.fields import usable
 from setsup.factors.infer import Blocks, Store, arrow_array, from_blocks
 from setsup.factors.table import FactorTable
 from setsup.files import cache_folder, disk_errors, locked

@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, near
+from setsup.factors.distinct import usable
 from setsup.factors.factor import Factor, Kind
-from setsup.factors.fields import Field, mixture, usable
+from setsup.factors.fields import Field, mixture
 from setsup.factors.table import FactorTable
 
 __all__ = ["Blocks", "Store", "arrow_array", "from_blocks", "from_values"]

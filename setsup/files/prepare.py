@@ -32,8 +32,8 @@ Array = npt.NDArray[Any]
 Fill = Callable[[int, int, Array], None]
 """``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` of the source into ``out``, (stop − start, ...)."""
 
-Check = Callable[[Array], None]
-"""``check(array)`` compares the finished array, mapped from the disk, with its source: DataError on a difference."""
+Check = Callable[[int, int, Array], None]
+"""``check(start, stop, written)`` compares those rows, mapped from the disk, with the source; DataError tells."""
 
 _log = logging.getLogger("setsup")
 _PIECE = 1 << 20
@@ -56,7 +56,7 @@ def prepare_array(
     fill : Fill
         Reads a block out of the container.
     check : Check, optional
-        Compares the finished array with the container, before it gets its name.
+        Compares a block of the finished array with the container, before the array gets its name.
     advance : Advance, optional
         Called with the rows done since its last call.
 
@@ -128,7 +128,7 @@ class _Conversion:
                 if not self.source.unchanged(self.array.source):
                     raise DataError(f"{self.array.source} was changed while it was converted; start again")
                 if check is not None:
-                    check(self.array.map(self.part))
+                    self._compare(check)
                 self._finish()
         except SetsupError:
             # what is killed goes on later; what cannot succeed leaves nothing behind
@@ -218,6 +218,11 @@ class _Conversion:
         os.write(journal, line)
         os.fsync(journal)
         return len(filled)
+
+    def _compare(self, check: Check) -> None:
+        for start, stop in map(self._span, range(self._blocks())):
+            # mapped anew for each block, since pages that were looked at count as memory in use
+            check(start, stop, self.array.map(self.part, start, stop))
 
     def _finish(self) -> None:
         # described first: without the array itself the description counts for nothing

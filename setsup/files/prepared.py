@@ -150,9 +150,10 @@ class PreparedArray:
         found = self.find()
         return None if found is None else self.map(found)
 
-    def map(self, path: Path) -> Array:
-        """Map a file that has the layout of the prepared array, read-only and unchecked."""
-        return np.asarray(np.memmap(path, np.dtype(self.dtype), "r", HEADER, self.shape))
+    def map(self, path: Path, start: int = 0, stop: int | None = None) -> Array:
+        """Map rows ``start`` to ``stop − 1`` (all by default) of a file of this layout, read-only and unchecked."""
+        shape = ((self.shape[0] if stop is None else stop) - start, *self.shape[1:])
+        return np.asarray(np.memmap(path, np.dtype(self.dtype), "r", HEADER + start * self.row_bytes, shape))
 
     def description(self, source: SourceIdentity) -> dict[str, Any]:
         """Plain data that stands beside the array: what it is, and what it was made of."""

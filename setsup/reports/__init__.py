@@ -2,6 +2,6 @@
 
 from setsup.reports.sheet import contact_sheet
 from setsup.reports.triplets import triplet_sheet
-from setsup.reports.words import SetWords, Variation, describe, value_words
+from setsup.reports.words import SetWords, Variation, describe, describe_triplets, value_words
 
-__all__ = ["SetWords", "Variation", "contact_sheet", "describe", "triplet_sheet", "value_words"]
+__all__ = ["SetWords", "Variation", "contact_sheet", "describe", "describe_triplets", "triplet_sheet", "value_words"]

@@ -63,13 +63,14 @@ def text_width(text: str, size: int) -> int:
     return int(font(size).getlength(text) + 0.999)
 
 
-def wrapped(text: str, width: int, styles: tuple[Style, Style], most: int = 3) -> Lines:
+def wrapped(text: str, width: int, styles: tuple[Style, Style], most: int = 4) -> Lines:
     """Break a text into lines that fit.
 
     Parameters
     ----------
     text : str
-        Paragraphs parted by line ends; the first has the first style, the others the second.
+        Paragraphs parted by line ends; the first has the first style, the others the second. Words that a no-break
+        space joins stay together.
     width : int
         Pixels.
     styles : tuple of Style
@@ -85,7 +86,7 @@ def wrapped(text: str, width: int, styles: tuple[Style, Style], most: int = 3) -
     lines: Lines = []
     for number, paragraph in enumerate(text.split("\n")):
         style = styles[min(number, 1)]
-        lines += [(line, style) for line in _broken(plain(paragraph), width, style[0], most)]
+        lines += [(line, style) for line in _broken(paragraph, width, style[0], most)]
     return lines
 
 
@@ -95,7 +96,7 @@ def fitted(text: str, width: int, styles: tuple[Style, Style]) -> Lines:
 
 
 def _broken(text: str, width: int, size: int, most: int) -> list[str]:
-    words, lines = text.split(), [""]
+    words, lines = [plain(word) for word in text.split(" ") if word], [""]
     while words:
         word = words.pop(0)
         longer = f"{lines[-1]} {word}".lstrip()

@@ -1,6 +1,6 @@
 """Draws in words and units: what a set holds, and what varies in it over how many levels."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from setsup.factors.factor import Factor, Level
 from setsup.factors.table import FactorTable
 from setsup.samplers.draw import Draw
 
-__all__ = ["SetWords", "Variation", "describe", "value_words"]
+__all__ = ["SetWords", "Variation", "describe", "describe_triplets", "value_words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,27 @@ def describe(table: FactorTable, draw: Draw) -> list[SetWords]:
                 varies[factor.name] = _variation(table, factor, members)
         found.append(SetWords(held, varies, len(members)))
     return found
+
+
+def describe_triplets(table: FactorTable, draw: Draw, orbit: Sequence[str]) -> list[SetWords]:
+    """Say for each triplet what anchor and positive share, and in what they differ.
+
+    Parameters
+    ----------
+    table : FactorTable
+        The table of the sampler.
+    draw : Draw
+        One step of (triplets, 3) rows: anchor, positive, negative.
+    orbit : sequence of str
+        Factors that anchor and positive share.
+
+    Returns
+    -------
+    list of SetWords, one a triplet
+
+    """
+    shared = {name: table.codes(name, draw.indices[:, 0]) for name in orbit}
+    return describe(table, Draw(draw.indices[:, :2], shared))
 
 
 def value_words(factor: Factor, value: Level | None) -> str:

@@ -4,7 +4,7 @@ Convention
 ----------
 World frame: right-handed, z up, the object stands on the floor (z = 0) at the origin, inside a square room centred
 there. Lengths are in room units, one arbitrary unit for all of them. Orientation turns the camera around the object:
-at angle ``t`` it stands at ``(CAMERA_RADIUS · sin t, −CAMERA_RADIUS · cos t, CAMERA_HEIGHT)`` and looks horizontally
+at angle ``t`` it stands at ``(camera_radius · sin t, −camera_radius · cos t, camera_height)`` and looks horizontally
 at the z axis, so that room and object turn together in the picture. Pixel centres are at integers, row 0 is the top.
 """
 

@@ -84,7 +84,7 @@ def trace(scale: int, shape: int, orientation: int, framing: Framing = FRAMING) 
         Surfaces and light, 9 samples a pixel.
 
     """
-    # Sample by sample: arrays that fit the processor's cache take half the time.
+    # Sample by sample, so that the arrays fit the processor's cache.
     casts = [
         _cast(scale, shape, _rays(orientation - 7, across, down, framing), framing)
         for down in _OFFSETS

@@ -11,6 +11,9 @@ from setsup.datasets import Concat, Dataset, Modality, Selection, concat, fetch_
 from setsup.errors import DataError, FactorError, RowError
 from setsup.factors import Factor, FactorTable, Kind
 
+# from Python 3.12 on: libraries that were imported hold threads, which a forked process does not have
+FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
 
 class Numbered(Dataset):
     """A dataset whose pictures tell the row they are of."""
@@ -238,6 +241,7 @@ def test_pickle_threads_and_processes(shapes, others):
     assert isinstance(dataset, Concat)
 
 
+@FORKS
 def test_fetch_in_a_forked_process(shapes, others):
     with get_context("fork").Pool(1) as pool:
         assert pool.apply(_read, (concat(shapes, others),)) == [[0, 3], [102, 1]]

@@ -15,6 +15,9 @@ from setsup.errors import DataError, SetsupError
 
 CODES = {"u1": 0x08, "i1": 0x09, "i2": 0x0B, "i4": 0x0C, "f4": 0x0D, "f8": 0x0E}
 
+# from Python 3.12 on: libraries that were imported hold threads, which a forked process does not have
+FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
 
 def idx_bytes(array):
     """The format as its description gives it, written here a second time, element by element."""
@@ -154,6 +157,7 @@ def _total(file):
     return int(file.array().astype(int).sum())
 
 
+@FORKS
 @pytest.mark.parametrize("name", ["a", "a.gz"])
 def test_pickle_threads_fork_and_spawn(tmp_path, name):
     array = np.full((100, 1000), 3, "u1")
@@ -173,6 +177,7 @@ def test_pickle_threads_fork_and_spawn(tmp_path, name):
             assert pool.apply(_total, (file,)) == 300_000
 
 
+@FORKS
 def test_a_lock_held_at_the_fork_does_not_block_the_child(tmp_path):
     (tmp_path / "a").write_bytes(IMAGES)
     file = IdxFile(tmp_path / "a")

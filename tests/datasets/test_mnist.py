@@ -18,6 +18,9 @@ MD5 = {
     "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
 }
 
+# from Python 3.12 on: libraries that were imported hold threads, which a forked process does not have
+FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
 
 def _images(pixels):
     return bytes([0, 0, 8, 3]) + b"".join(size.to_bytes(4, "big") for size in pixels.shape) + pixels.tobytes()
@@ -74,6 +77,7 @@ def test_unpacked_files_come_first(tmp_path):
     assert np.array_equal(mnist.open(tmp_path).fetch(3)["image"][..., 0], noise[3])
 
 
+@FORKS
 def test_pickle_and_processes(tmp_path):
     noise = _write(tmp_path)
     digits = mnist.open(tmp_path)

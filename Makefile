@@ -1,0 +1,52 @@
+# `make sample`: install the core and draw sets. `make test`: install everything and check everything.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help sample test lint docs bench clean
+
+help:
+	@echo "make sample   draw two sets of Shapes3D look-alikes in which the wall's hue is held"
+	@echo "make test     linters, types, layers, tests, doctests, documentation"
+	@echo "make bench    speed beside peers and physical limits, in an environment of its own"
+	@echo "make clean    remove the environments and what tools left"
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("setsup needs Python 3.11 or newer, not " + sys.version.split()[0] + ": make $(MAKECMDGOALS) PYTHON=python3.11")'
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "this Python lacks the venv module: apt install python3-venv, or make $(MAKECMDGOALS) PYTHON=another python"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+# a stamp says which extras the environment has; it ages when the requirements change
+$(STAMPS)/core: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing the core of setsup into $(VENV)"
+	@$(PIP) install --constraint constraints.txt --editable .
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/all: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing setsup with all its extras into $(VENV)"
+	@$(PIP) install --constraint constraints.txt --editable ".[all]"
+	@mkdir -p $(STAMPS) && touch $(STAMPS)/core $@
+
+sample: $(STAMPS)/core
+	@$(BIN)/setsup sample --inactive wall_hue
+
+lint: $(STAMPS)/all
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(STAMPS)/all
+	$(BIN)/python -W ignore::DeprecationWarning -m mkdocs build --quiet --strict
+
+test: lint docs
+	$(BIN)/python -m pytest --doctest-modules
+
+bench: | $(VENV)/bin/python
+	@$(PYTHON) benchmarks/install_peers.py .venv-bench
+	@.venv-bench/bin/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .venv-bench site setsup-samples .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

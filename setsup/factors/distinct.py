@@ -1,0 +1,151 @@
+"""Foreign columns as distinct values: which there are, of what sort each is, and which of them every row has."""
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.factors.factor import Level
+
+__all__ = ["Sort", "distinct", "doubles", "is_text", "simplified", "sorts_of", "usable"]
+
+Array = npt.NDArray[Any]
+
+_NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_IDENTIFIER = r"^-?(0[0-9].*|[0-9]{19,})$"  # among numbers: those that would lose digits
+_WHOLE = r"^-?[0-9]+$"
+_TRUTH = r"^([Tt]rue|TRUE|[Ff]alse|FALSE)$"
+_BLANK = r"^(nan|NaN|NAN|NA|N/A|null|None)$"  # unknown among numbers and truth values, text among texts
+
+
+class Sort(IntEnum):
+    """What a single value looks like."""
+
+    TEXT = 0
+    IDENTIFIER = 1
+    """Digits that a number would lose: 007, or more than 18 of them."""
+    TRUTH = 2
+    WHOLE = 3
+    DECIMAL = 4
+    """A whole number written as 3.0, or held as a float."""
+    FRACTION = 5
+    BLANK = 6
+    """Unknown among numbers and truth values, text among texts: NA, None."""
+
+
+def usable(kind: Any) -> bool:
+    """Whether values of an Arrow type can be a factor: text, truth values, numbers, dates, and nothing else."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return usable(kind.value_type)
+    return is_text(kind) or any(
+        test(kind)
+        for test in (
+            pa.types.is_boolean,
+            pa.types.is_integer,
+            pa.types.is_floating,
+            pa.types.is_decimal,
+            pa.types.is_temporal,
+            pa.types.is_null,
+        )
+    )
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is text."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def simplified(array: Any) -> Any:
+    """Bring an Arrow array to one of few types: text, truth values, integers, floats, nothing."""
+    import pyarrow as pa
+
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return simplified(array.dictionary_decode())
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+        return array.cast(pa.float64())
+    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+        return array.cast(pa.string())
+    if pa.types.is_duration(kind):
+        return array.cast(pa.int64())
+    return array.cast(pa.large_string()) if pa.types.is_string_view(kind) else array
+
+
+def doubles(array: Any) -> Array:
+    """Arrow float64 as numpy, NaN where null."""
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def distinct(array: Any, written: bool, levels: tuple[Level, ...] = (), repeated: bool = False) -> tuple[Any, Array]:
+    """Find the distinct values of an Arrow array, and which of them each row has; ``repeated`` lets floats be so.
+
+    Returns
+    -------
+    Arrow array without nulls, and (rows,) int64 with -1 for unknown
+
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = simplified(array)
+    floating = pa.types.is_floating(array.type)
+    if floating:
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    if pa.types.is_null(array.type):
+        return array.cast(pa.string())[:0], np.full(len(array), -1, dtype=np.int64)
+    if repeated and floating:
+        known = np.asarray(pc.is_valid(array))
+        return array.drop_null(), np.where(known, np.cumsum(known) - 1, -1)
+    encoded = array.dictionary_encode()
+    values = encoded.dictionary
+    index = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64)
+    if is_text(values.type):
+        values = pc.utf8_trim_whitespace(values) if written else values
+        empty = np.asarray(pc.equal(values, ""), dtype=np.bool_)
+        if empty.any() and "" not in levels:
+            index = np.append(np.where(empty, -1, np.cumsum(~empty) - 1), -1)[index]
+            values = values.filter(pa.array(~empty))
+    return values, index
+
+
+def sorts_of(values: Any, written: bool) -> npt.NDArray[np.int8]:
+    """Sort of each value, as a number of :class:`Sort`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = values.type
+    if is_text(kind):
+        return _written_sorts(values) if written else np.full(len(values), Sort.TEXT, dtype=np.int8)
+    if pa.types.is_floating(kind):
+        return _float_sorts(doubles(pc.cast(values, pa.float64())))
+    return np.full(len(values), Sort.TRUTH if pa.types.is_boolean(kind) else Sort.WHOLE, dtype=np.int8)
+
+
+def _written_sorts(values: Any) -> npt.NDArray[np.int8]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def matched(some: Any, pattern: str) -> Array:
+        return np.asarray(pc.match_substring_regex(some, pattern), dtype=np.bool_)
+
+    sorts = np.full(len(values), Sort.TEXT, dtype=np.int8)
+    numeric = matched(values, _NUMBER)
+    words = values.filter(pa.array(~numeric))
+    sorts[~numeric] = np.select([matched(words, _TRUTH), matched(words, _BLANK)], [Sort.TRUTH, Sort.BLANK], Sort.TEXT)
+    numbers = values.filter(pa.array(numeric))
+    sorts[numeric] = np.select(
+        [matched(numbers, _IDENTIFIER), matched(numbers, _WHOLE)],
+        [Sort.IDENTIFIER, Sort.WHOLE],
+        _float_sorts(doubles(pc.cast(numbers, pa.float64()))),
+    )
+    return sorts
+
+
+def _float_sorts(numbers: Array) -> npt.NDArray[np.int8]:
+    whole = (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**53)
+    return np.where(whole, Sort.DECIMAL, Sort.FRACTION).astype(np.int8)

@@ -1,0 +1,146 @@
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setsup.errors import FactorError, RowError
+from setsup.factors import Factor, FactorTable, Kind
+
+HUE = Factor("hue", Kind.NOMINAL, ("red", "blue"))
+SIZE = Factor("size", Kind.ORDINAL, (1, 2, 3))
+ANGLE = Factor("angle", Kind.CONTINUOUS, unit="deg", period=360.0)
+
+
+def columns():
+    return FactorTable([HUE, SIZE, ANGLE], {"hue": [0, -1, 1], "size": [2, 0, -1], "angle": [0.5, np.nan, 90.0]})
+
+
+def test_a_grid_is_the_product_of_its_levels_with_the_last_factor_fastest():
+    grid = FactorTable([HUE, SIZE])
+    rows = [dict(zip(("hue", "size"), levels, strict=True)) for levels in itertools.product(HUE.levels, SIZE.levels)]
+    assert [grid.row(row) for row in range(len(grid))] == rows
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_a_grid_and_the_same_rows_as_columns_agree(sizes):
+    factors = [Factor(f"f{place}", Kind.ORDINAL, tuple(range(size))) for place, size in enumerate(sizes)]
+    grid = FactorTable(factors)
+    codes = np.indices(sizes).reshape(len(sizes), -1)
+    table = FactorTable(factors, {factor.name: column for factor, column in zip(factors, codes, strict=True)})
+    assert len(grid) == len(table) == np.prod(sizes)
+    for factor in factors:
+        np.testing.assert_array_equal(grid.column(factor.name), table.column(factor.name))
+        np.testing.assert_array_equal(grid.codes(factor.name, [[0], [len(grid) - 1]]), [[0], [len(factor) - 1]])
+    assert grid.fingerprint == table.fingerprint
+    np.testing.assert_array_equal(grid.joint_counts(grid.names), table.joint_counts(table.names))
+
+
+def test_unknown_values_come_as_minus_one_nan_and_none():
+    table = columns()
+    np.testing.assert_array_equal(table.codes("hue"), [0, -1, 1])
+    np.testing.assert_array_equal(table.codes("hue", 1), -1)
+    assert table.column("hue").tolist() == [0, 255, 1]
+    assert table.values("size").tolist() == [3, 1, None]
+    assert table.row(1) == {"hue": None, "size": 1, "angle": None}
+    assert table.row(2) == {"hue": "blue", "size": None, "angle": 90.0}
+
+
+def test_rows_of_any_shape():
+    assert columns().codes("hue", [[0, 2], [1, 0]]).tolist() == [[0, 1], [-1, 0]]
+    assert columns().codes("angle", np.zeros((2, 0), dtype=int)).shape == (2, 0)
+
+
+@pytest.mark.parametrize("rows", [3, -1, [0, 3], 0.5, [True]])
+def test_rows_out_of_range_or_of_another_type_are_refused(rows):
+    with pytest.raises(RowError):
+        columns().codes("hue", rows)
+
+
+@pytest.mark.parametrize(
+    ("levels", "dtype"), [(1, "uint8"), (255, "uint8"), (256, "uint16"), (65535, "uint16"), (65536, "uint32")]
+)
+def test_codes_are_narrow_and_leave_room_for_unknown(levels, dtype):
+    table = FactorTable([Factor("x", Kind.ORDINAL, tuple(range(levels)))], {"x": [levels - 1, -1]})
+    assert table.column("x").dtype == dtype
+    assert table.codes("x").tolist() == [levels - 1, -1]
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ([0, 2], "row 1 of factor 'hue' has the code 2"),  # a code equal to the number of levels
+        ([0, -2], "row 1 of factor 'hue' has the code -2"),
+        (np.array([0, 7], np.uint8), "has the code 7"),
+        ([0.0, 1.0], "integer codes"),
+        ([[0, 1]], "one axis"),
+    ],
+)
+def test_wrong_columns_are_refused(values, sentence):
+    with pytest.raises(FactorError, match=sentence):
+        FactorTable([HUE], {"hue": values})
+
+
+def test_factors_and_columns_must_fit():
+    with pytest.raises(FactorError, match="share a name"):
+        FactorTable([HUE, HUE])
+    with pytest.raises(FactorError, match="same names"):
+        FactorTable([HUE], {"hew": [0]})
+    with pytest.raises(FactorError, match="same length"):
+        FactorTable([HUE, SIZE], {"hue": [0], "size": [0, 1]})
+    with pytest.raises(FactorError, match="continuous factor 'angle'"):
+        FactorTable([ANGLE])
+    with pytest.raises(FactorError, match="did you mean 'hue'"):
+        FactorTable([HUE])["heu"]
+
+
+def test_nesting_must_lead_somewhere():
+    with pytest.raises(FactorError, match="unknown factor 'category'"):
+        FactorTable([Factor("instance", Kind.NOMINAL, ("a",), within="category")])
+    with pytest.raises(FactorError, match="nested in itself"):
+        FactorTable([Factor("a", Kind.NOMINAL, ("x",), within="b"), Factor("b", Kind.NOMINAL, ("x",), within="a")])
+
+
+def test_counts_leave_unknown_values_out():
+    table = FactorTable([HUE, SIZE], {"hue": [0, 0, 1, -1], "size": [2, 2, 0, 1]})
+    assert table.counts("hue").tolist() == [2, 1]
+    assert table.joint_counts(["size", "hue"]).tolist() == [[0, 1], [0, 0], [2, 0]]
+
+
+def test_select_keeps_order_and_repeats():
+    table = FactorTable([HUE, SIZE]).select([5, 0, 5])
+    assert table.values("size").tolist() == [3, 1, 3]
+    assert columns().select([2, 1]).row(0)["hue"] == "blue"
+    assert len(columns().select([])) == 0
+
+
+def test_factors_come_and_go():
+    table = FactorTable([HUE, SIZE]).with_factor(ANGLE, np.arange(6.0)).without(["hue"])
+    assert table.names == ("size", "angle")
+    assert table.row(4) == {"size": 2, "angle": 4.0}
+    with pytest.raises(FactorError, match="at least one"):
+        table.without(table.names)
+
+
+def test_columns_are_read_only():
+    with pytest.raises(ValueError, match="read-only"):
+        columns().column("hue")[0] = 1
+
+
+def test_the_fingerprint_tells_tables_apart():
+    changed = FactorTable([HUE, SIZE, ANGLE], {"hue": [0, 0, 1], "size": [2, 0, -1], "angle": [0.5, np.nan, 90.0]})
+    renamed = FactorTable([Factor("hue", Kind.NOMINAL, ("red", "pink")), SIZE])
+    prints = [
+        table.fingerprint for table in (columns(), changed, FactorTable([HUE, SIZE]), renamed, FactorTable([SIZE, HUE]))
+    ]
+    assert len(set(prints)) == 5
+    assert columns().fingerprint == columns().fingerprint
+
+
+def test_a_pickled_table_is_the_same():
+    for table in (columns(), FactorTable([HUE, SIZE])):
+        other = pickle.loads(pickle.dumps(table))
+        assert other.fingerprint == table.fingerprint
+        assert other.row(1) == table.row(1)

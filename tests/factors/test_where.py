@@ -1,0 +1,304 @@
+import ast
+import operator
+import string
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from setsup.errors import FactorError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.where import evaluate
+
+SHAPES = ("cube", "ball", "cone")
+SIZES = (0.75, 1.0, 1.25)
+LIGHTS = ("low", "mid", "high")
+FACTORS = [
+    Factor("shape", Kind.NOMINAL, SHAPES),
+    Factor("scale", Kind.ORDINAL, SIZES),
+    Factor("light", Kind.ORDINAL, LIGHTS),
+    Factor("digit", Kind.NOMINAL, tuple(range(10))),
+    Factor("glasses", Kind.NOMINAL, (False, True)),
+    Factor("angle", Kind.CONTINUOUS),
+    Factor("other", Kind.NOMINAL, ("cone", "cube")),
+    Factor("count", Kind.ORDINAL, (0, 1, 2)),
+    Factor("dim", Kind.ORDINAL, LIGHTS),
+]
+
+
+def random_table(rows, seed, unknown=0.2):
+    numbers = np.random.default_rng(seed)
+    columns = {}
+    for factor in FACTORS:
+        hidden = numbers.random(rows) < unknown
+        if factor.levels is None:
+            columns[factor.name] = np.where(hidden, np.nan, numbers.integers(-2, 3, rows) / 10)
+        else:
+            columns[factor.name] = np.where(hidden, -1, numbers.integers(0, len(factor), rows))
+    return FactorTable(FACTORS, columns)
+
+
+TABLE = random_table(400, 0)
+EXPRESSIONS = [
+    "shape == 'cube'",
+    "shape != 'cube'",
+    "'ball' == shape",
+    "not shape == 'cube'",
+    "scale >= 1.0",
+    "scale > 1",
+    "0.8 < scale <= 1.0",
+    "not 0.8 < scale <= 1.0",
+    "1.0 > scale",
+    "shape in ('cube', 'cone')",
+    "shape not in ['cube']",
+    "not (shape in {'cube', 'cone'})",
+    "digit in (1, 2, 3) and not glasses == True",
+    "digit != 9 and (shape == 'cube' or light >= 'mid')",
+    "light < 'high' or scale == 0.75",
+    "not (light < 'high' or scale == 0.75)",
+    "angle > -0.1",
+    "not angle > -0.1",
+    "angle == 0.1",
+    "angle != 0.1",
+    "angle in (-0.2, 0.1)",
+    "not angle in (-0.2, 0.1)",
+    "digit < 4.5",
+    "digit < 100",
+    "glasses != False",
+    "shape == other",
+    "shape != other",
+    "not shape == other",
+    "count < digit",
+    "count < digit < 7",
+    "light <= dim",
+    "angle < count",
+    "scale != angle",
+    "shape is None",
+    "angle is not None",
+    "not (shape is None or light is None)",
+    "shape in ()",
+    "shape not in ()",
+]
+
+
+def reference(expression, row):
+    """Three-valued truth of a row, found by walking Python's syntax tree over plain values."""
+    operators = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+                 ast.Gt: operator.gt, ast.GtE: operator.ge}  # fmt: skip
+    by_name = {factor.name: factor for factor in FACTORS}
+
+    def value(node):
+        if isinstance(node, ast.Name):
+            return row[node.id], by_name[node.id].continuous
+        return ast.literal_eval(node), False
+
+    def compared(left, link, right):
+        if isinstance(link, ast.Is | ast.IsNot):
+            return (row[left.id] is None) == isinstance(link, ast.Is)
+        if isinstance(link, ast.In | ast.NotIn):
+            if row[left.id] is None:
+                return None
+            found = any(compared(left, ast.Eq(), element) for element in right.elts)
+            return found == isinstance(link, ast.In)
+        (x, single), (y, also_single) = value(left), value(right)
+        if x is None or y is None:
+            return None
+        if isinstance(link, tuple(list(operators)[2:])) and isinstance(x, str):
+            x, y = LIGHTS.index(x), LIGHTS.index(y)
+        if single or also_single:
+            x, y = np.float32(x), np.float32(y)
+        return bool(operators[type(link)](x, y))
+
+    def both(truths):
+        return False if False in truths else None if None in truths else True
+
+    def truth(node):
+        if isinstance(node, ast.BoolOp):
+            truths = [truth(part) for part in node.values]
+            if isinstance(node.op, ast.And):
+                return both(truths)
+            turned = both([None if part is None else not part for part in truths])
+            return None if turned is None else not turned
+        if isinstance(node, ast.UnaryOp):
+            inner = truth(node.operand)
+            return None if inner is None else not inner
+        sides = [node.left, *node.comparators]
+        return both([compared(*link) for link in zip(sides, node.ops, sides[1:], strict=False)])
+
+    return truth(ast.parse(expression, mode="eval").body) is True
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_rows_are_those_that_python_finds_one_by_one(expression):
+    expected = [reference(expression, TABLE.row(row)) for row in range(len(TABLE))]
+    found = evaluate(expression, TABLE)
+    assert found.dtype == np.bool_
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("expression", [text for text in EXPRESSIONS if "angle" not in text])
+def test_a_grid_gives_what_its_columns_give(expression):
+    grid = FactorTable(
+        [factor for factor in FACTORS if factor.levels is not None and factor.name != "dim"] + [FACTORS[-1]]
+    )
+    codes = {name: grid.codes(name) for name in grid.names}
+    np.testing.assert_array_equal(evaluate(expression, grid), evaluate(expression, FactorTable(grid.factors, codes)))
+
+
+@pytest.mark.parametrize("condition", [text for text in EXPRESSIONS if " is " not in text])
+def test_unknown_satisfies_neither_a_condition_nor_its_negation(condition):
+    hidden = FactorTable(
+        FACTORS, {f.name: np.full(3, -1) if f.levels else np.full(3, np.nan, np.float32) for f in FACTORS}
+    )
+    assert not evaluate(condition, hidden).any()
+    assert not evaluate(f"not ({condition})", hidden).any()
+
+
+def test_numbers_given_as_decimals_are_met_though_stored_as_float32():
+    table = FactorTable([FACTORS[5]], {"angle": np.array([0.7, 0.1], dtype=np.float32)})
+    assert evaluate("angle >= 0.7", table).tolist() == [True, False]
+    assert evaluate("angle <= 0.1", table).tolist() == [False, True]
+    assert evaluate(f"angle < 1{'0' * 400}", table).all()
+    assert evaluate("angle > -1e999", table).all()
+
+
+def test_wide_codes_with_unknown_values():
+    levels = tuple(range(70_000))
+    table = FactorTable([Factor("id", Kind.ORDINAL, levels)], {"id": [0, 69_999, -1]})
+    assert evaluate("id >= 69_999", table).tolist() == [False, True, False]
+    assert evaluate("id != 0", table).tolist() == [False, True, False]
+    assert evaluate("id is None", table).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("expression", "sentence", "caret"),
+    [
+        ("shap == 'cube'", "unknown factor 'shap'; did you mean 'shape'", "^^^^ column 1"),
+        ("shape == 'cub'", "no level 'cub'; did you mean 'cube'", "         ^^^^^ column 10"),
+        ("digit == 3 and shape == 'cub'", "no level 'cub'", " " * 24 + "^^^^^ column 25"),
+        ("shape == cube", "put it in quotes, 'cube'", "         ^^^^ column 10"),
+        ("cube == shape", "put it in quotes, 'cube'", "^^^^ column 1"),
+        ("shape in (cube, 'ball')", "put it in quotes, 'cube'", "          ^^^^ column 11"),
+        ("shape == cubo", "is no factor, and a text needs quotes", "         ^^^^ column 10"),
+        ("digit != 12", "no level 12; the nearest are 9", "         ^^ column 10"),
+        ("scale == 0.8", "the nearest are 0.75 and 1.0", "         ^^^ column 10"),
+        ("digit in (1, 99)", "no level 99", "             ^^ column 14"),
+        ("digit == '3'", "write a number without quotes, not '3'", "         ^^^ column 10"),
+        ("digit == True", "write a number without quotes, not True", "^"),
+        ("glasses == 1", "write True or False, not 1", "^"),
+        ("shape == 3", "write a text in quotes, not 3", "^"),
+        ("digit < '3'", "write a number without quotes", "^"),
+        ("shape < 'cube'", "the levels of factor 'shape' have no order", "^^^^^ column 1"),
+        ("glasses < True", "have no order", "^"),
+        ("light < 'bright'", "no level 'bright'", "^"),
+        ("angle == 'x'", "compare it with a number", "^"),
+        ("shape", "factor 'shape' alone is no condition", "^^^^^"),
+        ("shape == None", 'write "is None"', "^^^^"),
+        ("shape is 'cube'", "'is' asks for unknown values only", "^"),
+        ("shape in 'cube'", "must be a tuple", "^"),
+        ("shape in ('cube')", "one value needs a comma", "^"),
+        ("'cube' in shape", "must be a factor, without quotes", "^"),
+        ("shape in (digit,)", "is a factor; only values may stand here", "^"),
+        ("'shape' == 'cube'", "names no factor", "^"),
+        ("1 == 1", "names no factor", "^"),
+        ("shape == digit", "holds texts and 'digit' numbers", "^"),
+        ("shape < other", "have no order", "^"),
+        ("len(shape) == 3", "a function call cannot stand", "^"),
+        ("shape.upper == 'x'", "an attribute cannot stand", "^"),
+        ("digit + 1 == 3", "arithmetic cannot stand", "^"),
+        ("digit == 1 + 1", "arithmetic cannot stand", "^"),
+        ("shape == f'{digit}'", "an f-string cannot stand", "^"),
+        ("(lambda: 1) == digit", "a lambda cannot stand", "^"),
+        ("(x := digit) == 1", "an assignment cannot stand", "^"),
+        ("digit[0] == 1", "an index cannot stand", "^"),
+        ("digit == 1 if glasses else 2", "if … else cannot stand", "^"),
+        ("shape == b'cube'", "cannot stand", "^"),
+        ("digit == 1j", "cannot stand", "^"),
+        ("digit == ...", "cannot stand", "^"),
+        ("digit == (1, 2)", "several values stand after 'in' only", "^"),
+        ("True", "cannot stand", "^"),
+        ("digit ==", "this is no expression", "^"),
+        ("digit = 3", "this is no expression", "^"),
+        ("", "this is no expression", "^"),
+        ("digit == 3; digit == 4", "this is no expression", "^"),
+        ("digit == 3\ndigit == 4", "this is no expression", "^"),
+        ("import os", "this is no expression", "^"),
+        ("digit == 'é' and shap == 'é'", "a number without quotes", "^"),
+    ],
+)
+def test_an_error_points_at_the_word(expression, sentence, caret):
+    with pytest.raises(FactorError) as caught:
+        evaluate(expression, TABLE)
+    message = str(caught.value)
+    assert sentence in message
+    assert caret in message.splitlines()[-1][2:]
+    assert message.splitlines()[1].strip() in (expression.splitlines() or [""])[-1] or "\n" in expression
+
+
+def test_columns_count_letters_not_bytes():
+    table = FactorTable([Factor("größe", Kind.NOMINAL, ("ä", "ö"))])
+    with pytest.raises(FactorError) as caught:
+        evaluate("größe == 'ä' or größe == 'ü'", table)
+    assert str(caught.value).splitlines()[-1] == "  " + " " * 25 + "^^^ column 26"
+
+
+def test_a_long_expression_is_shown_around_the_word():
+    with pytest.raises(FactorError) as caught:
+        evaluate(" or ".join(["digit == 1"] * 200 + ["shap == 'cube'"] + ["digit == 1"] * 200), TABLE)
+    lines = str(caught.value).splitlines()
+    place = lines[2].index("^")
+    assert lines[1][place : place + 4] == "shap"
+    assert max(map(len, lines)) < 200
+
+
+def test_names_that_python_keeps_for_itself_are_explained():
+    table = FactorTable([Factor("class", Kind.NOMINAL, ("a", "b")), Factor("wall hue", Kind.NOMINAL, ("a", "b"))])
+    for expression in ("class == 'a'", "wall hue == 'a'"):
+        with pytest.raises(FactorError, match="cannot stand in an expression, rename that factor"):
+            evaluate(expression, table)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"digit == 1"])
+def test_only_text_is_an_expression(wrong):
+    with pytest.raises(FactorError, match="must be a text"):
+        evaluate(wrong, TABLE)
+
+
+WORDS = ["shape", "digit", "angle", "glasses", "light", "'cube'", "'", "==", "!=", "<", "in", "not", "and", "or", "(", ")", "[", ",",
+         "None", "is", "True", "3", "-", "0.5", "1e999", "9" * 50, ":=", "lambda:", ".", "\0", "\n", "\\", "#", "f'", "é", "\ud800", "if",
+         "else", "*", "for", "await", "yield", "{", "}", "`", "\t", "0777", "1_0", "{**", "...", "1j", "b''", "@"]  # fmt: skip
+
+
+@given(st.text(max_size=40) | st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
+@example("(" * 300 + "digit" + ")" * 300)
+@example("not " * 20_000 + "digit == 1")
+@example("digit == " + "-" * 20_000 + "1")
+@example("digit == " + "1" * 5000)
+@example("digit == 1 and " * 5000 + "digit == 1")
+@example("shape == '\\d'")
+@example("digit == 1\0")
+@example("\ufeffdigit == 1")
+@example("digit == -True")
+@example("digit in {**shape}")
+@example("digit in (*shape,)")
+def test_random_text_is_an_expression_or_a_factor_error(text):
+    try:
+        found = evaluate(text, TABLE)
+    except FactorError as error:
+        assert str(error)
+    else:
+        assert found.shape == (len(TABLE),)
+
+
+@given(st.data())
+def test_mutated_expressions_are_expressions_or_factor_errors(data):
+    text = data.draw(st.sampled_from(EXPRESSIONS))
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(len(text), start + 4)))
+        text = text[:start] + data.draw(st.sampled_from(WORDS) | st.text(string.printable, max_size=3)) + text[end:]
+    try:
+        evaluate(text, TABLE)
+    except FactorError as error:
+        assert str(error)
