@@ -10,7 +10,7 @@ import numpy.typing as npt
 import setsup
 from benchmarks.tables import SIZES
 
-__all__ = ["CHUNK", "FULL", "SHAPE", "write"]
+__all__ = ["CHUNK", "FULL", "SHAPE", "labels", "write"]
 
 SHAPE = (64, 64, 3)
 CHUNK = (15_000, 4, 4, 1)
@@ -31,17 +31,21 @@ def write(path: Path, rows: int) -> None:
     The pictures of rows 0 … 14,999 stand in every stretch of 15,000: they are compressed once, and that a reader sees
     the same ones again spares it nothing.
     """
-    codes = np.unravel_index(np.arange(rows), SIZES)
-    labels = np.stack([levels[code] for levels, code in zip(_LEVELS, codes, strict=True)], axis=1)
     parts = _compressed(_pictures(CHUNK[0]))
     with h5py.File(path, "w") as file:
-        file.create_dataset("labels", data=labels)
+        file.create_dataset("labels", data=labels(rows))
         images = file.create_dataset(
             "images", (rows, *SHAPE), np.uint8, chunks=CHUNK, compression="gzip", compression_opts=LEVEL
         )
         for start in range(0, rows, CHUNK[0]):
             for place, part in parts.items():
                 images.id.write_direct_chunk((start, *place), part)
+
+
+def labels(rows: int) -> npt.NDArray[np.float64]:
+    """Labels of the first rows of the grid, (rows, 6)."""
+    codes = np.unravel_index(np.arange(rows), SIZES)
+    return np.stack([levels[code] for levels, code in zip(_LEVELS, codes, strict=True)], axis=1)
 
 
 def _pictures(count: int) -> npt.NDArray[np.uint8]:

@@ -6,7 +6,7 @@ another machine.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.samplers import Draw, Sampler
 
-__all__ = ["Recorded", "header", "read_draws", "write_draws"]
+__all__ = ["Recorded", "header", "lines", "read_draws", "write_draws"]
 
 _FORMAT = 1
-_BLOCK = 256  # steps drawn at a time in a replay
 
 
 def header(dataset: "Dataset", sampler: "Sampler", steps: int, table: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -80,22 +79,25 @@ def write_draws(folder: Path, head: Mapping[str, Any], draws: "Draw") -> dict[st
     arrays |= {"canonical": draws.canonical} if draws.canonical is not None else {}
     with written(paths["jsonl"]) as part, part.open("w", encoding="utf-8") as file:
         file.write(json.dumps(head, allow_nan=False) + "\n")
-        for step in range(len(draws.indices)):
-            file.write(json.dumps(_line(step, draws.at(step)), allow_nan=False) + "\n")
+        for line in lines(draws):
+            file.write(json.dumps(line, allow_nan=False) + "\n")
     with written(paths["npz"]) as part:
         np.savez(part, allow_pickle=False, **arrays)
     return paths
 
 
-def _line(step: int, draw: "Draw") -> dict[str, Any]:
-    line: dict[str, Any] = {"step": step, "indices": draw.indices.tolist(), "inactive": {}}
-    for name, codes in draw.inactive.items():
-        line["inactive"][name] = [None if code != code else code for code in codes.tolist()]
-    if draw.mask is not None:
-        line["mask"] = draw.mask.tolist()
-    if draw.canonical is not None:
-        line["canonical"] = draw.canonical.tolist()
-    return line
+def lines(draws: "Draw") -> Iterator[dict[str, Any]]:
+    """Steps of a block as plain data, from step 0 on; a value that a set does not hold is -1, or None."""
+    for step in range(len(draws.indices)):
+        draw = draws.at(step)
+        line: dict[str, Any] = {"step": step, "indices": draw.indices.tolist(), "inactive": {}}
+        for name, codes in draw.inactive.items():
+            line["inactive"][name] = [None if code != code else code for code in codes.tolist()]
+        if draw.mask is not None:
+            line["mask"] = draw.mask.tolist()
+        if draw.canonical is not None:
+            line["canonical"] = draw.canonical.tolist()
+        yield line
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,12 @@ class Recorded:
     head: dict[str, Any]
     steps: list[dict[str, Any]]
 
+    @property
+    def table(self) -> dict[str, Any] | None:
+        """How a table of the user's own was read: ``image`` and ``kinds``; None for a data set with a name."""
+        found: dict[str, Any] | None = self.head.get("table")
+        return found
+
     def check_source(self, dataset: str | None, table: Path | None) -> None:
         """Refuse options that name another data set than the file's.
 
@@ -126,7 +134,7 @@ class Recorded:
             When they do, or when the file's draws are of a table and none is given.
 
         """
-        name, of_table = self.head["dataset"], "table" in self.head
+        name, of_table = self.head["dataset"], self.table is not None
         if of_table and table is None:
             raise DataError(f"{self.path} holds draws of the table {name}; say where it lies with --table FILE")
         if not of_table and (table is not None or dataset not in (None, name)):
@@ -161,11 +169,11 @@ class Recorded:
 
         """
         draws = sampler.block(0, self.head["steps"])
-        for step, line in enumerate(self.steps):
+        for line, recorded in zip(lines(draws), self.steps, strict=False):
             # through JSON, so that numbers are compared in the form in which they stand in the file
-            if json.loads(json.dumps(_line(step, draws.at(step)))) != line:
+            if json.loads(json.dumps(line)) != recorded:
                 raise DataError(
-                    f"{self.path}: step {step} was recorded otherwise than setsup draws it now; the file was changed, "
+                    f"{self.path}: step {line['step']} was recorded otherwise than setsup draws it now; the file was changed, "
                     f"or was written by another version ({self.head['setsup']})"
                 )
         return draws
@@ -181,8 +189,7 @@ def read_draws(path: Path) -> Recorded:
 
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        found = [json.loads(line) for line in lines]
+        found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
@@ -199,6 +206,9 @@ def read_draws(path: Path) -> Recorded:
     }
     if not isinstance(head, dict) or any(not isinstance(head.get(key), kind) for key, kind in expected.items()):
         raise DataError(f"{path}, line 1: expected the header that `setsup sample` writes, with {', '.join(expected)}")
+    table = head.get("table", {"image": None, "kinds": {}})
+    if not isinstance(table, dict) or table.keys() != {"image", "kinds"} or not isinstance(table["kinds"], dict):
+        raise DataError(f"{path}, line 1: expected image and kinds under table, not {table!r}")
     if head["format"] != _FORMAT:
         raise DataError(
             f"{path} has the format {head['format']}, this version reads {_FORMAT}; use setsup {head['setsup']}"

@@ -1,6 +1,6 @@
 """``setsup sample``: draw sets, say what they hold, and write draws and a contact sheet."""
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,12 +10,12 @@ from setsup.errors import SamplerError
 from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeText, MaybeWords, option
 from setsup_cli.output import say, show_json, show_table
 from setsup_cli.sampling import build_sampler, chosen_sampler
-from setsup_cli.source import DEFAULT, open_source
+from setsup_cli.source import DEFAULT, assignments, open_source
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
+    from setsup.reports import SetWords
     from setsup.samplers import Draw, Sampler
-    from setsup_cli.draws import Recorded
 
 __all__ = ["HELP", "Options", "run"]
 
@@ -25,6 +25,7 @@ To begin with: `setsup sample --inactive wall_hue`, which needs no download; `se
 your own. The last line printed is the path of the contact sheet."""
 
 _STEPS_SHOWN = 4
+_SETS_SHOWN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,33 +108,38 @@ def run(options: Options) -> int:
     """Draw, write, print."""
     if options.steps < 1:
         raise SamplerError(f"--steps must be 1 or more, not {options.steps}")
-    recorded = None
-    if options.replay is not None:
-        recorded = _recorded(options)
-        dataset, sampler, draws = _replayed(recorded, options)
-    else:
-        dataset, sampler = _asked(options)
-        draws = sampler.block(0, options.steps)
-    from setsup_cli.draws import header, write_draws
+    drawn = _asked(options) if options.replay is None else _replayed(options, options.replay)
+    from setsup_cli.draws import header, lines, write_draws
     from setsup_cli.sheets import draw_sheet, write_sheet
 
     # the picture first: when an image cannot be read, no file is written
-    sheet = draw_sheet(dataset, sampler, draws, _STEPS_SHOWN)
-    head = header(dataset, sampler, len(draws.indices), _table_words(options, recorded))
-    paths = write_draws(options.out, head, draws)
-    paths["sheet"] = write_sheet(options.out, sheet)
+    sheet = draw_sheet(drawn.dataset, drawn.sampler, drawn.draws, _STEPS_SHOWN)
+    head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table)
+    paths = {**write_draws(options.out, head, drawn.draws), "sheet": write_sheet(options.out, sheet)}
     if options.json:
-        show_json(
-            {**head, **_summary(dataset, sampler, draws), "files": {name: str(path) for name, path in paths.items()}}
-        )
+        files = {name: str(path) for name, path in paths.items()}
+        words = [[asdict(found) for found in step] for step in _words(drawn)]
+        report = drawn.sampler.report().to_dict()
+        show_json({**head, "draws": list(lines(drawn.draws)), "words": words, "report": report, "files": files})
     else:
-        _print(dataset, sampler, draws, paths)
+        _print(drawn, paths)
     return 0
 
 
-def _asked(options: Options) -> "tuple[Dataset, Sampler]":
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """What was drawn from what; ``table`` tells a later replay how a user's table was read, not where it lies."""
+
+    dataset: "Dataset"
+    sampler: "Sampler"
+    draws: "Draw"
+    table: dict[str, Any] | None
+
+
+def _asked(options: Options) -> _Drawn:
     kind = chosen_sampler(options)
-    dataset = open_source(options.dataset, options.root, options.table, options.image, options.kinds or ())
+    kinds = options.kinds or ()
+    dataset = open_source(options.dataset, options.root, options.table, options.image, kinds)
     if kind is None:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
@@ -141,77 +147,67 @@ def _asked(options: Options) -> "tuple[Dataset, Sampler]":
             f"factors of {dataset.name}: {', '.join(names)}"
         )
     card = f"`setsup info {f'--table {options.table}' if options.table else dataset.name}`"
-    return dataset, build_sampler(kind, options, dataset.factors, card)
+    sampler = build_sampler(kind, options, dataset.factors, card)
+    table = None
+    if options.table is not None:
+        table = {"image": options.image, "kinds": assignments(kinds, "--kinds", "kind")}
+    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table)
 
 
-def _recorded(options: Options) -> "Recorded":
+def _replayed(options: Options, path: Path) -> _Drawn:
     from setsup_cli.draws import read_draws
 
-    kept = ("dataset", "table", "image", "kinds", "root", "replay", "out", "json")
     for field in fields(Options):
-        if field.name not in kept and getattr(options, field.name) != field.default:
+        given = getattr(options, field.name) != field.default
+        if given and field.name not in ("dataset", "table", "root", "replay", "out", "json"):
             raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{field.name}")
-    return read_draws(Path(options.replay or ""))
-
-
-def _replayed(recorded: "Recorded", options: Options) -> "tuple[Dataset, Sampler, Draw]":
-    table = recorded.head.get("table")
-    image, kinds = options.image, options.kinds or ()
-    if table is not None and options.table is not None:
-        image = image or table["image"]
-        kinds = kinds or tuple(f"{name}={kind}" for name, kind in table["kinds"].items())
+    recorded = read_draws(path)
     recorded.check_source(options.dataset, options.table)
-    name = None if options.table is not None else recorded.head["dataset"]
+    table = recorded.table
+    image = None if table is None else table["image"]
+    kinds = () if table is None else [f"{name}={kind}" for name, kind in table["kinds"].items()]
+    name = recorded.head["dataset"] if table is None else None
     dataset = open_source(name, options.root, options.table, image, kinds)
     sampler = recorded.sampler(dataset)
-    return dataset, sampler, recorded.draws(sampler)
+    return _Drawn(dataset, sampler, recorded.draws(sampler), table)
 
 
-def _table_words(options: Options, recorded: "Recorded | None") -> dict[str, Any] | None:
-    """Tell a later replay how a table was read; not where it lies."""
-    if options.table is None:
-        return None
-    if recorded is not None and not options.image and not options.kinds:
-        found: dict[str, Any] | None = recorded.head.get("table")
-        return found
-    from setsup_cli.source import assignments
+def _words(drawn: _Drawn) -> "list[list[SetWords]]":
+    """Say what is held and what varies, for each set of the first steps."""
+    from setsup.reports import describe, describe_triplets
+    from setsup.samplers import TripletSampler
 
-    return {"image": options.image, "kinds": assignments(options.kinds or (), "--kinds", "kind")}
-
-
-def _summary(dataset: "Dataset", sampler: "Sampler", draws: "Draw") -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from setsup.reports import describe
-
-    steps = [
-        {"step": step, "sets": [asdict(words) for words in describe(dataset.factors, draws.at(step))]}
-        for step in range(min(len(draws.indices), _STEPS_SHOWN))
-    ]
-    return {"shown": steps, "report": sampler.report().to_dict()}
+    table, found = drawn.dataset.factors, []
+    for step in range(min(len(drawn.draws.indices), _STEPS_SHOWN)):
+        draw = drawn.draws.at(step)
+        if isinstance(drawn.sampler, TripletSampler):
+            found.append(describe_triplets(table, draw, drawn.sampler.arguments["orbit"]))
+        else:
+            found.append(describe(table, draw))
+    return found
 
 
-def _print(dataset: "Dataset", sampler: "Sampler", draws: "Draw", paths: dict[str, Path]) -> None:
-    from setsup.reports import describe
+def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
+    from setsup.samplers import TripletSampler
 
-    table, steps = dataset.factors, len(draws.indices)
-    say(f"{dataset.name}: {len(table):,} rows, seed {sampler.arguments['seed']}, {steps:,} step{'s' * (steps > 1)}")
+    table, arguments = drawn.dataset.factors, drawn.sampler.arguments
+    steps, sets = drawn.draws.indices.shape[:2]
+    say(f"{drawn.dataset.name}: {len(table):,} rows, seed {arguments['seed']}, {steps:,} step{'s' * (steps > 1)}")
     say()
-    shown = min(steps, _STEPS_SHOWN)
-    tolerance = sampler.arguments.get("tolerance")
     rows = []
-    for step in range(shown):
-        for number, words in enumerate(describe(table, draws.at(step))[:16]):
-            held, varies = words.held_words(table, tolerance), words.varying_words(table)
+    for step, found in enumerate(_words(drawn)):
+        for number, words in enumerate(found[:_SETS_SHOWN]):
+            held, varies = words.held_words(table, arguments.get("tolerance")), words.varying_words(table)
             rows.append([str(step), str(number), str(words.members), held, varies])
-    show_table(
-        ["step", "set", "rows", "held", "varies (distinct values of levels)"], rows, right=("step", "set", "rows")
-    )
-    left = draws.indices.shape[0] * draws.indices.shape[1] - len(rows)
-    if left:
-        say(f"… and {left:,} more in {paths['jsonl']}")
+    if isinstance(drawn.sampler, TripletSampler):
+        heads = ["step", "triplet", "rows", "anchor and positive share", "they have (values of levels)"]
+    else:
+        heads = ["step", "set", "rows", "held", "varies (distinct values of levels)"]
+    show_table(heads, rows, right=heads[:3])
+    if steps * sets > len(rows):
+        say(f"… and {steps * sets - len(rows):,} more in {paths['jsonl']}")
     say()
-    say(str(sampler.report()))
+    say(str(drawn.sampler.report()))
     say()
     for path in paths.values():
         say(str(path))

@@ -124,15 +124,16 @@ def _packed(table: Path, column: str) -> tuple[Any, Any]:
 
     try:
         whole = pq.read_table(table, columns=[column], partitioning=None).column(column)
+        whole.validate(full=True)
         data, names = whole, pa.nulls(len(whole), pa.string())
         if pa.types.is_struct(whole.type):
             data = pc.struct_field(whole, "bytes")
             if whole.type.get_field_index("path") >= 0:
                 names = pc.struct_field(whole, "path").cast(pa.large_string())
         data = data.cast(pa.large_binary())
+        absent = np.asarray(pc.and_(pc.is_null(data), pc.is_null(names)))
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise DataError(f"{table}: the column {column!r} cannot be read as images: {error}") from error
-    absent = np.asarray(pc.and_(pc.is_null(data), pc.is_null(names)))
     if absent.any():
         raise DataError(f"{table}: {absent.sum():,} rows have no image, the first is row {int(np.argmax(absent))}")
     return data, names

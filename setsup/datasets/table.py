@@ -42,11 +42,20 @@ class ImageTable(Dataset):
     size : (height, width), optional
         Size that images are resized to.
 
+    Raises
+    ------
+    DataError
+        When there are no rows, not as many images, or the header of an image is damaged.
+
     """
 
     def __init__(
         self, name: str, factors: FactorTable, images: ImageFiles | PackedImages, size: tuple[int, int] | None
     ) -> None:
+        if not len(factors) == len(images) > 0:
+            raise DataError(
+                f"{name} has {len(factors):,} rows of factors and {len(images):,} images; as many were expected"
+            )
         self.name = name
         self.factors = factors
         self._images = images

@@ -26,7 +26,7 @@ __all__ = ["Groups", "group_by"]
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
-CACHED_FROM = 10_000_000
+CACHED_FROM = 50_000_000
 """Rows from which an index of columns is kept on disk."""
 
 _VERSION = 1  # of the index on disk
@@ -270,8 +270,8 @@ def _cells(table: FactorTable, names: tuple[str, ...], rows: Rows | None) -> tup
             cell = cell.astype(np.int64)
         else:
             cell = cell.astype(np.uint32, copy=False)
-        cell = cell * cell.dtype.type(size)
-        cell += column.astype(cell.dtype, copy=False)
+        cell *= cell.dtype.type(size)
+        np.add(cell, column, out=cell, casting="unsafe")  # both are below 2³¹, or cell is int64
         cells *= size
     if cell is None:
         raise FactorError("groups need at least one factor")
@@ -293,7 +293,12 @@ def _counting_sort(cell: Array, cells: int) -> tuple[Rows, Array]:
     matrix.indptr = np.arange(count + 1, dtype=index)
     matrix.data = np.ones(count, dtype=np.bool_)
     sorted_rows = matrix.tocsr()
-    return sorted_rows.indptr.astype(np.int64), sorted_rows.indices.astype(_row_dtype(count), copy=False)
+    return sorted_rows.indptr.astype(np.int64), _as_rows(sorted_rows.indices, count)
+
+
+def _as_rows(indices: Array, count: int) -> Array:
+    dtype = _row_dtype(count)
+    return indices.view(dtype) if indices.dtype.itemsize == dtype.itemsize else indices.astype(dtype)
 
 
 def _row_dtype(rows: int) -> np.dtype[Any]:

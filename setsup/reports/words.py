@@ -10,7 +10,7 @@ from setsup.factors.factor import Factor, Level
 from setsup.factors.table import FactorTable
 from setsup.samplers.draw import Draw
 
-__all__ = ["SetWords", "Variation", "describe", "describe_triplets", "value_words"]
+__all__ = ["SetWords", "Variation", "describe", "describe_triplets", "number_words", "value_words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,13 @@ def value_words(factor: Factor, value: Level | None) -> str:
     """
     if value is None:
         return "unknown"
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    text = number_words(value)
     return f"{text} {factor.unit}" if factor.unit else text
+
+
+def number_words(value: Level) -> str:
+    """Write a value without unit; what is no whole number has four digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _variation(table: FactorTable, factor: Factor, rows: npt.NDArray[np.int64]) -> Variation:

@@ -40,6 +40,10 @@ def random_table(rows, seed, unknown=0.2):
 
 
 TABLE = random_table(400, 0)
+ROWS = [
+    {name: None if value is None or value != value else value for name, value in zip(TABLE.names, row, strict=True)}
+    for row in zip(*(TABLE.values(name).tolist() for name in TABLE.names), strict=True)
+]
 EXPRESSIONS = [
     "shape == 'cube'",
     "shape != 'cube'",
@@ -131,7 +135,7 @@ def reference(expression, row):
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_rows_are_those_that_python_finds_one_by_one(expression):
-    expected = [reference(expression, TABLE.row(row)) for row in range(len(TABLE))]
+    expected = [reference(expression, row) for row in ROWS]
     found = evaluate(expression, TABLE)
     assert found.dtype == np.bool_
     np.testing.assert_array_equal(found, expected)
@@ -189,7 +193,7 @@ def test_wide_codes_with_unknown_values():
         ("glasses == 1", "write True or False, not 1", "^"),
         ("shape == 3", "write a text in quotes, not 3", "^"),
         ("digit < '3'", "write a number without quotes", "^"),
-        ("shape < 'cube'", "the levels of factor 'shape' have no order", "^^^^^ column 1"),
+        ("shape < 'cube'", "the levels of factor 'shape' have no order", "^^^^^^ column 9"),
         ("glasses < True", "have no order", "^"),
         ("light < 'bright'", "no level 'bright'", "^"),
         ("angle == 'x'", "compare it with a number", "^"),
@@ -265,9 +269,19 @@ def test_only_text_is_an_expression(wrong):
         evaluate(wrong, TABLE)
 
 
-WORDS = ["shape", "digit", "angle", "glasses", "light", "'cube'", "'", "==", "!=", "<", "in", "not", "and", "or", "(", ")", "[", ",",
-         "None", "is", "True", "3", "-", "0.5", "1e999", "9" * 50, ":=", "lambda:", ".", "\0", "\n", "\\", "#", "f'", "é", "\ud800", "if",
-         "else", "*", "for", "await", "yield", "{", "}", "`", "\t", "0777", "1_0", "{**", "...", "1j", "b''", "@"]  # fmt: skip
+WORDS = [
+    *"shape digit angle glasses light 'cube' ' == != < in not and or ( ) [ , None is True 3 - 0.5 1e999 := lambda:".split(),
+    *". \\ # f' é if else * for await yield { } ` 0777 1_0 {** ... 1j b'' @".split(),
+    *("9" * 50, "\0", "\n", "\t", "\ud800"),
+]
+
+
+def outcome(expression):
+    """Rows, or the sentence of a FactorError; any other error is a bug."""
+    try:
+        return evaluate(expression, TABLE)
+    except FactorError as error:
+        return str(error)
 
 
 @given(st.text(max_size=40) | st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
@@ -283,12 +297,7 @@ WORDS = ["shape", "digit", "angle", "glasses", "light", "'cube'", "'", "==", "!=
 @example("digit in {**shape}")
 @example("digit in (*shape,)")
 def test_random_text_is_an_expression_or_a_factor_error(text):
-    try:
-        found = evaluate(text, TABLE)
-    except FactorError as error:
-        assert str(error)
-    else:
-        assert found.shape == (len(TABLE),)
+    assert len(outcome(text))
 
 
 @given(st.data())
@@ -298,7 +307,4 @@ def test_mutated_expressions_are_expressions_or_factor_errors(data):
         start = data.draw(st.integers(0, len(text)))
         end = data.draw(st.integers(start, min(len(text), start + 4)))
         text = text[:start] + data.draw(st.sampled_from(WORDS) | st.text(string.printable, max_size=3)) + text[end:]
-    try:
-        evaluate(text, TABLE)
-    except FactorError as error:
-        assert str(error)
+    assert len(outcome(text))

@@ -1,0 +1,88 @@
+"""``setsup datasets``: what there is. Reads manifests only; no adapter is imported."""
+
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any
+
+from setsup.errors import DataError
+from setsup.files import Manifest, find_root, load_manifest, manifest_names, readable_size
+from setsup_cli.arguments import Json
+from setsup_cli.output import show_json, show_table
+
+__all__ = ["HELP", "Options", "foreign", "present", "run"]
+
+HELP = """\
+`setsup info NAME` shows one of them in full. Other packages add data sets through the entry-point group
+setsup.datasets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the verb."""
+
+    json: Json = False
+
+
+def run(options: Options) -> int:
+    """List manifests and entry points."""
+    found = [_entry(load_manifest(name)) for name in manifest_names()]
+    found += [_foreign_entry(name, package) for name, package in foreign().items()]
+    found.sort(key=lambda entry: entry["name"])
+    if options.json:
+        show_json(found)
+        return 0
+    heads = ["name", "samples", "factors", "size", "licence", "here"]
+    show_table(heads, map(_cells, found), right=("samples", "size"))
+    return 0
+
+
+def present(manifest: Manifest) -> bool | None:
+    """Whether the files are where they are looked for without a root; None where there are no files."""
+    if not manifest.wanted:
+        return None
+    try:
+        find_root(manifest.name, None, manifest.wanted)
+    except DataError:
+        return False
+    return True
+
+
+def foreign() -> dict[str, str]:
+    """Data sets that other packages offer, with the name of the package; nothing of them is imported."""
+    found = {
+        entry.name: entry.dist.name if entry.dist else entry.value for entry in entry_points(group="setsup.datasets")
+    }
+    return {name: package for name, package in found.items() if name not in manifest_names()}
+
+
+def _entry(manifest: Manifest) -> dict[str, Any]:
+    return {
+        "name": manifest.name,
+        "title": manifest.title,
+        "samples": manifest.samples,
+        "factors": [factor.name for factor in manifest.factors],
+        "bytes": manifest.size,
+        "licence": manifest.licence.name,
+        "present": present(manifest),
+        "package": "setsup",
+    }
+
+
+def _foreign_entry(name: str, package: str) -> dict[str, Any]:
+    unknown = dict.fromkeys(("samples", "factors", "bytes", "licence", "present"))
+    return {"name": name, "title": name, **unknown, "package": package}
+
+
+def _cells(entry: dict[str, Any]) -> list[str]:
+    foreign = entry["package"] != "setsup"
+    here = (
+        f"from {entry['package']}" if foreign else {None: "needs no files", True: "yes", False: "no"}[entry["present"]]
+    )
+    return [
+        entry["name"],
+        "" if entry["samples"] is None else f"{entry['samples']:,}",
+        ", ".join(entry["factors"] or ()),
+        readable_size(entry["bytes"]) if entry["bytes"] else "",
+        entry["licence"] or "",
+        here,
+    ]

@@ -1,0 +1,113 @@
+"""``setsup doctor``: what works on this machine. Nothing heavy is imported to find out."""
+
+import os
+import platform
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from setsup.files import cache_folder, manifest_folder, readable_size
+from setsup_cli.arguments import Json
+from setsup_cli.output import show_json, show_table
+
+__all__ = ["HELP", "Check", "Options", "run"]
+
+HELP = "Exit code 0 when all that setsup needs is there, 2 otherwise; what is optional does not count."
+
+_OPTIONAL = {
+    "torch": "loaders and training",
+    "datasets": "tables from Hugging Face",
+    "pandas": "tables from pandas",
+    "moderngl": "rendering with OpenGL",
+    "embreex": "fast rays",
+}
+_LITTLE = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at: whether it is ``ok``, ``missing`` (needed) or ``absent`` (optional), and what to do."""
+
+    name: str
+    state: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the verb."""
+
+    json: Json = False
+
+
+def run(options: Options) -> int:
+    """Look, and print a line for each thing."""
+    checks = [_python(), *_needed(), *_wished(), _display(), _manifests(), *_cache()]
+    if options.json:
+        show_json([asdict(check) for check in checks])
+    else:
+        show_table(["what", "state", ""], [[check.name, check.state, check.detail] for check in checks])
+    return 2 if any(check.state == "missing" for check in checks) else 0
+
+
+def _python() -> Check:
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return Check("python", "ok", f"{platform.python_version()}, {machine}, setsup {version('setsup')}")
+
+
+def _needed() -> list[Check]:
+    """Look for what the distribution itself says that it needs."""
+    found = []
+    for requirement in requires("setsup") or ():
+        if "extra ==" in requirement:
+            continue
+        name = requirement.split(">=")[0].split(";")[0].strip()
+        try:
+            found.append(Check(name, "ok", version(name)))
+        except PackageNotFoundError:
+            found.append(Check(name, "missing", f"run `pip install '{requirement}'`"))
+    return found
+
+
+def _wished() -> list[Check]:
+    found = []
+    for name, use in _OPTIONAL.items():
+        here = find_spec(name) is not None
+        try:
+            detail = version(name) if here else f"for {use}"
+        except PackageNotFoundError:
+            detail = "of unknown version"
+        found.append(Check(name, "ok" if here else "absent", detail))
+    return found
+
+
+def _display() -> Check:
+    from ctypes.util import find_library
+
+    names = ("EGL", "GL") if sys.platform != "darwin" else ("OpenGL",)
+    found = [name for name in names if find_library(name)]
+    if found:
+        return Check("GL", "ok", f"system libraries: {', '.join(found)}")
+    return Check("GL", "absent", "for rendering with OpenGL: install libegl1 or your graphics driver")
+
+
+def _manifests() -> Check:
+    return Check("manifests", "ok", str(manifest_folder()))
+
+
+def _cache() -> list[Check]:
+    folder = cache_folder()
+    place = folder
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+        mend = "set SETSUP_CACHE to a folder that can be written"
+        return [Check("cache", "missing", f"{folder} cannot be written; {mend}")]
+    free = shutil.disk_usage(place).free
+    little = "; that is little for data sets" if free < _LITTLE else ""
+    shared = os.environ.get("SETSUP_DATA")
+    data = [Check("data", "ok" if Path(shared).is_dir() else "absent", f"SETSUP_DATA={shared}")] if shared else []
+    return [Check("cache", "ok", f"{folder}, {readable_size(free)} free{little}"), *data]

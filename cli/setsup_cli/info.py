@@ -1,0 +1,188 @@
+"""``setsup info``: the card of a data set, or what a table of the user's own holds."""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import Positional
+
+from setsup.errors import DataError, SetsupError, near
+from setsup.files import Manifest, load_manifest, manifest_names, readable_size
+from setsup_cli.arguments import Json, MaybePath, MaybeText, MaybeWords, option
+from setsup_cli.output import say, show_json, show_table
+from setsup_cli.source import DEFAULT, open_source
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.factors import Factor
+
+__all__ = ["HELP", "Options", "run"]
+
+HELP = "Counts and a sample are shown where the files are here; the rest needs no files."
+
+_LEVELS_SHOWN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the verb."""
+
+    dataset: Annotated[
+        Positional[MaybeText], option("[DATASET]", "A name of `setsup datasets`.", f"(default: {DEFAULT})")
+    ] = None
+    table: Annotated[MaybePath, option("FILE", "CSV or Parquet file in place of a name.")] = None
+    image: Annotated[MaybeText, option("COLUMN", "The table's column of image paths or image bytes.")] = None
+    kinds: Annotated[
+        MaybeWords, option("NAME=KIND ...", "Kinds of the table's factors, where those inferred do not suit.")
+    ] = None
+    root: Annotated[MaybePath, option("FOLDER", "Folder that holds the published files.")] = None
+    json: Json = False
+
+
+def run(options: Options) -> int:
+    """Print the card."""
+    name = options.dataset or DEFAULT
+    manifest = None
+    if options.table is None and name in manifest_names():
+        manifest = load_manifest(name)
+    elif options.table is None:
+        _check_name(name)
+    try:
+        dataset = _opened(options, manifest)
+        closed = ""
+    except SetsupError as error:
+        # a card without its data is still a card
+        if manifest is None or options.root is not None:
+            raise
+        dataset, closed = None, str(error)
+    card = {**_about(manifest), **_content(dataset, manifest)}
+    if options.json:
+        show_json({**card, "opened": dataset is not None, "why_not": closed or None})
+    else:
+        _print(card, closed)
+    return 0
+
+
+def _check_name(name: str) -> None:
+    from setsup_cli.datasets import foreign
+
+    if name not in foreign():
+        known = sorted({*manifest_names(), *foreign()})
+        raise DataError(f"there is no data set {name!r}{near(name, known)} (`setsup datasets` lists them)")
+
+
+def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":
+    if manifest is not None and manifest.name == "table":
+        return None  # it stands for the user's own files
+    return open_source(options.dataset, options.root, options.table, options.image, options.kinds or ())
+
+
+def _about(manifest: Manifest | None) -> dict[str, Any]:
+    """What the manifest alone knows."""
+    if manifest is None:
+        return {}
+    return {
+        "name": manifest.name,
+        "title": manifest.title,
+        "description": manifest.description,
+        "homepage": manifest.homepage,
+        "bytes": manifest.size,
+        "licence": asdict(manifest.licence),
+        "citation": manifest.citation,
+        "splits": [asdict(split) for split in manifest.splits],
+        "files": [file.path for file in manifest.files],
+    }
+
+
+def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, Any]:
+    """Factors and pictures: of the data where they are here, else as the manifest describes them."""
+    if dataset is None:
+        factors = [] if manifest is None else [{**asdict(factor), "counts": None} for factor in manifest.factors]
+        kinds = [] if manifest is None else [asdict(kind) for kind in manifest.modalities]
+        return {"samples": manifest and manifest.samples, "factors": factors, "modalities": kinds, "sample": None}
+    described = {factor.name: factor.description for factor in manifest.factors} if manifest else {}
+    factors = []
+    for factor in dataset.factors.factors:
+        counts = None if factor.continuous else dataset.factors.counts(factor.name).tolist()
+        known = {**_factor(factor), "description": described.get(factor.name, ""), "counts": counts}
+        factors.append(known)
+    return {
+        "name": dataset.name,
+        "samples": len(dataset.factors),
+        "factors": factors,
+        "modalities": [{"name": name, **asdict(kind)} for name, kind in dataset.modalities.items()],
+        "sample": dataset.factors.row(0) if len(dataset.factors) else None,
+    }
+
+
+def _factor(factor: "Factor") -> dict[str, Any]:
+    return {
+        "name": factor.name,
+        "kind": str(factor.kind),
+        "levels": None if factor.levels is None else list(factor.levels),
+        "unit": factor.unit,
+        "period": factor.period,
+        "within": factor.within,
+        "role": factor.role,
+    }
+
+
+def _print(card: dict[str, Any], closed: str) -> None:
+    say(f"{card['name']}" + (f": {card['title']}" if card.get("title") else ""))
+    if card.get("description"):
+        say(card["description"])
+    say()
+    samples = "any number of" if card["samples"] is None else f"{card['samples']:,}"
+    shapes = "; ".join(f"{kind['name']} {_shape(kind)}" for kind in card["modalities"])
+    say(
+        f"{samples} samples"
+        + (f", {readable_size(card['bytes'])} to fetch" if card.get("bytes") else "")
+        + f"; {shapes}"
+    )
+    if card["factors"]:
+        say()
+        heads = ["factor", "kind", "levels", "values", "rows a level"]
+        show_table(heads, [_cells(factor, card["sample"]) for factor in card["factors"]], right=("levels",))
+    for split in card.get("splits", ()):
+        rows = "" if split["rows"] is None else f", rows {split['rows'][0]:,} to {split['rows'][1] - 1:,}"
+        say(f"split {split['name']}{rows}" + (f": {split['description']}" if split["description"] else ""))
+    if card["sample"] is not None:
+        say(f"row 0: {', '.join(f'{name} = {value}' for name, value in card['sample'].items())}")
+    if card.get("licence"):
+        licence = card["licence"]
+        say()
+        say(
+            f"licence: {' · '.join(part for part in (licence['name'], licence['url'], licence['note'], licence['sign']) if part)}"
+        )
+    if card.get("homepage"):
+        say(f"home: {card['homepage']}")
+    if card.get("citation"):
+        say()
+        say(card["citation"].strip())
+    if closed:
+        say()
+        say(f"not opened: {closed}")
+
+
+def _shape(kind: dict[str, Any]) -> str:
+    lengths = " × ".join("any" if length is None else str(length) for length in kind["shape"])
+    return " ".join(part for part in (lengths, kind["dtype"], kind["color"]) if part)
+
+
+def _cells(factor: dict[str, Any], sample: dict[str, Any] | None) -> list[str]:
+    from setsup.reports.words import number_words
+
+    levels, counts = factor["levels"], factor["counts"]
+    listed = isinstance(levels, list | tuple)
+    shown = [number_words(level) for level in levels[:_LEVELS_SHOWN]] if listed else []
+    values = ", ".join(shown) + (" …" if listed and len(levels) > _LEVELS_SHOWN else "")
+    if not shown:
+        values = factor["description"]
+    elif factor["unit"]:
+        values += f" {factor['unit']}"
+    rows = ""
+    if counts:
+        rows = f"{counts[0]:,}" if len(set(counts)) == 1 else f"{min(counts):,} to {max(counts):,}"
+    number = str(len(levels)) if listed else "" if levels is None else str(levels)
+    kind = factor["kind"] + (f" ({factor['role']})" if factor["role"] != "variation" else "")
+    kind += f" within {factor['within']}" if factor["within"] else ""
+    return [factor["name"], kind, number, values, rows]
