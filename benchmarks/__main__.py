@@ -46,9 +46,8 @@ def _measured(topic: str, full: bool, progress: Console) -> Sequence[Row]:
 def _collected(rows, progress: Console) -> list[Row]:
     found = []
     for row in rows:
-        progress.print(
-            f"{row.topic}: {row.what}: {row.figure.median:.3g} {row.unit} {row.verdict}", highlight=False, markup=False
-        )
+        said = f"{row.topic}: {row.what}: {row.figure.median:.3g} {row.unit} {row.verdict}"
+        progress.print(said, highlight=False, markup=False, soft_wrap=True)
         found.append(row)
     return found
 

@@ -56,7 +56,7 @@ def stream_key(seed: int, stream: str) -> int:
     Raises
     ------
     SamplerError
-        When the seed is out of range.
+        When the seed is out of range, or the stream no text.
 
     Examples
     --------
@@ -66,6 +66,8 @@ def stream_key(seed: int, stream: str) -> int:
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed <= _MASK:
         raise SamplerError(f"the seed must be a whole number from 0 to 2**64 - 1, not {seed!r}")
+    if not isinstance(stream, str):
+        raise SamplerError(f"the stream must be a text, not {stream!r}")
     digest = hashlib.blake2b(stream.encode(), digest_size=8).digest()
     return _fold_int(int.from_bytes(digest, "little"), int(seed))
 
@@ -114,12 +116,13 @@ def spread(word: int | npt.NDArray[Any]) -> Any:
     """
     if isinstance(word, int):
         return np.uint64((_GOLDEN * (word + 1)) & _MASK)
-    return (word.astype(np.uint64, copy=False) + np.uint64(1)) * np.uint64(_GOLDEN)
+    # as functions: between scalars, operators would warn that they wrap around
+    return np.multiply(np.add(word.astype(np.uint64, copy=False), np.uint64(1)), np.uint64(_GOLDEN))
 
 
 def mix(key: int | Words, spread_word: Any) -> Words:
     """Second half of a fold: ``mix(key, spread(word))`` is ``fold(key, word)``."""
-    return _mixed((np.uint64(key) if isinstance(key, int) else key) + spread_word)
+    return _mixed(np.asarray(np.add(np.uint64(key) if isinstance(key, int) else key, spread_word)))
 
 
 def _mixed(z: Words) -> Words:

@@ -173,8 +173,8 @@ class Recorded:
             # through JSON, so that numbers are compared in the form in which they stand in the file
             if json.loads(json.dumps(line)) != recorded:
                 raise DataError(
-                    f"{self.path}: step {line['step']} was recorded otherwise than setsup draws it now; the file was changed, "
-                    f"or was written by another version ({self.head['setsup']})"
+                    f"{self.path}: step {line['step']} was recorded otherwise than setsup draws it now; the file "
+                    f"was changed, or was written by another version ({self.head['setsup']})"
                 )
         return draws
 

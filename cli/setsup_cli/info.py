@@ -1,5 +1,6 @@
 """``setsup info``: the card of a data set, or what a table of the user's own holds."""
 
+import textwrap
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -129,7 +130,7 @@ def _factor(factor: "Factor") -> dict[str, Any]:
 def _print(card: dict[str, Any], closed: str) -> None:
     say(f"{card['name']}" + (f": {card['title']}" if card.get("title") else ""))
     if card.get("description"):
-        say(card["description"])
+        say(textwrap.fill(card["description"], 100))
     say()
     samples = "any number of" if card["samples"] is None else f"{card['samples']:,}"
     shapes = "; ".join(f"{kind['name']} {_shape(kind)}" for kind in card["modalities"])
@@ -150,9 +151,7 @@ def _print(card: dict[str, Any], closed: str) -> None:
     if card.get("licence"):
         licence = card["licence"]
         say()
-        say(
-            f"licence: {' · '.join(part for part in (licence['name'], licence['url'], licence['note'], licence['sign']) if part)}"
-        )
+        say(f"licence: {' · '.join(licence[part] for part in ('name', 'url', 'note', 'sign') if licence[part])}")
     if card.get("homepage"):
         say(f"home: {card['homepage']}")
     if card.get("citation"):

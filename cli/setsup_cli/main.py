@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 
 from setsup.errors import SetsupError, near
@@ -50,6 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         sys.stderr.write(f"setsup: {error}\n")
         return 2
+    except MemoryError:
+        sys.stderr.write("setsup: this needs more memory than there is; ask for fewer steps, sets or rows\n")
+        return 2
     except KeyboardInterrupt:
         sys.stderr.write("setsup: stopped\n")
         return 130
@@ -71,9 +75,8 @@ def _run(words: list[str]) -> int:
         sys.stdout.write(f"setsup {setsup.__version__}\n")
         return 0
     if verb.startswith("-"):
-        raise SetsupError(
-            f"options stand after the verb, as in `setsup sample {verb}`; `setsup --help` lists the verbs"
-        )
+        example = f"setsup {rest[0] if rest and rest[0] in VERBS else 'sample'} {verb}"
+        raise SetsupError(f"options stand after the verb, as in `{example}` (`setsup --help` lists the verbs)")
     if verb not in VERBS:
         raise SetsupError(f"there is no verb {verb!r}{near(verb, VERBS)} (`setsup --help` lists them)")
     return _run_verb(verb, rest)
@@ -94,8 +97,28 @@ def _run_verb(verb: str, rest: list[str]) -> int:
         )
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 2
-    code: int = module.run(options)
+    with _logged():
+        code: int = module.run(options)
     return code
+
+
+@contextmanager
+def _logged() -> Iterator[None]:
+    """Show on standard error what the library logs, such as who waits for whom."""
+    import logging
+
+    log, handler = logging.getLogger("setsup"), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("setsup: %(message)s"))
+    level, propagate = log.level, log.propagate
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        log.propagate = propagate
 
 
 def _help() -> str:

@@ -176,12 +176,13 @@ def _words(drawn: _Drawn) -> "list[list[SetWords]]":
     """Say what is held and what varies, for each set of the first steps."""
     from setsup.reports import describe, describe_triplets
     from setsup.samplers import TripletSampler
+    from setsup_cli.sheets import orbit
 
     table, found = drawn.dataset.factors, []
     for step in range(min(len(drawn.draws.indices), _STEPS_SHOWN)):
         draw = drawn.draws.at(step)
         if isinstance(drawn.sampler, TripletSampler):
-            found.append(describe_triplets(table, draw, drawn.sampler.arguments["orbit"]))
+            found.append(describe_triplets(table, draw, orbit(drawn.sampler)))
         else:
             found.append(describe(table, draw))
     return found

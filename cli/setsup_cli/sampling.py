@@ -23,7 +23,7 @@ _TAKES = {
 }
 """Which options go with which sampler."""
 
-_SHOWN = {"set": "--inactive and --active", "domain": "--domain", "orbit": "--orbit", "triplets": "--triplets"}
+_SHOWN = {"set": "--inactive, --active", "domain": "--domain", "orbit": "--orbit", "triplets": "--triplets"}
 
 
 def chosen_sampler(options: "Options") -> str | None:
@@ -46,7 +46,7 @@ def chosen_sampler(options: "Options") -> str | None:
     defaults = {field.name: field.default for field in fields(options)}
     for name in dict.fromkeys(option for takes in _TAKES.values() for option in takes):
         if getattr(options, name) != defaults[name] and name not in _TAKES[kind]:
-            goes = " and ".join(_SHOWN[other] for other, takes in _TAKES.items() if name in takes)
+            goes = ", ".join(_SHOWN[other] for other, takes in _TAKES.items() if name in takes)
             raise SamplerError(f"--{name} goes with {goes}, not with --{asked[0]}")
     return kind
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.samplers import Draw, Sampler
 
-__all__ = ["draw_sheet", "write_sheet"]
+__all__ = ["draw_sheet", "orbit", "write_sheet"]
 
 _MEMBERS = 64
 _BLOCKS = 32
 _NOUNS = {"SetSampler": "set", "DomainSampler": "domain", "OrbitSampler": "orbit", "TripletSampler": "triplet"}
 
-Pictures = list[npt.NDArray[Any]] | npt.NDArray[Any]
+Pictures = list[npt.NDArray[Any]]
 
 
 def draw_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: int) -> "Image":
@@ -44,7 +44,7 @@ def draw_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: int
     title = _title(dataset, sampler, draws)
     if draws.canonical is None and _NOUNS.get(type(sampler).__name__) == "triplet":
         rows = draws.indices[0]
-        explained = f"positive: same {', '.join(_orbit(sampler))}; negative: another"
+        explained = f"positive: same {', '.join(orbit(sampler))}; negative: another"
         shown = rows[:_MEMBERS]
         images = _pictures(dataset, shown)
         more = f"\n… and {len(rows) - len(shown):,} triplets more" if len(rows) > len(shown) else ""
@@ -104,9 +104,10 @@ def _title(dataset: "Dataset", sampler: "Sampler", draws: "Draw") -> str:
     return f"{dataset.name}: {what}\nseed {sampler.arguments['seed']}, step 0" + (f", where {where}" if where else "")
 
 
-def _orbit(sampler: "Sampler") -> list[str]:
-    orbit = sampler.arguments["orbit"]
-    return [orbit] if isinstance(orbit, str) else list(orbit)
+def orbit(sampler: "Sampler") -> list[str]:
+    """Factors that anchor and positive of a triplet share."""
+    named = sampler.arguments["orbit"]
+    return [named] if isinstance(named, str) else list(named)
 
 
 def _pictures(dataset: "Dataset", rows: npt.NDArray[np.int64]) -> Pictures:
@@ -115,5 +116,5 @@ def _pictures(dataset: "Dataset", rows: npt.NDArray[np.int64]) -> Pictures:
     if name is None:
         raise DataError(f"{dataset.name} has no pictures to show; its modalities: {', '.join(dataset.modalities)}")
     if None not in dataset.modalities[name].shape:
-        return dataset.fetch(rows.reshape(-1), [name])[name]
+        return list(dataset.fetch(rows.reshape(-1), [name])[name])
     return [np.asarray(thumbnail(dataset.fetch(row, [name])[name], 128)) for row in rows.reshape(-1)]

@@ -56,8 +56,7 @@ def open_source(
         raise DataError("--root is for published files; paths in a --table stand relative to its own folder")
     from setsup.datasets import open_table
 
-    options: dict[str, str] = {} if image is None else {"image": image}
-    return open_table(table, kinds=assignments(kinds, "--kinds", "kind"), **options)
+    return open_table(table, image, kinds=assignments(kinds, "--kinds", "kind"))
 
 
 def assignments(words: Iterable[str], option: str, what: str) -> dict[str, str]:

@@ -162,6 +162,8 @@ class ChunkReader:
         if size is None:  # never written
             return np.broadcast_to(np.uint8(self._images.fillvalue), self.chunks)
         expected = int(np.prod(self.chunks))
+        if size > expected + expected // 100 + 1024:  # more than deflate can ever add; not read, it may be any length
+            raise self._damaged(offset, f"{size:,} bytes are stored for a chunk of {expected:,}")
         try:
             skipped, raw = self._images.id.read_direct_chunk(offset)
             if self._deflate is not None and not skipped >> self._deflate & 1:

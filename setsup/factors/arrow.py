@@ -245,9 +245,11 @@ def _factors(about: Any) -> list[Factor]:
 
 
 def _view(batch: Any, factor: Factor) -> Array:
+    import pyarrow as pa
+
     array = batch.column(factor.name)
     dtype = np.dtype(np.float32) if factor.continuous else code_dtype(len(factor))
-    if array.null_count or array.type != dtype:
+    if array.null_count or array.type != pa.from_numpy_dtype(dtype):
         raise ValueError(f"column {factor.name!r} holds {array.type}, not {dtype}")
     view: Array = array.to_numpy(zero_copy_only=True)
     return view

@@ -258,7 +258,7 @@ def _reader(sort: str, written: bool) -> Callable[[Any], Any]:
     """Turn a value into a level of a sort; None where it is unknown, the value itself where it is none."""
     if not written or sort == "text":
         return int if sort == "whole" else _same
-    return {"truth": _truth, "whole": _whole, "number": _number}[sort]
+    return {"truth": _truth, "whole": _whole}.get(sort, _number)
 
 
 def _same(value: Any) -> Any:

@@ -189,10 +189,12 @@ def group_by(table: FactorTable, names: Iterable[str], where: str | npt.NDArray[
     Raises
     ------
     FactorError
-        When a name is unknown or the factor continuous.
+        When a name is unknown or the factor continuous, or ``where`` is no mask of all rows.
 
     """
     chosen = closed(table, names)
+    if isinstance(where, np.ndarray) and (where.dtype != np.bool_ or where.shape != (len(table),)):
+        raise FactorError(f"where must be an expression or ({len(table)},) bool, not {where.shape} {where.dtype}")
     if table.is_grid and where is None:
         return _of_grid(table, chosen)
     if len(table) >= CACHED_FROM and chosen and not isinstance(where, np.ndarray):
@@ -339,15 +341,19 @@ def _spread_out(number: Array, terms: list[tuple[int, int]]) -> Rows:
 
 
 def _cached(table: FactorTable, names: tuple[str, ...], where: str | None) -> Groups:
-    """Index of a large table from the cache on disk, built there first where it is missing."""
+    """Index of a large table from the cache on disk, built there first where it is missing or damaged."""
     identity = json.dumps([_VERSION, table.fingerprint, names, where])
     folder = cache_folder() / "groups" / hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
-    if not folder.exists():
+    found = _stored(table, names, folder)
+    if found is None:
         with locked(folder):
-            if not folder.exists():
+            found = _stored(table, names, folder)  # another process may have been faster
+            if found is None:
                 _log.info("indexing %s rows by %s into %s", f"{len(table):,}", ", ".join(names), folder)
-                _store(_indexed(table, names, None if where is None else table.mask(where)), folder)
-    return _stored(names, folder)
+                found = _indexed(table, names, None if where is None else table.mask(where))
+                _store(found, folder)
+                found = _stored(table, names, folder) or found  # mapped pages cost no memory of their own
+    return found
 
 
 def _store(groups: Groups, folder: Path) -> None:
@@ -362,9 +368,24 @@ def _store(groups: Groups, folder: Path) -> None:
         (beside / "counts.json").write_text(json.dumps(counts))
 
 
-def _stored(names: tuple[str, ...], folder: Path) -> Groups:
-    def array(name: str) -> Array:
-        return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+def _stored(table: FactorTable, names: tuple[str, ...], folder: Path) -> Groups | None:
+    """Index as it was stored; None where there is none, or no whole one."""
+    if not folder.exists():
+        return None
 
-    counts = json.loads((folder / "counts.json").read_text())
-    return Groups(names, array("sizes"), _Index(array("codes"), array("offsets"), array("order")), **counts)
+    def array(name: str) -> Array:
+        return np.lib.format.open_memmap(folder / f"{name}.npy", mode="r").view(np.ndarray)
+
+    try:
+        counts = json.loads((folder / "counts.json").read_text())
+        unknown, excluded = int(counts["unknown"]), int(counts["excluded"])
+        sizes, codes, offsets, order = (array(name) for name in ("sizes", "codes", "offsets", "order"))
+        whole = codes.shape == (len(sizes), len(names)) and sizes.shape == offsets.shape
+        whole = whole and order.shape == (int(sizes.sum()),) and len(order) + unknown + excluded == len(table)
+    except Exception as error:  # whatever is wrong with a cached file, it is built anew
+        _log.warning("the index %s is damaged and built anew: %s", folder, error)
+        return None
+    if not whole:
+        _log.warning("the index %s does not fit the table and is built anew", folder)
+        return None
+    return Groups(names, sizes, _Index(codes, offsets, order), unknown=unknown, excluded=excluded)

@@ -178,10 +178,10 @@ class FactorTable:
             index = check_rows(rows, self._length)
             if self._columns is None:
                 return index // self.strides[name] % len(factor)
-            stored = self._columns[name][index]
+            stored = np.asarray(self._columns[name][index])
         if factor.continuous:
             return stored
-        codes = stored.astype(np.int64)
+        codes = np.array(stored, dtype=np.int64)
         codes[stored == np.iinfo(stored.dtype).max] = -1
         return codes
 

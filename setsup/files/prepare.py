@@ -77,16 +77,18 @@ def prepare_array(
         return found
     target = array.place()
     with disk_errors(target), locked(target):
-        # another process may have finished while this one waited
-        found = array.find()
-        if found is None:
-            _remove_outdated(array, target)
-            _Conversion(array, target, rows).run(fill, check, advance or _silent)
-            found = target
-        for left in (_part(target), _journal(target)):
-            left.unlink(missing_ok=True)
-        # still held: whoever comes later makes a new lock, and finds the work done
-        target.with_name(target.name + ".lock").unlink(missing_ok=True)
+        try:
+            # another process may have finished while this one waited
+            found = array.find()
+            if found is None:
+                _remove_outdated(array, target)
+                _Conversion(array, target, rows).run(fill, check, advance or _silent)
+                found = target
+            for left in (_part(target), _journal(target)):
+                left.unlink(missing_ok=True)
+        finally:
+            # still held: whoever waits notices that the name is gone, makes a new lock, and looks again
+            target.with_name(target.name + ".lock").unlink(missing_ok=True)
     return found
 
 

@@ -98,7 +98,7 @@ def contact_sheet(
     ]
     cell = cell_for([image for row in (*images, () if canonical is None else canonical) for image in row[:limit]])
     front = 0 if canonical is None else cell.width + PADDING
-    columns, across = _layout(len(shown), max(map(len, shown), default=0), cell, width, front)
+    columns, across = _layout(max(len(shown), 1), max(map(len, shown), default=0) or 1, cell, width, front)
     inner = max(cell.span(columns) + front, _NARROWEST)
     blocks = []
     for number, pictures in enumerate(shown):
@@ -130,12 +130,12 @@ def _check_numbers(sets: int, **parts: Any) -> None:
 def _layout(sets: int, size: int, cell: Cell, width: int, front: int) -> tuple[int, int]:
     """Thumbnails a row and blocks a row that fill a pleasant page with few empty places."""
     best, found = math.inf, (1, 1)
-    for across in range(1, min(max(sets, 1), 6) + 1):
+    for across in range(1, min(sets, 6) + 1):
         card = (width - 2 * MARGIN + GUTTER) // across - GUTTER
         if across > 1 and card < _NARROWEST + 2 * PADDING:
             break
         room = card - 2 * PADDING - front
-        for columns in range(1, min((room + GAP) // (cell.width + GAP), max(size, 1)) + 1):
+        for columns in range(1, min((room + GAP) // (cell.width + GAP), size) + 1):
             inner = max(cell.span(columns) + front, _NARROWEST)
             rows, lines = -(-size // columns), -(-sets // across)
             aspect = across * (inner + 2 * PADDING + GUTTER) / (lines * (cell.rise(rows) + 2 * PADDING + GUTTER + 50))

@@ -25,7 +25,7 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.holding import Holding
 from setsup.samplers.members import check_small
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sampler import Sampler, Steps, stated
 from setsup.samplers.sets import positive
 from setsup.samplers.within import Keys
 
@@ -99,7 +99,7 @@ class DomainSampler(Sampler):
         seed: int = 0,
         stream: str = "DomainSampler",
     ) -> None:
-        self.arguments = {key: value for key, value in locals().items() if key not in ("self", "table")}
+        self.arguments = stated(locals())
         if domains not in DOMAINS:
             hint = near(str(domains), DOMAINS)
             raise SamplerError(f"domains must be one of {', '.join(DOMAINS)}, not {domains!r}{hint}")
@@ -162,7 +162,7 @@ class DomainSampler(Sampler):
         chosen = permute(fold(key, _ROUND), self._count, places)
         keys = Keys(fold(key, _VISIT), np.arange(self.sets, dtype=np.uint64))
         groups = self._holding.number(chosen).reshape(-1)
-        rows, mask = self._holding.members.draw(keys, groups, self.size, self._small, None)
+        rows, mask = self._holding.members.draw(keys, groups, self.size, self._small)
         shape = (*chosen.shape, self.size)
         return rows.reshape(shape), None if mask is None else mask.reshape(shape), chosen
 

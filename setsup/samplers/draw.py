@@ -37,9 +37,10 @@ class Draw:
 
     def at(self, step: int) -> "Draw":
         """One step of a block."""
+        mask = None if self.mask is None or self.mask[step].all() else self.mask[step]
         return Draw(
             self.indices[step],
             {name: codes[step] for name, codes in self.inactive.items()},
-            None if self.mask is None else self.mask[step],
+            mask,
             None if self.canonical is None else self.canonical[step],
         )

@@ -7,7 +7,7 @@ from setsup.factors.table import FactorTable
 from setsup.random import fold, permute, stream_key
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Entry, Report
-from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sampler import Sampler, Steps, stated
 from setsup.samplers.sets import positive
 
 __all__ = ["EpochSampler"]
@@ -71,7 +71,7 @@ class EpochSampler(Sampler):
         seed: int = 0,
         stream: str = "EpochSampler",
     ) -> None:
-        self.arguments = {key: value for key, value in locals().items() if key not in ("self", "table")}
+        self.arguments = stated(locals())
         if partial not in ("drop", "pad"):
             raise SamplerError(f"partial must be drop or pad, not {partial!r}")
         self.table, self.size, self._shuffle = table, positive(size, "size"), shuffle
@@ -85,6 +85,8 @@ class EpochSampler(Sampler):
             )
         self.steps_per_epoch = self._count // self.size if partial == "drop" else -(-self._count // self.size)
         self.length = None if epochs is None else positive(epochs, "epochs") * self.steps_per_epoch
+        if self.length is not None and self.length >= 2**63:
+            raise SamplerError(f"epochs={epochs} of {self.steps_per_epoch:,} steps are too many: steps are below 2**63")
         self.free_sets = frozenset({0})
         self._key = stream_key(seed, stream)
 

@@ -11,7 +11,7 @@ from setsup.factors.factor import Factor
 from setsup.factors.groups import group_by
 from setsup.factors.table import FactorTable
 from setsup.samplers.choose import Chooser
-from setsup.samplers.members import EvenMembers, Members, WeightedMembers, drawable_groups
+from setsup.samplers.members import SMALL, EvenMembers, Members, WeightedMembers, drawable_groups
 from setsup.samplers.window import WindowMembers
 
 __all__ = ["Holding", "held_factors", "row_weights"]
@@ -41,6 +41,8 @@ class Holding:
         Expression that rows must satisfy.
     shared : bool
         Whether all sets of a step are drawn from one group at once.
+    policies : sequence of str
+        Values of ``small`` that an error may offer.
 
     """
 
@@ -56,6 +58,7 @@ class Holding:
         weights: npt.NDArray[np.float64] | None = None,
         where: str | None = None,
         shared: bool = False,
+        policies: Sequence[str] = SMALL,
     ) -> None:
         near = [name for name in names if table[name].continuous and name in tolerance]
         if len(near) > 1:
@@ -65,9 +68,11 @@ class Holding:
             )
         if near and weights is not None:
             raise SamplerError(f"weights and the tolerance of {near[0]!r} cannot be combined; bin {near[0]!r} instead")
-        rows = _eligible(table, near, weights, where)
+        rows, unknown = _eligible(table, near, weights, where)
         self.groups = group_by(table, [name for name in names if name not in near], rows)
-        self.shared = shared
+        self.need, self.small, self.shared = need, small, shared
+        self.groups.unknown += unknown
+        self.groups.excluded -= unknown
         self.near = near[0] if near else None
         self.members: Members
         if self.near is not None:
@@ -77,7 +82,7 @@ class Holding:
         else:
             self.members = EvenMembers(self.groups)
         nearby = f" within {tolerance[near[0]]:g} {table[near[0]].unit} of some {near[0]}" if near else ""
-        self.drawable = drawable_groups(table, self.groups, self.members.sizes, need, small, nearby)
+        self.drawable = drawable_groups(table, self.groups, self.members.sizes, need, small, nearby, policies)
         self.all_drawable = len(self.drawable) == len(self.groups)
         sizes: Array = self.members.totals if isinstance(self.members, WeightedMembers) else self.groups.sizes
         self._keys = self.groups.keys(self.drawable)
@@ -113,15 +118,16 @@ class Holding:
 
 def _eligible(
     table: FactorTable, near: Sequence[str], weights: npt.NDArray[np.float64] | None, where: str | None
-) -> npt.NDArray[np.bool_] | None:
-    """Rows that may be drawn; None for all."""
+) -> tuple[npt.NDArray[np.bool_] | None, int]:
+    """Rows that may be drawn, None for all; and how many more would be, were their value within tolerance known."""
     found = None if where is None else table.mask(where)
     if weights is not None:
         found = weights > 0 if found is None else found & (weights > 0)
+    before = len(table) if found is None else int(found.sum())
     for name in near:
         known = ~np.isnan(table.column(name))
         found = known if found is None else found & known
-    return found
+    return found, 0 if found is None else before - int(found.sum())
 
 
 def held_factors(
@@ -159,7 +165,7 @@ def held_factors(
 
 
 def _names(given: Sequence[str], option: str) -> Sequence[str]:
-    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
         raise SamplerError(f"{option} must be a list of factor names, not {given!r}")
     return given
 
@@ -188,7 +194,10 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> npt.
             raise SamplerError(f"weights={weights!r} names a factor of texts; weights are numbers")
         found = np.array(table.values(weights), dtype=np.float64)
     else:
-        found = np.asarray(weights, dtype=np.float64)
+        try:
+            found = np.asarray(weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise SamplerError(f"weights must be numbers, one a row, not {type(weights).__name__}") from None
     if found.shape != (len(table),):
         raise SamplerError(f"weights must be one number a row, ({len(table)},), not {found.shape}")
     found = np.nan_to_num(found, nan=0.0, posinf=np.inf)

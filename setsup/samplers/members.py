@@ -1,6 +1,6 @@
 """How rows of a chosen group are drawn: evenly, or by weight. Small groups are treated as the policy says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +10,7 @@ from setsup.errors import SamplerError, near
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import below, permute
-from setsup.samplers.within import ROWS, Keys, by_weight, distinct, distinct_weighted
+from setsup.samplers.within import CROWDED, ROWS, Keys, by_weight, distinct, distinct_weighted
 
 __all__ = ["SMALL", "EvenMembers", "Members", "WeightedMembers", "check_small", "drawable_groups"]
 
@@ -28,23 +28,37 @@ class Members(Protocol):
     sizes: Rows
     """(groups,) int64: rows that a draw from each group can have without repeats."""
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str, first: Words | None) -> tuple[Rows, Mask | None]:
+    def crowded(self, slots: int) -> bool:
+        """Whether every draw of so many rows needs a permutation, and no bits for rows."""
+
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Mask | None]:
         """Rows (draws, slots) of the given groups (draws,), and which slots count (None: all)."""
 
 
 class EvenMembers:
-    """Every row of a group is equally likely."""
+    """Every row of a group is equally likely.
+
+    Attributes
+    ----------
+    common : int or None
+        Rows of every group where all are alike, as in a grid.
+
+    """
 
     def __init__(self, groups: Groups) -> None:
         self.sizes = groups.sizes
         self._groups = groups
         sizes = self.sizes
-        self._size = int(sizes[0]) if len(sizes) and sizes.strides == (0,) else None
+        self.common = int(sizes[0]) if len(sizes) and sizes.strides == (0,) else None
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str, first: Words | None) -> tuple[Rows, Mask | None]:
+    def crowded(self, slots: int) -> bool:
+        """Whether every draw of so many rows needs a permutation, and no bits for rows."""
+        return self.common is not None and slots <= self.common < CROWDED * slots
+
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Mask | None]:
         """Rows (draws, slots) of the given groups, and which slots count."""
-        if self._size is not None and self._size >= slots:
-            positions, mask = distinct(keys, self._size, slots, first), None
+        if self.common is not None and self.common >= slots:
+            positions, mask = distinct(keys, self.common, slots), None
         else:
             sizes = self.sizes[groups]
             positions, mask = filled(
@@ -52,7 +66,7 @@ class EvenMembers:
                 slots,
                 small,
                 keys,
-                lambda part, draws: distinct(part, sizes[draws], slots, first if draws is Ellipsis else None),
+                lambda part, draws: distinct(part, sizes[draws], slots),
                 lambda part, draws: below(part.bits(ROWS, slots), sizes[draws][:, None]),
             )
         return self._groups.take(groups[:, None], positions), mask
@@ -76,10 +90,16 @@ class WeightedMembers:
         self._start = np.cumsum(groups.sizes) - groups.sizes
         which = np.repeat(np.arange(len(groups)), groups.sizes)
         rows = groups.take(which, np.arange(groups.rows) - np.repeat(self._start, groups.sizes))
-        self._ends = np.cumsum(weights[rows])
-        self.totals = np.diff(self._ends[self._start + self.sizes - 1], prepend=0.0)
+        self._weights = weights[rows]
+        self.totals = np.add.reduceat(self._weights, self._start) if len(groups) else np.zeros(0)
+        # the chances of a group add up to 1, so that heavy groups cost light ones no digits
+        self._ends = np.cumsum(self._weights / self.totals[which])
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str, first: Words | None) -> tuple[Rows, Mask | None]:
+    def crowded(self, slots: int) -> bool:
+        """Never: weighted draws begin with bits for every row."""
+        return False
+
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Mask | None]:
         """Rows (draws, slots) of the given groups, and which slots count."""
         start, sizes = self._start[groups], self.sizes[groups]
         positions, mask = filled(
@@ -87,7 +107,7 @@ class WeightedMembers:
             slots,
             small,
             keys,
-            lambda part, draws: distinct_weighted(part, self._ends, start[draws], sizes[draws], slots),
+            lambda part, draws: distinct_weighted(part, self._ends, self._weights, start[draws], sizes[draws], slots),
             lambda part, draws: by_weight(part.bits(ROWS, slots), self._ends, start[draws], sizes[draws]),
         )
         return self._groups.take(groups[:, None], positions), mask
@@ -145,8 +165,18 @@ def check_small(small: str) -> str:
     return small
 
 
-def drawable_groups(table: FactorTable, groups: Groups, sizes: Rows, need: int, small: str, nearby: str = "") -> Rows:
-    """Numbers of the groups that may be chosen; ``nearby`` says in words what else limits their ``sizes``.
+def drawable_groups(
+    table: FactorTable,
+    groups: Groups,
+    sizes: Rows,
+    need: int,
+    small: str,
+    nearby: str = "",
+    policies: Sequence[str] = SMALL,
+) -> Rows:
+    """Numbers of the groups that may be chosen.
+
+    ``nearby`` says in words what else limits their ``sizes``, ``policies`` which ``small`` an error may offer.
 
     Raises
     ------
@@ -167,8 +197,11 @@ def drawable_groups(table: FactorTable, groups: Groups, sizes: Rows, need: int, 
     if few.any() and (small == "error" or few.all()):
         smallest = np.argsort(sizes, kind="stable")[:5]
         named = "; ".join(f"{groups.describe(table, int(g))}: {sizes[g]}" for g in smallest)
-        mend = "lower size, hold fewer factors, or pass small='short' or 'replace'"
-        if not few.all():
+        if "short" not in policies:
+            mend = "name fewer factors" if few.all() else "pass small='drop' to leave them out"
+        elif few.all():
+            mend = "lower size, hold fewer factors, or pass small='short' or 'replace'"
+        else:
             mend = "lower size, or pass small='drop' to leave them out, 'short' or 'replace'"
         raise SamplerError(
             f"{int(few.sum()):,} of {len(groups):,} groups that hold {held} have fewer than the {need} rows{nearby} "

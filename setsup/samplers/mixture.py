@@ -53,7 +53,8 @@ class Stepwise:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        if not 0 <= self.end <= 1 or self.every < 1 or self.levels < 2:
+        whole = all(isinstance(number, int | np.integer) for number in (self.every, self.levels))
+        if not whole or not 0 <= self.end <= 1 or self.every < 1 or self.levels < 2:
             raise SamplerError(f"a stepwise schedule needs 0 <= end <= 1, every >= 1 and levels >= 2, not {self}")
 
     def at(self, steps: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -107,19 +108,17 @@ class Mixture(Sampler):
         seed: int = 0,
         stream: str = "Mixture",
     ) -> None:
-        schedule = Stepwise(**p) if isinstance(p, Mapping) else p
-        plain = asdict(schedule) if isinstance(schedule, Stepwise) else schedule
-        self.arguments = {"base": base.to_dict(), "pool": pool, "sets": list(sets), "p": plain}
+        self._schedule = _checked_schedule(p)
+        plain = asdict(self._schedule) if isinstance(self._schedule, Stepwise) else self._schedule
+        numbers = _checked_numbers(sets)
+        self.arguments = {"base": base.to_dict(), "pool": pool, "sets": numbers, "p": plain}
         self.arguments |= {"seed": seed, "stream": stream}
         self.table: FactorTable = base.table
         self.base, self.length, self.free_sets = base, base.length, base.free_sets
-        self._schedule = schedule
-        if not isinstance(schedule, Stepwise) and not 0 <= schedule <= 1:
-            raise SamplerError(f"p must be from 0 to 1 or a Stepwise schedule, not {schedule!r}")
         self._key = stream_key(seed, stream)
         self._pool = self._checked_pool(pool)
         first = base.draws(np.zeros(1, dtype=np.int64))
-        self._sets = self._checked_sets(sets, first)
+        self._sets = self._checked_sets(numbers, first)
         if len(self._pool) < first.indices.shape[-1]:
             raise SamplerError(f"the pool {pool!r} has {len(self._pool)} rows; a set takes {first.indices.shape[-1]}")
 
@@ -141,7 +140,7 @@ class Mixture(Sampler):
                 raise SamplerError(f"set {number} is out of range: the base draws sets 0 to {count - 1}")
             if number not in self.base.free_sets:
                 raise SamplerError(f"set {number} holds factors, which rows of the pool need not share; mix a free set")
-        return np.unique(np.array(list(sets), dtype=np.int64))
+        return np.unique(np.array(sets, dtype=np.int64))
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""
@@ -166,3 +165,23 @@ class Mixture(Sampler):
         sets = ", ".join(str(number) for number in self._sets)
         note = f"slots of set {sets} come from a pool of {len(self._pool):,} rows with probability {share}"
         return Report(f"Mixture over {found.title}", found.entries, [*found.notes, note])
+
+
+def _checked_schedule(p: Any) -> float | Stepwise:
+    """A probability or a schedule, the latter also from its plain data; SamplerError otherwise."""
+    if isinstance(p, Stepwise):
+        return p
+    if isinstance(p, Mapping):
+        if set(p) != {"end", "every", "levels"}:
+            raise SamplerError(f"a stepwise schedule is described by end, every and levels, not {sorted(p)}")
+        return Stepwise(**p)
+    if not isinstance(p, int | float | np.number) or not 0 <= p <= 1:
+        raise SamplerError(f"p must be from 0 to 1 or a Stepwise schedule, not {p!r}")
+    return float(p)
+
+
+def _checked_numbers(sets: Any) -> list[int]:
+    numbers = list(sets) if isinstance(sets, Sequence | np.ndarray) else []
+    if not numbers or not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in numbers):
+        raise SamplerError(f"sets must be a list of set numbers, at least one, as in [1], not {sets!r}")
+    return [int(number) for number in numbers]

@@ -27,7 +27,7 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.holding import Holding
 from setsup.samplers.members import check_small
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sampler import Sampler, Steps, stated
 from setsup.samplers.sets import positive
 from setsup.samplers.within import GROUP, Keys, word
 
@@ -100,7 +100,7 @@ class OrbitSampler(Sampler):
         seed: int = 0,
         stream: str = "OrbitSampler",
     ) -> None:
-        self.arguments = {key: value for key, value in locals().items() if key not in ("self", "table")}
+        self.arguments = stated(locals())
         names = [orbit] if isinstance(orbit, str) else list(orbit)
         if not names:
             raise SamplerError("orbit must name at least one factor")
@@ -139,9 +139,10 @@ class OrbitSampler(Sampler):
         if self._small != "drop" or not found.any():
             lost = self._drawable[~found]
             named = "; ".join(self._groups.describe(self.table, int(group)) for group in lost[:5])
+            mend = "pass small='drop' to leave them out" if found.any() else "name another canonical row"
             raise SamplerError(
                 f"{len(lost):,} of {len(self._drawable):,} orbits have no row with canonical={canonical!r} "
-                f"(first: {named}); pass small='drop' to leave them out"
+                f"(first: {named}); {mend}"
             )
         self._drawable = self._drawable[found]
         return Chooser(self._groups.keys(self._drawable), self._groups.sizes[self._drawable], choose)
@@ -165,7 +166,7 @@ class OrbitSampler(Sampler):
 
     def _some(self, key: Words, groups: Rows) -> tuple[Rows, Array | None]:
         keys = Keys(key, self._numbers)
-        rows, mask = self._holding.members.draw(keys, groups.reshape(-1), self.size, self._small, None)
+        rows, mask = self._holding.members.draw(keys, groups.reshape(-1), self.size, self._small)
         shape = (*groups.shape, self.size)
         return rows.reshape(shape), None if mask is None else mask.reshape(shape)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key
 from setsup.samplers.holding import Holding
-from setsup.samplers.members import WeightedMembers
+from setsup.samplers.members import EvenMembers, WeightedMembers
 from setsup.samplers.window import WindowMembers
 
 __all__ = ["Entry", "Report", "holding_report"]
@@ -116,8 +116,7 @@ def holding_report(table: FactorTable, holding: Holding, size: int) -> Entry:
         never = holding.members.unreachable(drawable)
     else:
         never = groups.rows - int(groups.sizes[drawable].sum())
-    chance = holding.chooser.probabilities()
-    rows = np.minimum(size, groups.sizes[drawable])
+    chance, again = holding.chooser.probabilities(), _repeating(holding)
     exact = not isinstance(holding.members, WeightedMembers | WindowMembers)
     distinct, estimated = _distinct(table, holding, size) if exact else ({}, False)
     return Entry(
@@ -129,16 +128,29 @@ def holding_report(table: FactorTable, holding: Holding, size: int) -> Entry:
         unreachable=never,
         unknown=groups.unknown,
         excluded=groups.excluded,
-        log10_sets=_log10_sets(groups.sizes[drawable], rows) if exact else math.nan,
-        shared_rows=float(np.sum(chance**2 * rows**2 / groups.sizes[drawable])) if exact else math.nan,
+        log10_sets=_log10_sets(groups.sizes[drawable], again, size) if exact else math.nan,
+        shared_rows=float(chance**2 @ _shared(groups.sizes[drawable], again, size)) if exact else math.nan,
         distinct=distinct,
         estimated=estimated,
     )
 
 
-def _log10_sets(sizes: Rows, rows: Rows) -> float:
-    """Decimal logarithm of Σ C(n, k) over groups."""
-    pairs, counts = np.unique(np.stack([sizes, rows]), axis=1, return_counts=True)
+def _repeating(holding: Holding) -> npt.NDArray[np.bool_]:
+    """Which drawable groups are drawn from with repeats."""
+    sizes = holding.groups.sizes[holding.drawable]
+    return np.asarray((sizes < holding.need) & (holding.small == "replace"))
+
+
+def _shared(sizes: Rows, repeating: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.float64]:
+    """Rows that two independent sets of one group are expected to share: n times the squared chance of a row."""
+    chance = np.where(repeating, 1 - (1 - 1 / sizes) ** size, np.minimum(size, sizes) / sizes)
+    return np.asarray(sizes * chance**2)
+
+
+def _log10_sets(sizes: Rows, repeating: npt.NDArray[np.bool_], size: int) -> float:
+    """Decimal logarithm of Σ C(n, k) over groups; C(n + k − 1, k) with repeats."""
+    rows = np.where(repeating, size, np.minimum(size, sizes))
+    pairs, counts = np.unique(np.stack([sizes + (rows - 1) * repeating, rows]), axis=1, return_counts=True)
     logs = [
         math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + math.log(count)
         for n, k, count in zip(pairs[0].tolist(), pairs[1].tolist(), counts.tolist(), strict=True)
@@ -155,7 +167,8 @@ def _distinct(table: FactorTable, holding: Holding, size: int) -> tuple[dict[str
         if not factor.continuous and factor.role == "variation" and factor.name not in holding.names
     ]
     groups, drawable = holding.groups, holding.drawable
-    uniform = holding.groups.sizes.strides == (0,)  # a grid: every group looks the same
+    # a grid: every group looks the same
+    uniform = isinstance(holding.members, EvenMembers) and holding.members.common is not None
     looked = drawable[:1] if uniform else drawable
     chance = np.ones(1) if uniform else holding.chooser.probabilities()
     if len(looked) > _GROUPS:
@@ -171,7 +184,11 @@ def _distinct(table: FactorTable, holding: Holding, size: int) -> tuple[dict[str
         rows = groups.take(group, positions)
         for name in names:
             codes = table.codes(name, rows)
-            expected[name] += weight * _expected_levels(np.bincount(codes[codes >= 0]), len(rows), min(size, count))
+            levels = np.bincount(codes[codes >= 0])
+            if holding.small == "replace" and count < holding.need:
+                expected[name] += weight * float((1 - (1 - levels / count) ** size).sum())
+            else:
+                expected[name] += weight * _expected_levels(levels, len(rows), min(size, count))
     return expected, estimated
 
 

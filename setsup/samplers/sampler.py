@@ -1,5 +1,6 @@
 """Random access first: a sampler is a function from steps to draws, and everything else follows from that."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,13 @@ from setsup.samplers.draw import Draw
 if TYPE_CHECKING:
     from setsup.samplers.report import Report
 
-__all__ = ["Sampler", "Shard", "from_dict"]
+__all__ = ["Sampler", "Shard", "from_dict", "stated"]
 
 Steps = npt.NDArray[np.int64]
 
 _BLOCK = 64  # steps drawn at a time while iterating
 _LAST = 2**63  # steps are below
+_NUMBERS = (int, np.integer)  # made once: a union made anew costs a good part of a check
 
 
 class Sampler(ABC):
@@ -61,15 +63,12 @@ class Sampler(ABC):
             When the step is negative, or beyond the end of a finite sampler; an IndexError, so that iteration ends.
 
         """
-        self._check(step)
+        _check(step, self.length)
         return self.draws(np.array([step], dtype=np.int64)).at(0)
 
     def block(self, start: int, stop: int) -> Draw:
         """Draws of the steps start … stop − 1 with a leading axis; equal to stacking the single draws."""
-        self._check(start)
-        if stop <= start:
-            raise RowError(f"a block needs start < stop, not {start} and {stop}")
-        self._check(stop - 1)
+        _check_block(start, stop, self.length)
         return self.draws(np.arange(start, stop, dtype=np.int64))
 
     def __iter__(self) -> Iterator[Draw]:
@@ -77,12 +76,16 @@ class Sampler(ABC):
         return self.iterate()
 
     def iterate(self, start: int = 0) -> Iterator[Draw]:
-        """Draws from a step on, without end unless the sampler has one."""
+        """Draws from a step on, without end unless the sampler has one.
+
+        Raises
+        ------
+        SamplerError
+            When ``start`` is no step; the end of a finite sampler is one, for there a run that is done resumes.
+
+        """
         last = _LAST if self.length is None else self.length
-        for first in range(start, last, _BLOCK):
-            block = self.block(first, min(first + _BLOCK, last))
-            for step in range(len(block.indices)):
-                yield block.at(step)
+        return _one_by_one(self, _start(start, last), last)
 
     def shard(self, rank: int, world: int, start: int = 0) -> "Shard":
         """Every ``world``-th draw from ``start + rank`` on: whole draws, never parts of one."""
@@ -95,13 +98,6 @@ class Sampler(ABC):
             "fingerprint": self.table.fingerprint,
             "arguments": {key: _plain(value) for key, value in self.arguments.items()},
         }
-
-    def _check(self, step: int) -> None:
-        if not isinstance(step, int | np.integer) or isinstance(step, bool):
-            raise RowError(f"a step must be a whole number, not {step!r}; use block(start, stop) for several")
-        if not 0 <= step < (_LAST if self.length is None else self.length):
-            end = "2**63" if self.length is None else f"{self.length}, the number of draws"
-            raise RowError(f"step {step} is out of range: steps are from 0 and below {end}")
 
 
 class Shard:
@@ -118,11 +114,10 @@ class Shard:
     """
 
     def __init__(self, sampler: Sampler, rank: int, world: int, start: int = 0) -> None:
-        if world < 1 or not 0 <= rank < world:
-            raise SamplerError(f"rank must be from 0 to world - 1, not rank {rank} of {world}")
-        if start < 0 or (sampler.length is not None and start > sampler.length):
-            raise SamplerError(f"start must be a step of the sampler, not {start}")
-        self.sampler, self.rank, self.world, self.start = sampler, rank, world, start
+        if not (_whole(world) and _whole(rank)) or not 0 <= rank < world:
+            raise SamplerError(f"rank must be a whole number from 0 to world - 1, not rank {rank!r} of {world!r}")
+        self.start = _start(start, _LAST if sampler.length is None else sampler.length)
+        self.sampler, self.rank, self.world = sampler, int(rank), int(world)
         left = None if sampler.length is None else sampler.length - start
         self.length = None if left is None else -(-left // world)
 
@@ -134,13 +129,14 @@ class Shard:
 
     def __getitem__(self, index: int) -> Draw:
         """Draw number ``index`` of this rank."""
+        _check(index, self.length)
         return self.block(index, index + 1).at(0)
 
     def block(self, start: int, stop: int) -> Draw:
         """Draws start … stop − 1 of this rank, with a leading axis."""
-        last = _LAST if self.length is None else self.length
-        if not 0 <= start < stop <= last:
-            raise RowError(f"draws {start} to {stop} are out of range: this rank has {last} draws")
+        _check_block(start, stop, self.length)
+        if self.start + (int(stop) - 1) * self.world + self.rank >= _LAST:
+            raise RowError(f"draw {stop - 1} of rank {self.rank} is out of range: its step is not below 2**63")
         steps = self.start + np.arange(start, stop, dtype=np.int64) * self.world + self.rank
         if self.sampler.length is None or steps[-1] < self.sampler.length:
             return self.sampler.draws(steps)
@@ -152,11 +148,46 @@ class Shard:
 
     def __iter__(self) -> Iterator[Draw]:
         """All draws of this rank in order."""
-        last = _LAST if self.length is None else self.length
-        for first in range(0, last, _BLOCK):
-            block = self.block(first, min(first + _BLOCK, last))
-            for step in range(len(block.indices)):
-                yield block.at(step)
+        return _one_by_one(self, 0, _LAST if self.length is None else self.length)
+
+
+def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw]:
+    """Single draws, computed a block at a time."""
+    for first in range(start, last, _BLOCK):
+        block = source.block(first, min(first + _BLOCK, last))
+        for step in range(len(block.indices)):
+            yield block.at(step)
+
+
+def _whole(number: Any) -> bool:
+    return isinstance(number, _NUMBERS) and not isinstance(number, bool)
+
+
+def _check(step: Any, length: int | None) -> None:
+    if not _whole(step):
+        raise RowError(f"a step must be a whole number, not {step!r}; use block(start, stop) for several")
+    if not 0 <= step < (_LAST if length is None else length):
+        end = "2**63" if length is None else f"{length}, the number of draws"
+        raise RowError(f"step {step} is out of range: steps are from 0 and below {end}")
+
+
+def _check_block(start: Any, stop: Any, length: int | None) -> None:
+    _check(start, length)
+    if not _whole(stop) or stop <= start:
+        raise RowError(f"a block needs whole numbers start < stop, not {start} and {stop!r}")
+    _check(int(stop) - 1, length)
+
+
+def _start(start: Any, last: int) -> int:
+    if not _whole(start) or not 0 <= start <= last:
+        end = "2**63" if last == _LAST else f"{last}, the number of draws"
+        raise SamplerError(f"start must be a step of the sampler, a whole number from 0 to {end}, not {start!r}")
+    return int(start)
+
+
+def stated(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a constructor, from its ``locals()``: copied, so that no later change of a list reaches them."""
+    return {key: copy.deepcopy(value) for key, value in given.items() if key not in ("self", "table")}
 
 
 def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:

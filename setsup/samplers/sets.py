@@ -25,8 +25,8 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.holding import Holding, held_factors, row_weights
 from setsup.samplers.members import check_small
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps
-from setsup.samplers.within import GROUP, ROWS, SUBSET, Keys, word
+from setsup.samplers.sampler import Sampler, Steps, stated
+from setsup.samplers.within import GROUP, ORDER, ROWS, SUBSET, Keys, word
 
 __all__ = ["SetSampler"]
 
@@ -122,7 +122,7 @@ class SetSampler(Sampler):
         seed: int = 0,
         stream: str = "SetSampler",
     ) -> None:
-        self.arguments = {key: value for key, value in locals().items() if key not in ("self", "table")}
+        self.arguments = stated(locals())
         self.table, self.size, self.sets = table, positive(size, "size"), positive(sets, "sets")
         self._small = check_small(small)
         if values not in VALUES:
@@ -150,6 +150,11 @@ class SetSampler(Sampler):
         held = {place for option in options for place, names in enumerate(option) if names}
         self.free_sets = frozenset(range(self.sets)) - held
         self._names = tuple(name for name in table.names if any(name in plan.names for plan in self._plans))
+        for name in self._tolerance:
+            if name not in self._names:
+                raise SamplerError(
+                    f"tolerance names {name!r}, which no set holds: hold it too, or leave it out of tolerance"
+                )
 
     def _options(
         self, inactive: Lists | None, active: Sequence[str] | None, unconstrained: int, random: int | None
@@ -157,24 +162,21 @@ class SetSampler(Sampler):
         """Lists that the sets of a step may hold: one list a set; several alternatives only with ``random``."""
         if isinstance(inactive, str):
             inactive = [inactive]
-        free = unconstrained
-        if not 0 <= free <= self.sets:
-            raise SamplerError(f"unconstrained must be from 0 to sets = {self.sets}, not {free}")
-        if inactive and not any(isinstance(names, str) for names in inactive):
+        free = _up_to(unconstrained, self.sets, "unconstrained", f"sets = {self.sets}")
+        if isinstance(inactive, Sequence) and inactive and not any(isinstance(names, str) for names in inactive):
             if active is not None or random is not None or free or self._values != "independent":
                 raise SamplerError(
                     "one list a set goes with values='independent' and without active, random, unconstrained"
                 )
             if len(inactive) != self.sets:
                 raise SamplerError(f"inactive has {len(inactive)} lists for sets={self.sets}: give one list a set")
-            return [tuple(held_factors(self.table, list(names), None, self._tolerance) for names in inactive)]
+            return [tuple(held_factors(self.table, names, None, self._tolerance) for names in inactive)]
         held = held_factors(self.table, inactive, active, self._tolerance)  # type: ignore[arg-type]
         if free and self._values != "independent":
             raise SamplerError(f"values={self._values!r} needs the same list in all sets, so none can be unconstrained")
         if random is None:
             return [(held,) * (self.sets - free) + ((),) * free]
-        if not 0 <= random <= len(held):
-            raise SamplerError(f"random must be from 0 to the {len(held)} listed factors, not {random}")
+        random = _up_to(random, len(held), "random", f"the {len(held)} listed factors")
         if math.comb(len(held), random) > _SUBSETS:
             raise SamplerError(f"{random} of {len(held)} factors are more than {_SUBSETS} choices; list fewer factors")
         return [(names,) * (self.sets - free) + ((),) * free for names in itertools.combinations(held, random)]
@@ -217,7 +219,20 @@ class SetSampler(Sampler):
         """What will be drawn, and what never can be, before any training."""
         parts = {part.holding.describe(): part for plan in self._plans for part in plan.parts}
         title = f"SetSampler: {self.sets} sets of {self.size}, {self._values} values"
-        return Report(title, [holding_report(self.table, part.holding, self.size) for part in parts.values()])
+        entries = [holding_report(self.table, part.holding, self.size) for part in parts.values()]
+        return Report(title, entries, self._notes())
+
+    def _notes(self) -> list[str]:
+        """Continuous factors that naming the active ones does not hold."""
+        active = self.arguments["active"]
+        if active is None:
+            return []
+        loose = [
+            factor.name
+            for factor in self.table.factors
+            if factor.continuous and factor.role == "variation" and factor.name not in (*active, *self._tolerance)
+        ]
+        return [f"{', '.join(loose)} not held: a continuous factor needs a tolerance"] if loose else []
 
 
 class _Part:
@@ -236,10 +251,12 @@ class _Part:
         words = holding.chooser.words if values == "different" else 1
         if values == "equal":
             self._numbers = self._numbers[:1]
-        choice = word(self._numbers[:, None], GROUP, np.arange(words))
-        rows = word(self._numbers[:, None], ROWS, np.arange(self.slots))
-        # words of a set's choice and of its rows do not change from step to step: half of each fold is done once
-        self._spread = spread(np.concatenate([choice, rows], axis=1))
+        # words of a set's choice, order and rows do not change from step to step: half of each fold is done once
+        number = self._numbers[:, None]
+        used = [word(number, GROUP, np.arange(words)), word(number, ORDER, np.arange(1))]
+        if not holding.members.crowded(self.slots):
+            used.append(word(number, ROWS, np.arange(self.slots)))
+        self._spread = spread(np.concatenate(used, axis=1))
         self._words = words
 
     @property
@@ -256,10 +273,11 @@ class _Part:
         else:
             chosen = self.holding.chooser.pick(choice[:, :, 0])
         steps, sets = chosen.shape
-        keys = Keys(key, self._numbers)
-        first = bits[:, :, self._words :].reshape(steps * sets, self.slots)
+        order, first = bits[:, :, self._words], bits[:, :, self._words + 1 :]
+        rows_bits = first.reshape(steps * sets, -1) if first.size else None
+        keys = Keys(key, self._numbers, order.reshape(-1), rows_bits)
         groups = self.holding.number(chosen).reshape(-1)
-        rows, mask = self.holding.members.draw(keys, groups, self.slots, self._small, first)
+        rows, mask = self.holding.members.draw(keys, groups, self.slots, self._small)
         if self._values == "equal":
             return self._dealt(chosen, rows, mask)
         shape = (steps, sets, self._size)
@@ -271,6 +289,8 @@ class _Part:
         shape = (len(rows), self._size, sets)
         dealt = rows.reshape(shape).transpose(0, 2, 1)
         counts = None if mask is None else mask.reshape(shape).transpose(0, 2, 1)
+        if counts is not None:  # padding repeats the set's own first member
+            dealt = np.where(counts, dealt, dealt[:, :, :1])
         return np.repeat(chosen, sets, axis=1), dealt, counts
 
 
@@ -322,12 +342,21 @@ def positive(number: int, option: str) -> int:
     return int(number)
 
 
+def _up_to(number: int, most: int, option: str, what: str) -> int:
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 0 <= number <= most:
+        raise SamplerError(f"{option} must be a whole number from 0 to {what}, not {number!r}")
+    return int(number)
+
+
 def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -> dict[str, float]:
     """Tolerances of continuous factors; SamplerError where a factor has levels."""
+    if tolerance is not None and not isinstance(tolerance, Mapping):
+        raise SamplerError(f"tolerance must give a number for each factor, as in {{'yaw': 5.0}}, not {tolerance!r}")
     found = dict(tolerance or {})
     for name, value in found.items():
         if not table[name].continuous:
             raise SamplerError(f"factor {name!r} has levels and is held exactly; leave it out of tolerance")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        if not number or not 0 <= value < math.inf:
             raise SamplerError(f"the tolerance of {name!r} must be a number from 0 on, not {value!r}")
     return found

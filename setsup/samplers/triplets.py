@@ -18,11 +18,13 @@ from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.draw import Draw
 from setsup.samplers.holding import Holding
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sampler import Sampler, Steps, stated
 from setsup.samplers.sets import positive
 from setsup.samplers.within import GROUP, word
 
 __all__ = ["TripletSampler"]
+
+_SMALL = ("error", "drop")  # an orbit of one row has no positive, whatever else is done with it
 
 
 class TripletSampler(Sampler):
@@ -79,14 +81,14 @@ class TripletSampler(Sampler):
         seed: int = 0,
         stream: str = "TripletSampler",
     ) -> None:
-        self.arguments = {key: value for key, value in locals().items() if key not in ("self", "table")}
+        self.arguments = stated(locals())
         names = [orbit] if isinstance(orbit, str) else list(orbit)
         if not names:
             raise SamplerError("orbit must name at least one factor")
-        if small not in ("error", "drop"):
+        if small not in _SMALL:
             raise SamplerError(f"small must be error or drop, for an orbit of one row has no positive, not {small!r}")
         self.table, self.triplets = table, positive(triplets, "triplets")
-        self._holding = Holding(table, names, 2, choose=choose, small=small, tolerance={}, where=where)
+        self._holding = Holding(table, names, 2, choose=choose, small=small, tolerance={}, where=where, policies=_SMALL)
         groups = self._holding.groups
         if len(groups) < 2:
             raise SamplerError(f"there is only one orbit of {self._holding.describe()}, so no row is a negative")

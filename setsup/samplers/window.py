@@ -71,6 +71,10 @@ class WindowMembers:
         # a group is as large as its widest neighbourhood: that decides whether anything can be drawn from it
         self.sizes = np.maximum.reduceat(self.widths, self._begin) if len(groups) else np.zeros(0, np.int64)
 
+    def crowded(self, slots: int) -> bool:
+        """Never known: neighbourhoods differ in size."""
+        return False
+
     def _windows(self, which: Rows, tolerance: float, period: float | None) -> tuple[Rows, Rows]:
         """First position within the group, and number, of the rows near each row."""
         begin, end = self._begin[which], (self._begin + self._count)[which]
@@ -100,7 +104,7 @@ class WindowMembers:
             high = np.where(open_ & hit, middle, high)
             low = np.where(open_ & ~hit, middle + 1, low)
 
-    def draw(self, keys: Keys, groups: Rows, slots: int, small: str, first: Words | None) -> tuple[Rows, Mask | None]:
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Mask | None]:
         """Rows (draws, slots) around an anchor of the given groups, and which slots count."""
         turn = below(keys.bits(ANCHOR, 1)[:, 0], self._anchor_count[groups])
         anchor = self._anchors[self._anchor_begin[groups] + turn]

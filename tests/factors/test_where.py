@@ -270,7 +270,8 @@ def test_only_text_is_an_expression(wrong):
 
 
 WORDS = [
-    *"shape digit angle glasses light 'cube' ' == != < in not and or ( ) [ , None is True 3 - 0.5 1e999 := lambda:".split(),
+    *"shape digit angle glasses light 'cube' ' == != < in not and or ( ) [ ,".split(),
+    *"None is True 3 - 0.5 1e999 := lambda:".split(),
     *". \\ # f' é if else * for await yield { } ` 0777 1_0 {** ... 1j b'' @".split(),
     *("9" * 50, "\0", "\n", "\t", "\ud800"),
 ]

@@ -1,0 +1,154 @@
+"""Pages of data sets, made of their manifests."""
+
+from setsup.files import Manifest, ManifestFactor, ManifestFile, load_manifest, manifest_names, readable_size
+
+_OWN = "table"  # stands for the user's own files and has a page by hand
+_LEVELS = 16
+
+
+def names() -> list[str]:
+    """Data sets that get a page."""
+    return [name for name in manifest_names() if name != _OWN]
+
+
+def index() -> str:
+    """Table of all data sets."""
+    rows = [
+        "| name | what it is | samples | factors | to fetch | licence |",
+        "|---|---|--:|---|--:|---|",
+    ]
+    for name in manifest_names():
+        manifest = load_manifest(name)
+        page = "own.md" if name == _OWN else f"{name}.md"
+        factors = ", ".join(f"`{factor.name}`" for factor in manifest.factors) or "yours"
+        samples = "yours" if manifest.samples is None else f"{manifest.samples:,}"
+        size = readable_size(manifest.size) if manifest.size else "nothing"
+        rows.append(
+            f"| [`{name}`]({page}) | {manifest.title} | {samples} | {factors} | {size} | {manifest.licence.name} |"
+        )
+    return "\n".join(rows)
+
+
+def page(name: str) -> str:
+    """Page of one data set."""
+    manifest = load_manifest(name)
+    parts = [
+        f"# {name}",
+        f"**{manifest.title}.** {manifest.description}",
+        _facts(manifest),
+        *_picture(manifest),
+        "## Factors",
+        _factors(manifest.factors),
+        *_splits(manifest),
+        "## How to get it",
+        _getting(manifest),
+        *_files(manifest),
+        "## Licence",
+        _licence(manifest),
+        *_citation(manifest),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _facts(manifest: Manifest) -> str:
+    rows = ["| | |", "|---|---|"]
+    if manifest.samples is not None:
+        rows.append(f"| samples | {manifest.samples:,} |")
+    for modality in manifest.modalities:
+        shape = " × ".join("any" if length is None else str(length) for length in modality.shape)
+        about = ", ".join(filter(None, [f"{shape} {modality.dtype}", modality.unit, modality.color]))
+        rows.append(f"| `{modality.name}` | {about} |")
+    if manifest.size:
+        rows.append(f"| to fetch | {readable_size(manifest.size)} |")
+    if manifest.homepage:
+        rows.append(f"| home | <{manifest.homepage}> |")
+    return "\n".join(rows)
+
+
+def _picture(manifest: Manifest) -> list[str]:
+    if manifest.files or manifest.samples is None:
+        return []
+    return [f"![Rows of {manifest.name}](../pictures/{manifest.name}.png){{ .sheet }}"]
+
+
+def _factors(factors: tuple[ManifestFactor, ...]) -> str:
+    rows = ["| factor | kind | levels | values | unit | what it is |", "|---|---|--:|---|---|---|"]
+    for factor in factors:
+        values = ""
+        if isinstance(factor.levels, tuple):
+            shown = ", ".join(str(level) for level in factor.levels[:_LEVELS])
+            values = shown + (", …" if len(factor.levels) > _LEVELS else "")
+        kind = factor.kind if factor.role == "variation" else f"{factor.kind} ({factor.role})"
+        kind += f", within `{factor.within}`" if factor.within else ""
+        unit = factor.unit + (f", period {factor.period:g}" if factor.period else "")
+        count = "" if factor.count is None else f"{factor.count:,}"
+        # a description in place of the values spells them
+        text = factor.description
+        values, text = (values, text) if values else (text, "")
+        rows.append(f"| `{factor.name}` | {kind} | {count} | {values} | {unit} | {text} |")
+    return "\n".join(rows)
+
+
+def _splits(manifest: Manifest) -> list[str]:
+    if not manifest.splits:
+        return []
+    rows = ["| split | rows | what it is |", "|---|---|---|"]
+    for split in manifest.splits:
+        span = "" if split.rows is None else f"{split.rows[0]:,} to {split.rows[1] - 1:,}"
+        rows.append(f"| `{split.name}` | {span} | {split.description} |")
+    how = f'`setsup.load("{manifest.name}", split="{manifest.splits[0].name}")` opens one of them, renumbered from 0.'
+    return ["## Splits", "\n".join(rows), how]
+
+
+def _getting(manifest: Manifest) -> str:
+    name = manifest.name
+    if not manifest.files:
+        return (
+            f'Nothing has to be fetched: `setsup.load("{name}")` in Python, `setsup sample {name} --inactive '
+            f"{manifest.factors[0].name}` on the command line."
+        )
+    if manifest.licence.sign:
+        first = (
+            f"Its files are given out only to those who sign: {manifest.licence.sign}. Put them into a folder, then:"
+        )
+    elif not all(file.urls for file in manifest.files):
+        first = "Some files must be had from the authors. Put them into a folder, then:"
+    else:
+        first = "The command downloads the files, checks them, and goes on where it was interrupted:"
+    held = next((factor.name for factor in manifest.factors if factor.role == "variation"), "FACTOR")
+    return (
+        f"{first}\n\n```console\n$ setsup fetch {name}\n$ setsup sample {name} --inactive {held}\n```\n\n"
+        f"Files that you have already can stay where they are: add `--root FOLDER`, or `root=` in Python:\n\n"
+        f'`setsup.load("{name}", root="FOLDER")`'
+    )
+
+
+def _files(manifest: Manifest) -> list[str]:
+    if not manifest.files:
+        return []
+    rows = ["| file | bytes | checksum | mirrors |", "|---|--:|---|--:|"]
+    for file in manifest.files:
+        other = f" (or `{'`, `'.join(file.alternatives)}`)" if file.alternatives else ""
+        size = "" if file.size is None else f"{file.size:,}"
+        rows.append(f"| `{file.path}`{other} | {size} | {_checksums(file)} | {len(file.urls)} |")
+    return ["## Files", "\n".join(rows)]
+
+
+def _checksums(file: ManifestFile) -> str:
+    known = {
+        "sha256": file.sha256,
+        "md5": file.md5,
+        "sha256 of the content": file.unpacked_sha256,
+        "md5 of the content": file.unpacked_md5,
+    }
+    return "<br>".join(f"{name} `{digest}`" for name, digest in known.items() if digest)
+
+
+def _licence(manifest: Manifest) -> str:
+    licence = manifest.licence
+    named = f"[{licence.name}]({licence.url})" if licence.url else licence.name
+    return " ".join(filter(None, [f"{named[:1].upper()}{named[1:]}.", licence.note]))
+
+
+def _citation(manifest: Manifest) -> list[str]:
+    return ["## Citation", f"```bibtex\n{manifest.citation}\n```"] if manifest.citation else []

@@ -1,0 +1,55 @@
+"""What the build adds to the pages: cards of data sets, pictures, help texts and tables, so that none can be outdated.
+
+A line ``<!-- setsup: NAME words -->`` in a page is replaced by what ``BLOCKS[NAME]`` makes of the words.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cards
+import pictures
+import tables
+import verbs
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCKS: dict[str, Callable[[str], str]] = {
+    "benchmarks": lambda words: tables.benchmarks(ROOT / "docs" / "benchmarks.json"),
+    "datasets": lambda words: cards.index(),
+    "dependencies": lambda words: tables.dependencies(ROOT / "pyproject.toml", words),
+    "help": verbs.help_text,
+    "include": lambda words: _included(ROOT / words),
+    "output": verbs.output,
+    "refused": verbs.refused,
+    "verbs": lambda words: verbs.table(),
+}
+_MARK = re.compile(r"^<!-- setsup: (\w+) ?(.*?) -->$", re.MULTILINE)
+
+
+def on_config(config: Any) -> Any:
+    """List a page for every manifest, behind the index of the data sets."""
+    for entry in config.nav:
+        for title, pages in entry.items():
+            if title == "Data sets":
+                pages[1:1] = [{name: f"datasets/{name}.md"} for name in cards.names()]
+    return config
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the cards and the pictures, which no file holds."""
+    for name in cards.names():
+        files.append(File.generated(config, f"datasets/{name}.md", content=cards.page(name)))
+    for name, make in pictures.PICTURES.items():
+        files.append(File.generated(config, f"pictures/{name}.png", content=pictures.png(make())))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put in what the marks of a page name."""
+    return _MARK.sub(lambda mark: BLOCKS[mark[1]](mark[2]), markdown)
+
+
+def _included(path: Path) -> str:
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,60 @@
+"""The command in its own words: help texts and outputs, taken from the command while the site is built."""
+
+import io
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+
+from setsup_cli.main import VERBS, main
+
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def table() -> str:
+    """All verbs, each with its line."""
+    rows = [f"| [`setsup {verb}`](#{verb}) | {line} |" for verb, line in VERBS.items()]
+    return "\n".join(["| verb | what it does |", "|---|---|", *rows])
+
+
+def help_text(verb: str) -> str:
+    """Help of a verb."""
+    return f"```text\n{_printed(f'setsup {verb} --help', 0)}\n```"
+
+
+def output(command: str) -> str:
+    """A command and what it prints in an empty folder."""
+    return f"```console\n$ {command}\n```\n\n```text\n{_printed(command, 0)}\n```"
+
+
+def refused(command: str) -> str:
+    """A command that setsup refuses, and how."""
+    return f"```console\n$ {command}\n```\n\n```text\n{_printed(command, 2)}\n```"
+
+
+def _printed(command: str, expected: int) -> str:
+    """Print of a command, which must end with the expected code."""
+    stream = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, chdir(folder), _columns("100"):
+        with redirect_stdout(stream), redirect_stderr(stream):
+            code = main(shlex.split(command)[1:])
+    text = _STYLE.sub("", stream.getvalue()).rstrip()
+    if code != expected:
+        raise SystemExit(f"`{command}` ended with {code} in place of {expected}: {text}")
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+@contextmanager
+def _columns(width: str) -> Iterator[None]:
+    """Terminal of a given width, for rich and tyro."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = width
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before

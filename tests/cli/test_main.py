@@ -1,0 +1,139 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from setsup_cli import sample
+from setsup_cli.main import VERBS, main
+
+Run = Callable[..., Any]
+
+PROBE = """
+import sys
+from setsup_cli.main import main
+code = main(sys.argv[1:])
+heavy = {"numpy", "torch", "PIL", "pyarrow", "h5py", "pandas", "scipy", "OpenGL", "moderngl", "typeguard", "rich"}
+sys.stderr.write(" ".join(sorted(heavy & set(sys.modules))))
+sys.exit(code)
+"""
+
+
+def spawned(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", PROBE, *words], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])
+def test_help_imports_nothing_heavy(words: list[str]) -> None:
+    done = spawned(*words)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert done.stdout
+
+
+def test_listing_imports_no_adapter() -> None:
+    done = spawned("datasets", "--json")
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_help_names_every_verb(setsup: Run) -> None:
+    for words in (["--help"], ["-h"], ["help"], []):
+        found = setsup(*words)
+        assert found.code == 0
+        assert all(f"  {verb} " in found.out for verb in VERBS)
+
+
+def test_every_verb_explains_itself(setsup: Run) -> None:
+    for verb in VERBS:
+        found = setsup(verb, "--help")
+        assert found.code == 0
+        assert f"usage: setsup {verb}" in found.out
+
+
+def test_version(setsup: Run) -> None:
+    found = setsup("--version")
+    assert found.code == 0
+    assert found.out.startswith("setsup ")
+    assert found.out.strip() != "setsup"
+
+
+def test_an_unknown_verb_has_near_matches(setsup: Run) -> None:
+    found = setsup("smaple")
+    assert (found.code, found.out) == (2, "")
+    assert found.err == "setsup: there is no verb 'smaple'; did you mean 'sample'? (`setsup --help` lists them)\n"
+
+
+def test_an_option_before_the_verb(setsup: Run) -> None:
+    found = setsup("--json", "datasets")
+    assert found.code == 2
+    assert "`setsup datasets --json`" in found.err
+
+
+def test_an_unknown_option(setsup: Run) -> None:
+    found = setsup("sample", "--inactiv", "shape")
+    assert (found.code, found.out) == (2, "")
+    assert "--inactive" in found.err
+
+
+@pytest.mark.parametrize("words", [["fetch"], ["sample", "--size", "many"], ["datasets", "extra"]])
+def test_ill_formed_options(setsup: Run, words: list[str]) -> None:
+    found = setsup(*words)
+    assert (found.code, found.out) == (2, "")
+    assert found.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (KeyboardInterrupt(), 130, "setsup: stopped\n"),
+        (MemoryError(), 2, "setsup: this needs more memory"),
+    ],
+)
+def test_interruptions(
+    setsup: Run, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, sentence: str
+) -> None:
+    def fail(options: object) -> int:
+        raise error
+
+    monkeypatch.setattr(sample, "run", fail)
+    found = setsup("sample")
+    assert (found.code, found.out) == (code, "")
+    assert found.err.startswith(sentence)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+def test_a_reader_that_leaves_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    words = [sys.executable, "-c", "import sys; from setsup_cli.main import main; sys.exit(main(['datasets']))"]
+    done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, check=False, timeout=120)
+    os.close(write)
+    assert done.stderr == b""
+    assert done.returncode == 141
+
+
+def test_the_log_of_the_library_goes_to_standard_error(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    import logging
+
+    def log(options: object) -> int:
+        logging.getLogger("setsup").info("process 1 waits")
+        return 0
+
+    monkeypatch.setattr(sample, "run", log)
+    found = setsup("sample")
+    assert (found.code, found.out, found.err) == (0, "", "setsup: process 1 waits\n")
+    assert logging.getLogger("setsup").handlers == []
+
+
+def test_words_of_the_process_are_the_default(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["setsup", "--version"])
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("setsup ")

@@ -1,0 +1,295 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import setsup as library
+
+Run = Callable[..., Any]
+FILES = ("draws.jsonl", "draws.npz", "sheet.png")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
+    return {name: (folder / name).read_bytes() for name in FILES}
+
+
+def refused(found: Any, *words: str) -> None:
+    """One sentence on standard error, nothing on standard output."""
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("setsup: ")
+    assert "Traceback" not in found.err
+    for word in words:
+        assert word in found.err
+
+
+def test_the_first_command_of_the_readme(setsup: Run, tmp_path: Path) -> None:
+    found = setsup("sample", "--inactive", "wall_hue")
+    assert (found.code, found.err) == (0, "")
+    sheet = Path(found.out.splitlines()[-1])
+    assert sheet == Path("setsup-samples/sheet.png")
+    with Image.open(tmp_path / sheet) as image:
+        assert image.format == "PNG"
+        assert image.width <= 1400
+    arrays = np.load(tmp_path / "setsup-samples" / "draws.npz")
+    assert sorted(arrays) == ["inactive_wall_hue", "indices"]
+    assert (arrays["indices"].dtype, arrays["indices"].shape) == (np.dtype(np.int64), (1, 2, 32))
+    # row numbers of the published set: wall hue is the second of its factors, with stride 4,800 and ten levels
+    hues = arrays["indices"] // 4800 % 10
+    assert (hues == arrays["inactive_wall_hue"][..., None]).all()
+    assert all(f"wall_hue = {hue / 10:.4g} turn" in found.out for hue in hues[0, :, 0].tolist())
+    assert "shape 4 of 4" in found.out
+    assert "groups: 10, drawable 10" in found.out
+
+
+def test_the_draws_are_those_of_the_library(setsup: Run, tmp_path: Path) -> None:
+    words = ["--inactive", "shape", "scale", "--size", 8, "--sets", 3, "--seed", 7, "--steps", 5]
+    assert setsup("sample", *words, "--where", "floor_hue < 0.5", "--values", "different").code == 0
+    table = library.load("shapes3d-procedural").factors
+    sampler = library.SetSampler(
+        table, ["shape", "scale"], size=8, sets=3, seed=7, where="floor_hue < 0.5", values="different"
+    )
+    arrays = np.load(tmp_path / "setsup-samples" / "draws.npz")
+    assert np.array_equal(arrays["indices"], sampler.block(0, 5).indices)
+    head, *steps = [json.loads(line) for line in (tmp_path / "setsup-samples" / "draws.jsonl").open()]
+    assert head["dataset"] == "shapes3d-procedural"
+    assert head["fingerprint"] == table.fingerprint
+    assert head["sampler"] == json.loads(json.dumps(sampler.to_dict()))
+    assert head["steps"] == len(steps) == 5
+    assert str(tmp_path) not in json.dumps(head)
+    for step, line in enumerate(steps):
+        assert line["step"] == step
+        assert line["indices"] == sampler[step].indices.tolist()
+        assert line["inactive"] == {name: codes.tolist() for name, codes in sampler[step].inactive.items()}
+
+
+def test_the_same_words_give_the_same_bytes(setsup: Run, tmp_path: Path) -> None:
+    for out in ("a", "b"):
+        assert setsup("sample", "--inactive", "shape", "--size", 6, "--out", out).code == 0
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    assert setsup("sample", "--inactive", "shape", "--size", 6, "--seed", 1, "--out", "c").code == 0
+    assert contents(tmp_path / "a")["draws.npz"] != contents(tmp_path / "c")["draws.npz"]
+
+
+SAMPLERS = {
+    "set": ["--inactive", "wall_hue", "--size", 6, "--unconstrained", 1],
+    "active": ["--active", "orientation", "--size", 5],
+    "random": ["--inactive", "wall_hue", "floor_hue", "scale", "--random", 2, "--size", 4, "--steps", 3],
+    "domain": ["--domain", "shape", "--size", 7, "--sets", 3, "--steps", 2],
+    "orbit": ["--orbit", "floor_hue", "wall_hue", "object_hue", "scale", "shape", "--canonical", "orientation=0"],
+    "argmin": ["--orbit", "shape", "scale", "--size", 4, "--canonical", "argmin:orientation", "--choose", "levels"],
+    "triplets": ["--triplets", "shape", "scale", "--sets", 9],
+}
+
+
+@pytest.mark.parametrize("words", SAMPLERS.values(), ids=SAMPLERS.keys())
+def test_a_replay_gives_the_same_files(setsup: Run, tmp_path: Path, words: list[object]) -> None:
+    first = setsup("sample", *words, "--out", "a")
+    assert (first.code, first.err) == (0, "")
+    again = setsup("sample", "--replay", "a/draws.jsonl", "--out", "b")
+    assert (again.code, again.err) == (0, "")
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    # the header alone suffices, as does replaying in place
+    head = (tmp_path / "a" / "draws.jsonl").read_text().splitlines()[0]
+    (tmp_path / "head.jsonl").write_text(head + "\n")
+    assert setsup("sample", "--replay", "head.jsonl", "--out", "b").code == 0
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_other_samplers_write_their_roles(setsup: Run, tmp_path: Path) -> None:
+    assert setsup("sample", *SAMPLERS["orbit"], "--sets", 3).code == 0
+    arrays = np.load(tmp_path / "setsup-samples" / "draws.npz")
+    assert arrays["indices"].shape == (1, 3, 15)
+    # orientation is the last of the six factors: 15 levels with stride 1, of which 0 degrees is the eighth
+    assert (arrays["canonical"] % 15 == 7).all()
+    assert (arrays["canonical"] // 15 == arrays["indices"][..., 0] // 15).all()
+    found = setsup("sample", *SAMPLERS["triplets"])
+    assert np.load(tmp_path / "setsup-samples" / "draws.npz")["indices"].shape == (1, 9, 3)
+    assert "anchor and positive share" in found.out
+
+
+def test_json_holds_everything(setsup: Run, tmp_path: Path) -> None:
+    found = setsup("sample", "--inactive", "shape", "--size", 4, "--steps", 2, "--json")
+    assert (found.code, found.err) == (0, "")
+    data = found.json
+    assert len(data["draws"]) == 2
+    assert np.load(tmp_path / data["files"]["npz"])["indices"].tolist() == [line["indices"] for line in data["draws"]]
+    for step, line in zip(data["words"], data["draws"], strict=True):
+        shapes = ["cube", "cylinder", "sphere", "capsule"]
+        assert [words["held"]["shape"] for words in step] == [shapes[code] for code in line["inactive"]["shape"]]
+        assert [words["varies"]["scale"]["levels"] for words in step] == [8, 8]
+    assert data["report"]["entries"][0]["groups"] == 4
+    assert (tmp_path / data["files"]["sheet"]).is_file()
+
+
+def test_genuine_mnist(setsup: Run, genuine: Path, tmp_path: Path) -> None:
+    root = genuine / "mnist"
+    before = sorted(root.iterdir())
+    found = setsup("sample", "mnist", "--root", root, "--inactive", "digit", "--size", 64)
+    assert (found.code, found.err) == (0, "")
+    assert sorted(root.iterdir()) == before, "opening writes nothing into the folder of the data"
+    arrays = np.load(tmp_path / "setsup-samples" / "draws.npz")
+    labels = library.load("mnist", root).factors.values("digit", arrays["indices"][0])
+    assert (labels == labels[:, :1]).all()
+    assert all(f"digit = {digit}" in found.out for digit in labels[:, 0])
+    again = setsup("sample", "mnist", "--root", root, "--replay", "setsup-samples/draws.jsonl", "--out", "again")
+    assert again.code == 0
+    assert contents(tmp_path / "again") == contents(tmp_path / "setsup-samples")
+
+
+class TestTable:
+    def test_a_folder_of_pictures(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
+        found = setsup("sample", "--table", photos, "--inactive", "subject", "--size", 12)
+        assert (found.code, found.err) == (0, "")
+        rows = np.load(tmp_path / "setsup-samples" / "draws.npz")["indices"][0]
+        assert (rows // 12 == rows[:, :1] // 12).all()
+        assert "subject = " in found.out
+        with Image.open(tmp_path / "setsup-samples" / "sheet.png") as sheet:
+            pixels = np.asarray(sheet.convert("RGB"))
+        reds = pixels[..., 0][(pixels[..., 2] == 0) & (pixels[..., 0] % 50 == 0)]
+        assert set(reds.tolist()) == {50 * (int(row) // 12 + 1) for row in rows[:, 0]}
+
+    def test_replay_needs_the_table_and_takes_its_kinds(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
+        words = ["--table", photos, "--image", "path", "--kinds", "age=continuous", "--inactive", "age"]
+        assert setsup("sample", *words, "--tolerance", "age=20", "--size", 5, "--out", "a").code == 0
+        refused(setsup("sample", "--replay", "a/draws.jsonl", "--out", "b"), "a/draws.jsonl", "--table FILE")
+        assert setsup("sample", "--replay", "a/draws.jsonl", "--table", photos, "--out", "b").code == 0
+        assert contents(tmp_path / "a") == contents(tmp_path / "b")
+        ages = 20 + 1.5 * np.load(tmp_path / "a" / "draws.npz")["indices"][0]
+        assert np.ptp(ages, axis=1).max() <= 40
+
+    def test_pictures_of_different_sizes(self, setsup: Run, photos: Path) -> None:
+        Image.new("RGB", (900, 300), "green").save(photos.parent / "pictures" / "07.png")
+        assert setsup("sample", "--table", photos, "--inactive", "light", "--size", 24).code == 0
+
+    def test_a_damaged_picture_leaves_nothing(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
+        picture = photos.parent / "pictures" / "07.png"
+        picture.write_bytes(picture.read_bytes()[:60])
+        words = ["--inactive", "light", "--size", 24, "--values", "different"]
+        refused(setsup("sample", "--table", photos, *words), "07.png")
+        assert not (tmp_path / "setsup-samples").exists()
+
+    def test_absent_pictures_are_counted(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
+        for row in (3, 17, 40):
+            (photos.parent / "pictures" / f"{row:02}.png").unlink()
+        refused(setsup("sample", "--table", photos, "--inactive", "subject"), "03.png", "3")
+        assert not (tmp_path / "setsup-samples").exists()
+
+    @pytest.mark.parametrize(
+        ("words", "sentence"),
+        [
+            (["--inactive", "subjekt"], ["'subject'", "setsup info --table"]),
+            (["--inactive", "subject", "--size", "13"], ["12"]),
+            (["--inactive", "age", "--kinds", "age=continuous"], ["tolerance"]),
+            (["--inactive", "age", "--kinds", "age"], ["--kinds", "'age'"]),
+            (["--inactive", "age", "--kinds", "age=wavy"], ["wavy"]),
+            (["--inactive", "age", "--image", "picture"], ["picture"]),
+            (["--inactive", "subject", "--root", "."], ["--root"]),
+            (["--inactive", "subject", "--tolerance", "age=much"], ["--tolerance age=much", "a number"]),
+        ],
+    )
+    def test_bad_words(self, setsup: Run, photos: Path, tmp_path: Path, words: list[str], sentence: list[str]) -> None:
+        refused(setsup("sample", "--table", photos, *words), *sentence)
+        assert not (tmp_path / "setsup-samples").exists()
+
+    def test_an_empty_or_absent_table(self, setsup: Run, tmp_path: Path) -> None:
+        (tmp_path / "empty.csv").write_text("path,subject\n")
+        refused(setsup("sample", "--table", "empty.csv", "--inactive", "subject"), "empty.csv")
+        refused(setsup("sample", "--table", "absent.csv", "--inactive", "subject"), "absent.csv")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], ["--inactive FACTOR", "floor_hue, wall_hue, object_hue, scale, shape, orientation"]),
+        (["--inactive", "wall_heu"], ["did you mean 'wall_hue'?", "`setsup info shapes3d-procedural`"]),
+        (["mnsit", "--inactive", "digit"], ["did you mean 'mnist'?", "`setsup datasets`"]),
+        (["mnist", "--inactive", "digit"], ["`setsup fetch mnist`"]),
+        (["--inactive", "shape", "--size", "0"], ["size", "0"]),
+        (["--inactive", "shape", "--sets", "0"], ["sets", "0"]),
+        (["--inactive", "shape", "--steps", "0"], ["--steps", "0"]),
+        (["--inactive", "shape", "--size", "999999"], ["999999", "shape = cube"]),
+        (["--inactive", "shape", "--active", "scale"], ["--inactive", "--active"]),
+        (["--inactive", "shape", "--orbit", "scale"], ["--inactive", "--orbit"]),
+        (["--domain", "shape", "--values", "equal"], ["--values", "not with --domain"]),
+        (["--inactive", "shape", "--canonical", "first"], ["--canonical goes with --orbit"]),
+        (["--triplets", "shape", "--size", "3"], ["--size", "not with --triplets"]),
+        (["--inactive", "shape", "--where", "shap == 'cube'"], ["shape"]),
+        (["--inactive", "shape", "--where", "__import__('os')"], ["__import__"]),
+        (["--inactive", "shape", "--choose", "any"], ["any", "levels"]),
+        (["--inactive", "shape", "--seed", "-1"], ["seed"]),
+        (["--inactive", "shape", "--tolerance", "shape=1"], ["shape", "tolerance"]),
+        (["--orbit", "shape", "--size", "3", "--canonical", "orientation=1"], ["orientation", "'1'"]),
+        (["--orbit", "shape", "--size", "3", "--canonical", "orient=1"], ["did you mean 'orientation'?"]),
+        (["--inactive", "shape", "--kinds", "a=nominal"], ["--kinds", "--table"]),
+        (["mnist", "--table", "x.csv", "--inactive", "a"], ["--table", "'mnist'"]),
+        (["--replay", "absent.jsonl"], ["absent.jsonl"]),
+        (["--replay", "absent.jsonl", "--seed", "3"], ["--replay", "leave out --seed"]),
+    ],
+)
+def test_bad_words_get_one_sentence(setsup: Run, tmp_path: Path, words: list[str], sentence: list[str]) -> None:
+    refused(setsup("sample", *words), *sentence)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written(setsup: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused(
+        setsup("sample", "--inactive", "shape", "--size", 2, "--out", "file/samples"), "file/samples", "cannot write"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+class TestReplay:
+    @pytest.fixture
+    def recorded(self, setsup: Run, tmp_path: Path) -> list[str]:
+        assert setsup("sample", "--inactive", "shape", "--size", 4, "--steps", 3, "--out", "a").code == 0
+        lines: list[str] = (tmp_path / "a" / "draws.jsonl").read_text().splitlines()
+        return lines
+
+    def changed(self, setsup: Run, tmp_path: Path, lines: list[str], *words: str) -> None:
+        (tmp_path / "x.jsonl").write_text("\n".join(lines) + "\n")
+        refused(setsup("sample", "--replay", "x.jsonl", "--out", "b"), "x.jsonl", *words)
+        assert not (tmp_path / "b").exists()
+
+    def test_other_indices(self, setsup: Run, tmp_path: Path, recorded: list[str]) -> None:
+        step = json.loads(recorded[2])
+        step["indices"][0][0] ^= 1
+        self.changed(setsup, tmp_path, [*recorded[:2], json.dumps(step), recorded[3]], "step 1")
+
+    def test_a_file_that_is_cut_off(self, setsup: Run, tmp_path: Path, recorded: list[str]) -> None:
+        self.changed(setsup, tmp_path, recorded[:-1], "cut off", "2 of 3")
+        self.changed(setsup, tmp_path, [*recorded[:-1], recorded[-1][:20]], "cut off")
+
+    def test_another_table(self, setsup: Run, tmp_path: Path, recorded: list[str]) -> None:
+        head = {**json.loads(recorded[0]), "fingerprint": "00" * 16}
+        self.changed(setsup, tmp_path, [json.dumps(head), *recorded[1:]], "00" * 16, "480,000 rows")
+
+    def test_another_data_set(self, setsup: Run, recorded: list[str]) -> None:
+        refused(setsup("sample", "mnist", "--replay", "a/draws.jsonl"), "shapes3d-procedural", "mnist")
+        refused(setsup("sample", "--table", "x.csv", "--replay", "a/draws.jsonl"), "shapes3d-procedural", "x.csv")
+
+    @pytest.mark.parametrize("key", ["setsup", "format", "dataset", "rows", "fingerprint", "sampler", "steps"])
+    def test_a_header_that_lacks_something(self, setsup: Run, tmp_path: Path, recorded: list[str], key: str) -> None:
+        head = json.loads(recorded[0])
+        del head[key]
+        self.changed(setsup, tmp_path, [json.dumps(head), *recorded[1:]], "line 1", key)
+
+    @pytest.mark.parametrize("text", ["", "[]", "nonsense", "[" * 100_000, "{}", "\x00", '{"table": 3}'])
+    def test_what_is_no_file_of_draws(self, setsup: Run, tmp_path: Path, text: str) -> None:
+        (tmp_path / "x.jsonl").write_text(text)
+        refused(setsup("sample", "--replay", "x.jsonl"), "x.jsonl")
+
+    def test_a_newer_format(self, setsup: Run, tmp_path: Path, recorded: list[str]) -> None:
+        head = {**json.loads(recorded[0]), "format": 99, "setsup": "9.9"}
+        self.changed(setsup, tmp_path, [json.dumps(head)], "99", "setsup 9.9")
+
+    def test_an_unknown_sampler(self, setsup: Run, tmp_path: Path, recorded: list[str]) -> None:
+        head = json.loads(recorded[0])
+        head["sampler"]["sampler"] = "Sampler"
+        (tmp_path / "x.jsonl").write_text(json.dumps(head))
+        refused(setsup("sample", "--replay", "x.jsonl"), "'Sampler'")

@@ -1,0 +1,196 @@
+import importlib.metadata
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from setsup.files import manifest_names
+
+Run = Callable[..., Any]
+
+
+class TestDatasets:
+    def test_every_manifest_is_listed(self, setsup: Run) -> None:
+        found = setsup("datasets", "--json")
+        assert found.code == 0
+        listed = {entry["name"]: entry for entry in found.json}
+        assert sorted(listed) == manifest_names()
+        assert listed["mnist"]["samples"] == 70_000
+        assert listed["mnist"]["factors"] == ["digit", "split"]
+        assert listed["mnist"]["present"] is False
+        assert listed["shapes3d-procedural"]["present"] is None
+        words = setsup("datasets").out
+        assert all(name in words for name in listed)
+
+    def test_what_is_here_is_said(
+        self, setsup: Run, genuine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / "mnist").symlink_to(genuine / "mnist")
+        monkeypatch.setenv("SETSUP_DATA", str(tmp_path))
+        listed = {entry["name"]: entry["present"] for entry in setsup("datasets", "--json").json}
+        assert listed["mnist"] is True
+        assert listed["shapes3d"] is False
+
+    def test_data_sets_of_other_packages(self, setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        entry = importlib.metadata.EntryPoint("my-rooms", "nowhere.rooms:open", "setsup.datasets")
+        monkeypatch.setattr("setsup_cli.datasets.entry_points", lambda group: [entry])
+        listed = {entry["name"]: entry for entry in setsup("datasets", "--json").json}
+        assert listed["my-rooms"]["package"] == "nowhere.rooms:open"
+        assert "my-rooms" in setsup("datasets").out
+        assert "nowhere.rooms" in setsup("fetch", "my-rooms").err
+
+
+class TestInfo:
+    def test_a_card_without_the_data(self, setsup: Run) -> None:
+        found = setsup("info", "mnist")
+        assert found.code == 0
+        assert "70,000 samples" in found.out
+        assert "`setsup fetch mnist`" in found.out
+        assert "@article{lecun1998gradient" in found.out
+        data = setsup("info", "mnist", "--json").json
+        assert (data["opened"], data["sample"]) == (False, None)
+        assert [factor["name"] for factor in data["factors"]] == ["digit", "split"]
+
+    def test_a_card_with_the_data(self, setsup: Run, genuine: Path) -> None:
+        found = setsup("info", "mnist", "--root", genuine / "mnist")
+        assert found.code == 0
+        data = setsup("info", "mnist", "--root", genuine / "mnist", "--json").json
+        digits = next(factor for factor in data["factors"] if factor["name"] == "digit")
+        # counts of the training set and of the test set as they are commonly published, added
+        train = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+        test = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+        assert digits["counts"] == [a + b for a, b in zip(train, test, strict=True)]
+        assert data["sample"] == {"digit": 5, "split": "train"}
+        assert "row 0: digit = 5, split = train" in found.out
+
+    def test_the_default(self, setsup: Run) -> None:
+        found = setsup("info")
+        assert found.code == 0
+        assert "cube, cylinder, sphere, capsule" in found.out
+        assert "120,000" in found.out
+
+    def test_a_table(self, setsup: Run, photos: Path) -> None:
+        data = setsup("info", "--table", photos, "--kinds", "age=continuous", "--json").json
+        factors = {factor["name"]: factor for factor in data["factors"]}
+        assert factors["light"]["counts"] == [24, 24]
+        assert factors["age"]["levels"] is None
+        assert "Chidi" in setsup("info", "--table", photos).out
+
+    def test_the_card_of_tables(self, setsup: Run) -> None:
+        found = setsup("info", "table")
+        assert found.code == 0
+        assert "--table FILE" in found.out
+
+    def test_unknown_names(self, setsup: Run) -> None:
+        found = setsup("info", "shapes3d-procedual")
+        assert (found.code, found.out) == (2, "")
+        assert "'shapes3d-procedural'" in found.err
+        assert "`setsup datasets`" in found.err
+
+    def test_a_root_without_the_files(self, setsup: Run, tmp_path: Path) -> None:
+        found = setsup("info", "mnist", "--root", tmp_path)
+        assert found.code == 2
+        assert str(tmp_path) in found.err
+
+
+class TestFetchAndPrepare:
+    def test_files_that_are_there_are_checked(self, setsup: Run, genuine: Path) -> None:
+        found = setsup("fetch", "mnist", "--root", genuine / "mnist")
+        assert (found.code, found.err) == (0, "")
+        assert found.out.splitlines()[-1] == str(genuine / "mnist")
+        data = setsup("fetch", "mnist", "--root", genuine / "mnist", "--json").json
+        assert len(data["files"]) == 4
+
+    @pytest.mark.parametrize("verb", ["fetch", "prepare"])
+    def test_unknown_names(self, setsup: Run, verb: str) -> None:
+        found = setsup(verb, "mnits")
+        assert (found.code, found.out) == (2, "")
+        assert (
+            found.err == "setsup: there is no data set 'mnits'; did you mean 'mnist'? (`setsup datasets` lists them)\n"
+        )
+
+    def test_what_needs_none_of_it(self, setsup: Run) -> None:
+        assert "no files to fetch" in setsup("fetch", "shapes3d-procedural").err
+        assert "needs no preparation" in setsup("prepare", "mnist").err
+
+    def test_preparing_absent_files(self, setsup: Run, tmp_path: Path) -> None:
+        found = setsup("prepare", "shapes3d", "--root", tmp_path)
+        assert found.code == 2
+        assert "3dshapes.h5" in found.err
+
+
+class TestCache:
+    @pytest.fixture
+    def filled(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        folder = tmp_path / "cache"
+        for name, size in (("groups", 10), ("mnist", 2000), ("thesis", 5)):
+            (folder / name).mkdir(parents=True)
+            (folder / name / "content").write_bytes(bytes(size))
+        monkeypatch.setenv("SETSUP_CACHE", str(folder))
+        return folder
+
+    def sizes(self, found: Any) -> dict[str, int]:
+        assert found.code == 0
+        return {entry["name"]: entry["bytes"] for entry in json.loads(found.out)["entries"]}
+
+    def test_what_is_cached(self, setsup: Run, filled: Path) -> None:
+        assert self.sizes(setsup("cache", "--json")) == {"groups": 10, "mnist": 2000}
+        found = setsup("cache")
+        assert "2.0 kB" in found.out
+        assert found.out.splitlines()[-1] == str(filled)
+
+    def test_clearing_keeps_what_was_fetched_and_what_is_not_ours(self, setsup: Run, filled: Path) -> None:
+        assert self.sizes(setsup("cache", "--clear", "--json")) == {"mnist": 2000}
+        assert sorted(path.name for path in filled.iterdir()) == ["mnist", "thesis"]
+        assert self.sizes(setsup("cache", "--clear", "mnist", "--json")) == {}
+        assert [path.name for path in filled.iterdir()] == ["thesis"]
+
+    @pytest.mark.parametrize("name", ["thesis", "..", "/", "group", ""])
+    def test_only_entries_can_be_cleared(self, setsup: Run, filled: Path, name: str) -> None:
+        found = setsup("cache", "--clear", "groups", name)
+        assert (found.code, found.out) == (2, "")
+        assert (filled / "groups" / "content").is_file(), "nothing is removed when a name is wrong"
+
+    def test_links_are_left_alone(self, setsup: Run, filled: Path, tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        (filled / "prepared").symlink_to(tmp_path / "elsewhere")
+        assert setsup("cache", "--clear", "prepared").code == 2
+        assert (tmp_path / "elsewhere").is_dir()
+
+    def test_an_empty_cache(self, setsup: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "none"))
+        assert "nothing is cached" in setsup("cache").out
+        assert setsup("cache", "--clear").code == 0
+        assert not (tmp_path / "none").exists()
+
+
+class TestDoctor:
+    def test_what_works_here(self, setsup: Run) -> None:
+        found = setsup("doctor", "--json")
+        checks = {check["name"]: check for check in found.json}
+        assert found.code == 0
+        assert checks["numpy"]["detail"] == importlib.metadata.version("numpy")
+        assert checks["cache"]["state"] == "ok"
+        assert {"python", "torch", "GL", "tyro"} <= set(checks)
+        assert setsup("doctor").code == 0
+
+    def test_a_cache_that_cannot_be_written(self, setsup: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "file").write_text("")
+        monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "file" / "cache"))
+        found = setsup("doctor")
+        assert found.code == 2
+        assert "SETSUP_CACHE" in found.out
+
+
+def test_bench(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("setsup_cli.bench._SECONDS", 0.01)
+    data = setsup("bench", "--json").json
+    assert data["dataset"] == "shapes3d-procedural"
+    assert data["inactive"] == ["floor_hue"]
+    assert all(rate["rate"] > 0 for rate in data["rates"])
+    found = setsup("bench", "--inactive", "shape")
+    assert found.code == 0
+    assert "draws/s" in found.out
+    assert setsup("bench", "--inactive", "shap").code == 2

@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+
+from setsup.errors import DataError
+from setsup.reports import triplet_sheet
+
+COLORS = np.uint8([(200, 10, 20), (10, 20, 200), (10, 180, 30)])
+
+
+@pytest.mark.parametrize("triplets", [1, 5, 8, 9, 32, 64])
+def test_each_role_has_its_column(triplets: int) -> None:
+    images = np.broadcast_to(COLORS[None, :, None, None], (triplets, 3, 64, 64, 3))
+    pixels = np.asarray(triplet_sheet(images, "title"))
+    side = 128 if 3 * triplets <= 24 else 64
+    places = [(pixels == color).all(-1) for color in COLORS]
+    assert [int(place.sum()) for place in places] == [triplets * side * side] * 3
+    firsts = [np.flatnonzero(place.any(0)).min() for place in places]
+    assert firsts == sorted(firsts)
+    assert pixels.shape[1] <= 1400
+
+
+def test_no_more_than_the_limit_is_shown() -> None:
+    images = np.broadcast_to(COLORS[None, :, None, None], (100, 3, 28, 28, 3))
+    pixels = np.asarray(triplet_sheet(images, "title", limit=20))
+    assert (pixels == COLORS[0]).all(-1).sum() == 20 * 56 * 56
+
+
+def test_rows_that_do_not_fit_the_heads_are_refused() -> None:
+    with pytest.raises(DataError, match="needs 3 images a row"):
+        triplet_sheet(np.zeros((2, 4, 8, 8, 3), np.uint8))
+
+
+def test_none_at_all_is_a_sheet() -> None:
+    assert triplet_sheet(np.zeros((0, 3, 8, 8, 3), np.uint8)).height > 0

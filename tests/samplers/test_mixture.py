@@ -1,0 +1,223 @@
+"""Mixtures slot by slot: how often, from where, in which sets, and what is refused."""
+
+import itertools
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, chisquare
+
+from setsup.errors import FactorError, SamplerError
+from setsup.factors import Factor, FactorTable, Kind, concat
+from setsup.samplers import (
+    DomainSampler,
+    EpochSampler,
+    Mixture,
+    OrbitSampler,
+    SetSampler,
+    Stepwise,
+    TripletSampler,
+    from_dict,
+)
+
+HUE = Factor("hue", Kind.NOMINAL, ("red", "blue", "green"))
+SIZE = Factor("size", Kind.ORDINAL, (1, 2, 3, 4))
+
+
+def both(pool=9):
+    """Twelve rows of part a, a grid of hue and size, and some of part b, which has no size."""
+    return concat([FactorTable([HUE, SIZE]), FactorTable([HUE], {"hue": np.arange(pool) % 3})])
+
+
+def base_of(table, **options):
+    options = {"inactive": [["hue"], []], "size": 4, "where": "part == 'a'", **options}
+    return SetSampler(table, **options)
+
+
+# -- schedules ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_schedule_of_the_pose_experiment():
+    """Murphy et al.: from 0 to 10 % in ten values, one more every 4,000 steps; the formula by hand."""
+    schedule = Stepwise(0.10, every=4000, levels=10)
+    for step in (0, 1, 3999, 4000, 7999, 8000, 20_000, 35_999, 36_000, 36_001, 10**9, 2**63 - 1):
+        assert schedule.at(step) == pytest.approx(0.10 * min(step // 4000, 9) / 9, abs=1e-15)
+    assert schedule.at(35_999) < 0.10
+    assert schedule.at(36_000) == 0.10
+    values = schedule.at(np.arange(0, 60_000))
+    assert len(np.unique(values)) == 10
+    assert np.array_equal(np.flatnonzero(np.diff(values)) + 1, np.arange(4000, 36_001, 4000))
+
+
+def test_the_shortest_schedule_has_two_values():
+    assert Stepwise(1, every=1, levels=2).at([0, 1, 2]).tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("wrong", [(1.1, 5, 3), (-0.1, 5, 3), (0.5, 0, 3), (0.5, 5, 1), (float("nan"), 5, 3)])
+def test_impossible_schedules(wrong):
+    with pytest.raises(SamplerError, match=r"0 <= end <= 1, every >= 1 and levels >= 2"):
+        Stepwise(*wrong)
+
+
+# -- what is drawn -----------------------------------------------------------------------------------------------------
+
+
+def test_slots_are_replaced_independently_with_the_given_probability():
+    table = both()
+    draw = Mixture(base_of(table), "part == 'b'", sets=[1], p=0.3).block(0, 6000)
+    replaced = draw.indices[:, 1] >= 12
+    counts = Counter(map(tuple, replaced.tolist()))
+    cells = list(itertools.product([False, True], repeat=4))
+    chances = [0.3 ** sum(cell) * 0.7 ** (4 - sum(cell)) for cell in cells]
+    assert chisquare([counts[cell] for cell in cells], np.array(chances) * 6000).pvalue > 1e-4
+    assert (draw.indices[:, 0] < 12).all()
+
+
+def test_what_is_not_replaced_is_the_base_draw():
+    table = both()
+    base = base_of(table)
+    draw, plain = Mixture(base, "part == 'b'", p=0.4).block(0, 400), base.block(0, 400)
+    kept = draw.indices < 12
+    assert np.array_equal(draw.indices[kept], plain.indices[kept])
+    assert np.array_equal(draw.indices[:, 0], plain.indices[:, 0])
+    assert {name: codes.tolist() for name, codes in draw.inactive.items()} == {
+        name: codes.tolist() for name, codes in plain.inactive.items()
+    }
+    assert (draw.inactive["hue"][:, 1] == -1).all()
+    assert set(table.values("part", draw.indices[:, 1]).ravel().tolist()) == {"a", "b"}
+
+
+def test_rows_of_the_pool_are_uniform_and_never_twice_in_a_set():
+    table = both(pool=4)
+    draw = Mixture(base_of(table), "part == 'b'", sets=[1], p=1).block(0, 6000)
+    orders = list(itertools.permutations(range(12, 16)))
+    counts = Counter(map(tuple, draw.indices[:, 1].tolist()))
+    assert set(counts) == set(orders)
+    assert chisquare([counts[order] for order in orders]).pvalue > 1e-4
+    half = Mixture(base_of(table), "part == 'b'", sets=[1], p=0.5).block(0, 2000).indices[:, 1]
+    assert all(len(set(rows)) == 4 for rows in half.tolist())
+    assert chisquare(np.bincount(half[half >= 12] - 12, minlength=4)).pvalue > 1e-4
+
+
+def test_which_row_comes_does_not_depend_on_which_slots_are_replaced():
+    table = both(pool=5)
+    few, more, all_ = (Mixture(base_of(table), "part == 'b'", p=p).block(0, 300).indices[:, 1] for p in (0.2, 0.6, 1.0))
+    assert ((few >= 12) <= (more >= 12)).all()  # the slot's word is compared with p, so slots only join
+    for some in (few, more):
+        assert np.array_equal(some[some >= 12], all_[some >= 12])
+
+
+def test_several_sets_are_mixed_apart():
+    table = both()
+    draw = Mixture(base_of(table, inactive=[[], ["hue"], []], sets=3), "part == 'b'", sets=[2, 0], p=0.5).block(0, 6000)
+    replaced = draw.indices >= 12
+    assert not replaced[:, 1].any()
+    pairs = Counter(zip(replaced[:, 0, 0].tolist(), replaced[:, 2, 0].tolist(), strict=True))
+    assert chisquare([pairs[cell] for cell in itertools.product([False, True], repeat=2)]).pvalue > 1e-4
+    assert not np.array_equal(draw.indices[:, 0][replaced[:, 0]][:99], draw.indices[:, 2][replaced[:, 2]][:99])
+
+
+def test_the_probability_follows_the_schedule():
+    table = both()
+    sampler = Mixture(base_of(table), "part == 'b'", p=Stepwise(0.5, every=2000, levels=3))
+    for start, p in ((0, 0), (2000, 0.25), (4000, 0.5), (6000, 0.5), (2**62, 0.5)):
+        replaced = int((sampler.block(start, start + 2000).indices[:, 1] >= 12).sum())
+        assert binomtest(replaced, 8000, p).pvalue > 1e-4
+
+
+def test_never_and_always():
+    table = both()
+    base = base_of(table)
+    assert np.array_equal(Mixture(base, "part == 'b'", p=0).block(0, 200).indices, base.block(0, 200).indices)
+    assert (Mixture(base, "part == 'b'", p=1).block(0, 200).indices[:, 1] >= 12).all()
+
+
+def test_padding_is_not_replaced():
+    table = both(pool=20)
+    base = SetSampler(table, inactive=[["hue"], []], size=15, small="short", where="part == 'a'")
+    draw = Mixture(base, "part == 'b'", p=1).block(0, 50)
+    assert np.array_equal(draw.mask, base.block(0, 50).mask)
+    assert ((draw.indices[:, 1] >= 12) == draw.mask[:, 1]).all()
+
+
+def test_batches_of_passes_can_be_mixed():
+    table = both()
+    base = EpochSampler(table, size=5, epochs=2, partial="pad", where="part == 'a'")
+    sampler = Mixture(base, "part == 'b'", sets=[0], p=0.5)
+    assert sampler.length == len(base) == 6
+    assert len(list(sampler)) == 6
+    with pytest.raises(IndexError):
+        sampler[6]
+    assert [len(shard) for shard in (sampler.shard(rank, 4) for rank in range(4))] == [2] * 4
+
+
+def test_plain_data_and_back():
+    table = both()
+    sampler = Mixture(base_of(table), "part == 'b'", [1], Stepwise(0.5, every=3, levels=3), seed=4, stream="photos")
+    again = from_dict(json.loads(json.dumps(sampler.to_dict())), table)
+    assert np.array_equal(again.block(0, 40).indices, sampler.block(0, 40).indices)
+    assert again.to_dict() == sampler.to_dict()
+
+
+def test_the_report_tells_the_pool():
+    report = str(Mixture(base_of(both()), "part == 'b'", p=0.25).report())
+    assert "slots of set 1 come from a pool of 9 rows with probability 0.25" in report
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def test_only_sets_that_hold_nothing_are_mixed():
+    table = both()
+    with pytest.raises(SamplerError, match=r"set 0 holds factors"):
+        Mixture(base_of(table), "part == 'b'", sets=[0, 1])
+    with pytest.raises(SamplerError, match=r"set 1 holds factors"):
+        Mixture(SetSampler(table, inactive=["hue"], size=4, where="part == 'a'"), "part == 'b'")
+    Mixture(SetSampler(table, inactive=["hue"], unconstrained=1, size=4, where="part == 'a'"), "part == 'b'")
+    for base in (
+        DomainSampler(table, "hue", sets=2, size=3, where="part == 'a'"),
+        OrbitSampler(table, "hue", sets=2, where="part == 'a'"),
+        TripletSampler(table, "hue", where="part == 'a'"),
+    ):
+        with pytest.raises(SamplerError, match=r"set 1 holds factors"):
+            Mixture(base, "part == 'b'")
+
+
+def test_a_pool_apart_from_the_base():
+    table = both()
+    with pytest.raises(SamplerError, match=r"9 rows of the pool .* row 12 is one.*part == 'a'"):
+        Mixture(base_of(table, where=None), "part == 'b'")
+    with pytest.raises(SamplerError, match=r"4 rows of the pool"):
+        Mixture(base_of(table), "hue == 'red' ")
+    with pytest.raises(FactorError, match="did you mean 'part'"):
+        Mixture(base_of(table), "prt == 'b'")
+
+
+def test_a_pool_that_is_large_enough():
+    table = both(pool=4)
+    Mixture(base_of(table, size=4), "part == 'b'")
+    with pytest.raises(SamplerError, match=r"the pool .* has 4 rows; a set takes 5"):
+        Mixture(base_of(table, inactive=[["hue"], []], size=5, small="short"), "part == 'b'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"sets": [2]}, "set 2 is out of range: the base draws sets 0 to 1"),
+        ({"sets": [-1]}, "set -1 is out of range"),
+        ({"sets": []}, "list of set numbers, at least one"),
+        ({"sets": 1}, "list of set numbers"),
+        ({"sets": [1.0]}, "list of set numbers"),
+        ({"sets": [True]}, "list of set numbers"),
+        ({"p": 1.5}, "p must be from 0 to 1"),
+        ({"p": -0.1}, "p must be from 0 to 1"),
+        ({"p": float("nan")}, "p must be from 0 to 1"),
+        ({"p": "often"}, "p must be from 0 to 1"),
+        ({"p": {"end": 0.5}}, "every"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_wrong_arguments(arguments, sentence):
+    with pytest.raises(SamplerError, match=sentence):
+        Mixture(base_of(both()), **{"pool": "part == 'b'", **arguments})
