@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,5 +130,8 @@ def peak(rows: int) -> None:
 
 
 def _resident() -> int:
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would count what the parent had when it started this process
+        return int(status.read_text(encoding="utf-8").partition("VmHWM:")[2].split()[0]) * 1024
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024

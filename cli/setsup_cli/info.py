@@ -147,7 +147,9 @@ def _print(card: dict[str, Any], closed: str) -> None:
         rows = "" if split["rows"] is None else f", rows {split['rows'][0]:,} to {split['rows'][1] - 1:,}"
         say(f"split {split['name']}{rows}" + (f": {split['description']}" if split["description"] else ""))
     if card["sample"] is not None:
-        say(f"row 0: {', '.join(f'{name} = {value}' for name, value in card['sample'].items())}")
+        from setsup.reports.words import number_words
+
+        say(f"row 0: {', '.join(f'{name} = {number_words(value)}' for name, value in card['sample'].items())}")
     if card.get("licence"):
         licence = card["licence"]
         say()

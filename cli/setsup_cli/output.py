@@ -51,4 +51,8 @@ def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Seque
         # Text: brackets in a name are no style
         table.add_row(*(Text(cell) for cell in row))
     console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _PIPED)
-    console.print(table)
+    # captured, since rich has ways of its own when the reader has gone
+    with console.capture() as printed:
+        console.print(table)
+    for line in printed.get().splitlines():
+        say(line.rstrip())

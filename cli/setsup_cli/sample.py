@@ -182,9 +182,9 @@ def _words(drawn: _Drawn) -> "list[list[SetWords]]":
     for step in range(min(len(drawn.draws.indices), _STEPS_SHOWN)):
         draw = drawn.draws.at(step)
         if isinstance(drawn.sampler, TripletSampler):
-            found.append(describe_triplets(table, draw, orbit(drawn.sampler)))
+            found.append(describe_triplets(table, draw, orbit(drawn.sampler), _SETS_SHOWN))
         else:
-            found.append(describe(table, draw))
+            found.append(describe(table, draw, _SETS_SHOWN))
     return found
 
 
@@ -197,7 +197,7 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     say()
     rows = []
     for step, found in enumerate(_words(drawn)):
-        for number, words in enumerate(found[:_SETS_SHOWN]):
+        for number, words in enumerate(found):
             held, varies = words.held_words(table, arguments.get("tolerance")), words.varying_words(table)
             rows.append([str(step), str(number), str(words.members), held, varies])
     if isinstance(drawn.sampler, TripletSampler):

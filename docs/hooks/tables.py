@@ -8,55 +8,66 @@ from pathlib import Path
 from typing import Any
 
 USES = {
-    "filelock": (
-        "two processes that want the same file: one builds, the others wait",
-        "a lock that the system frees when its holder dies, alike on Linux and macOS",
-    ),
-    "h5py": ("published files in HDF5, such as `3dshapes.h5`", "the format is large, and the library its reference"),
-    "numpy": ("all arrays, draws included", ""),
-    "pillow": ("decoding images, contact sheets", "decoders are hard to make safe"),
-    "platformdirs": ("where the user's cache folder is", "each system has its own rules"),
-    "pyarrow": (
-        "factor tables on disk, mapped into memory; CSV and Parquet, block by block",
-        "fast readers and a stable format",
-    ),
-    "pyyaml": ("manifests, by its safe loader", "YAML has many corners"),
-    "requests": (
-        "downloads that resume, try one mirror after another and detect web pages in place of archives",
-        "HTTP, TLS and proxies; in place of pooch, which cannot resume and takes one address a file",
-    ),
-    "rich": ("tables and progress bars on the terminal", "widths, colours and terminals that lack them"),
-    "scipy": ("the index of groups, a sparse matrix whose rows are counted in compiled code", "counting in C"),
-    "tyro": ("options of the command, from typed dataclasses", "parsing and help from one declaration"),
-    "datasets": ("factor tables from and to Hugging Face `datasets`", "it is the format"),
-    "pandas": ("factor tables from and to data frames", "it is the format"),
-    "mkdocs": ("this site", "a site generator that is extended by hooks"),
-    "mkdocs-material": ("its theme and search, which need no network", ""),
-    "mkdocstrings": ("the API reference, from the docstrings", ""),
-    "hatchling": ("builds the wheel", "the build back end itself"),
-    "build": ("builds wheel and source archive in a test", ""),
-    "hypothesis": ("tests over random tables and mutated files", "it shrinks what fails to a small example"),
-    "import-linter": ("holds imports to the layers of the house", ""),
-    "mypy": ("checks types", ""),
-    "pytest": ("runs the tests", ""),
-    "ruff": ("finds faults and formats", ""),
-    "scipy-stubs": ("types of scipy, for mypy", ""),
-    "types-pyyaml": ("types of PyYAML, for mypy", ""),
-    "types-requests": ("types of requests, for mypy", ""),
+    "filelock": "two processes that want the same file: one builds, the others wait",
+    "h5py": "published files in HDF5, such as `3dshapes.h5`",
+    "numpy": "all arrays, draws included",
+    "pillow": "decoding images, contact sheets",
+    "platformdirs": "where the user's cache folder is",
+    "pyarrow": "factor tables on disk, mapped into memory; CSV and Parquet, block by block",
+    "pyyaml": "manifests, by its safe loader",
+    "requests": "downloads: resume, one mirror after another, web pages in place of archives noticed",
+    "rich": "tables and progress bars on the terminal",
+    "scipy": "the index of groups: a sparse matrix, sorted by counting in compiled code",
+    "tyro": "options of the command, from typed dataclasses",
+    "datasets": "factor tables from and to Hugging Face `datasets`",
+    "pandas": "factor tables from and to data frames",
+    "mkdocs": "this site",
+    "mkdocs-material": "its theme and search, which need no network",
+    "mkdocstrings": "the API reference, from the docstrings",
+    "hatchling": "builds the wheel",
+    "build": "builds wheel and source archive in a test",
+    "hypothesis": "tests over random tables and mutated files",
+    "import-linter": "holds imports to the layers of the house",
+    "mypy": "checks types",
+    "pytest": "runs the tests",
+    "ruff": "finds faults and formats",
+    "scipy-stubs": "types of scipy, for mypy",
+    "pandas-stubs": "types of pandas, for mypy",
+    "types-pyyaml": "types of PyYAML, for mypy",
+    "types-requests": "types of requests, for mypy",
 }
-"""What each dependency is for, and why its work is not done by code of our own; by normalised name."""
+"""What each dependency is for, by name in lower case."""
+
+REASONS = {
+    "filelock": "a lock that the system frees when its holder dies, alike on Linux and macOS",
+    "h5py": "a large format; this is its reference reader",
+    "numpy": "everything in the field takes its arrays",
+    "pillow": "decoders are many and hard to make safe",
+    "platformdirs": "each system has its own rules",
+    "pyarrow": "fast readers, and a stable format that maps into memory",
+    "pyyaml": "YAML has many corners",
+    "requests": "HTTP, TLS, proxies; used in place of pooch, which can neither resume nor try mirrors",
+    "rich": "widths and colours, and terminals that lack them",
+    "scipy": "a compiled counting sort without a compiler",
+    "tyro": "parsing and help from one declaration",
+    "datasets": "it is the format",
+    "pandas": "it is the format",
+}
+"""Why the work of a dependency that users get is not done by code of our own."""
 
 
 def dependencies(project: Path, extra: str) -> str:
     """Table of the core's dependencies, or of those of an extra."""
     found = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
     wanted = found["optional-dependencies"][extra] if extra else found["dependencies"]
-    rows = ["| package | at least | what for | why not ours | licence |", "|---|---|---|---|---|"]
-    for requirement in wanted:
-        name, floor = re.match(r"([\w.-]+)(?:\[[^]]*\])?(?:>=(.*))?", requirement).groups()
-        use, reason = USES[name.lower()]
-        rows.append(f"| {name} | {floor or ''} | {use} | {reason} | {licence(name)} |")
-    return "\n".join(rows)
+    requirements = [re.match(r"([\w.-]+)(?:\[[^]]*\])?(?:>=(.*))?", line).groups() for line in wanted]
+    reasoned = any(name.lower() in REASONS for name, _ in requirements)
+    heads = ["package", "at least", "what for", *(["why not ours"] if reasoned else []), "licence"]
+    rows = [heads, ["---"] * len(heads)]
+    for name, floor in requirements:
+        reason = [REASONS[name.lower()]] if reasoned else []
+        rows.append([name, floor or "", USES[name.lower()], *reason, licence(name)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def licence(name: str) -> str:

@@ -35,11 +35,12 @@ def refused(command: str) -> str:
 
 
 def _printed(command: str, expected: int) -> str:
-    """Print of a command, which must end with the expected code."""
+    """Print of a command, which must end with the expected code; nothing in it depends on who builds the site."""
     stream = io.StringIO()
-    with tempfile.TemporaryDirectory() as folder, chdir(folder), _columns("100"):
-        with redirect_stdout(stream), redirect_stderr(stream):
-            code = main(shlex.split(command)[1:])
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        with _environment(COLUMNS="100", SETSUP_CACHE=folder, SETSUP_DATA=""), redirect_stdout(stream):
+            with redirect_stderr(stream):
+                code = main(shlex.split(command)[1:])
     text = _STYLE.sub("", stream.getvalue()).rstrip()
     if code != expected:
         raise SystemExit(f"`{command}` ended with {code} in place of {expected}: {text}")
@@ -47,14 +48,13 @@ def _printed(command: str, expected: int) -> str:
 
 
 @contextmanager
-def _columns(width: str) -> Iterator[None]:
-    """Terminal of a given width, for rich and tyro."""
-    before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = width
+def _environment(**variables: str) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["COLUMNS"]
-        else:
-            os.environ["COLUMNS"] = before
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value

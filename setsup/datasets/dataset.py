@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, RowError, near
-from setsup.factors.table import FactorTable, check_rows
+from setsup.factors.stored import check_rows
+from setsup.factors.table import FactorTable
 
 __all__ = ["Concat", "Dataset", "Modality", "Selection", "concat", "fetch_request", "gather"]
 

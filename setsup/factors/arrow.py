@@ -20,7 +20,8 @@ from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors.distinct import usable
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.infer import from_blocks
-from setsup.factors.table import FactorTable, code_dtype
+from setsup.factors.stored import code_dtype
+from setsup.factors.table import FactorTable
 from setsup.files import written
 
 __all__ = ["described", "from_arrow", "open_table", "reopened", "save_table", "to_arrow"]

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from setsup.errors import FactorError
 from setsup.factors.factor import Factor, Kind, Level
-from setsup.factors.table import FactorTable, code_dtype
+from setsup.factors.stored import code_dtype
+from setsup.factors.table import FactorTable
 
 __all__ = ["binned", "concat", "join"]
 

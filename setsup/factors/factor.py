@@ -17,6 +17,9 @@ ROLES = ("variation", "key", "split", "part")
 """What a column is for. Only ``variation`` counts as a factor that sets may hold or vary by themselves."""
 
 
+_NAMED = 2000  # levels among which a near match is looked for
+
+
 class Kind(StrEnum):
     """How the values of a factor relate to each other."""
 
@@ -81,7 +84,9 @@ class Factor:
         try:
             object.__setattr__(self, "kind", Kind(self.kind))
         except ValueError:
-            raise FactorError(f"{where}: unknown kind {self.kind!r}{near(str(self.kind), list(Kind))}") from None
+            raise FactorError(
+                f"{where}: unknown kind {self.kind!r}{near(str(self.kind), [kind.value for kind in Kind])}"
+            ) from None
         if self.role not in ROLES:
             raise FactorError(f"{where}: unknown role {self.role!r}{near(str(self.role), ROLES)}")
         if self.within == self.name:
@@ -117,7 +122,7 @@ class Factor:
         try:
             return self.levels.index(level)
         except ValueError:
-            known = near(str(level), [str(known) for known in self.levels])
+            known = near(str(level), [str(known) for known in self.levels[:_NAMED]])
             raise FactorError(f"factor {self.name!r} has no level {level!r}{known}") from None
 
     def to_dict(self) -> dict[str, Any]:

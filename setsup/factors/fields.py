@@ -13,7 +13,7 @@ import numpy.typing as npt
 from setsup.errors import FactorError, near
 from setsup.factors.distinct import Sort, distinct, doubles, is_text, simplified, sorts_of
 from setsup.factors.factor import Factor, Kind
-from setsup.factors.table import code_dtype
+from setsup.factors.stored import code_dtype
 
 __all__ = ["Field", "mixture"]
 
@@ -135,7 +135,8 @@ class Field:
             if sort == "nothing":
                 raise FactorError(f"column {self.name!r} has no known value, so it has no levels to be {kind}")
             read = _reader(sort, self._written)
-            levels = {read(value) for value in self._distinct or ()} - {None}
+            found = self._distinct or set()
+            levels = found if read is _same else {read(value) for value in found} - {None}
             known: Any = (False, True) if sort == "truth" else tuple(sorted(levels))
             factor = Factor(self.name, kind, known, role=self.role)
         self._settle(factor, sort)
@@ -172,7 +173,9 @@ class Field:
         else:
             values, index = distinct(array, self._written, factor.levels or ())
             unknown = np.iinfo(self.dtype).max
-            codes = [self._code(value, place, index) for place, value in enumerate(values.to_pylist())]
+            codes = list(map(self._places.get, values.to_pylist())) if self._read is _same else [None]
+            if None in codes:
+                codes = [self._code(value, place, index) for place, value in enumerate(values.to_pylist())]
             found = np.array([*(unknown if code is None else code for code in codes), unknown], dtype=self.dtype)[index]
         self._rows += len(found)
         return found

@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from setsup.errors import FactorError
 from setsup.factors.factor import Factor, Kind
-from setsup.factors.table import FactorTable, code_dtype
+from setsup.factors.stored import code_dtype
+from setsup.factors.table import FactorTable
 from setsup.random import fold, permute, stream_key
 
 __all__ = ["check_disjoint", "split"]

@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import FactorError, RowError, near
-from setsup.factors.factor import Factor, Level
+from setsup.errors import FactorError, near
+from setsup.factors.factor import Factor, Kind, Level
+from setsup.factors.stored import check_rows, code_dtype, stored_column
 
 if TYPE_CHECKING:
     from setsup.factors.groups import Groups
 
-__all__ = ["FactorTable", "check_rows", "code_dtype"]
+__all__ = ["FactorTable"]
 
 Array = npt.NDArray[Any]
+Kinds = Mapping[str, Kind | str]
 
 
 class FactorTable:
@@ -52,6 +54,9 @@ class FactorTable:
     array([4, 5])
 
     """
+
+    path: Path | None = None
+    """The Arrow file that the columns are mapped from, where they are."""
 
     def __init__(self, factors: Sequence[Factor], columns: Mapping[str, npt.ArrayLike] | None = None) -> None:
         self.factors: tuple[Factor, ...] = tuple(factors)
@@ -89,7 +94,7 @@ class FactorTable:
     def _checked_columns(self, columns: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], int]:
         if set(columns) != set(self._by_name):
             raise FactorError(f"columns {sorted(columns)} and factors {sorted(self._by_name)} must have the same names")
-        stored = {factor.name: _stored(factor, columns[factor.name]) for factor in self.factors}
+        stored = {factor.name: stored_column(factor, columns[factor.name]) for factor in self.factors}
         lengths = {name: len(column) for name, column in stored.items()}
         if len(set(lengths.values())) > 1:
             raise FactorError(f"columns must have the same length, not {lengths}")
@@ -114,6 +119,14 @@ class FactorTable:
         """Show names and sizes."""
         sizes = ", ".join(f"{factor.name} {len(factor) or '~'}" for factor in self.factors)
         return f"FactorTable({self._length:,} rows{' as a grid' if self.is_grid else ''}: {sizes})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle a mapped table by its path, any other by its columns."""
+        if self.path is not None:
+            from setsup.factors.arrow import reopened
+
+            return reopened, (str(self.path), self.fingerprint)
+        return FactorTable, (self.factors, self._columns)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -325,11 +338,13 @@ class FactorTable:
     # -- other formats ---------------------------------------------------------------------------------------------
 
     @classmethod
-    def from_values(cls, values: Mapping[str, Sequence[Any]], factors: Sequence[Factor] = ()) -> "FactorTable":
-        """Table from plain values; kinds and levels are inferred where no factor is given. None is unknown."""
+    def from_values(
+        cls, values: Mapping[str, Sequence[Any]], factors: Sequence[Factor] = (), *, kinds: Kinds | None = None
+    ) -> "FactorTable":
+        """Table from plain values; kinds and levels are inferred where neither is given. None is unknown."""
         from setsup.factors.infer import from_values
 
-        return from_values(values, factors)
+        return from_values(values, factors, kinds=kinds)
 
     @classmethod
     def open(cls, path: str | Path) -> "FactorTable":
@@ -345,11 +360,11 @@ class FactorTable:
         save_table(self, Path(path))
 
     @classmethod
-    def from_arrow(cls, table: Any, factors: Sequence[Factor] = ()) -> "FactorTable":
+    def from_arrow(cls, table: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> "FactorTable":
         """Table from a ``pyarrow.Table``."""
         from setsup.factors.arrow import from_arrow
 
-        return from_arrow(table, factors)
+        return from_arrow(table, factors, kinds=kinds)
 
     def to_arrow(self) -> Any:
         """Give a ``pyarrow.Table`` with dictionary-encoded levels and the factors in its metadata."""
@@ -358,25 +373,27 @@ class FactorTable:
         return to_arrow(self)
 
     @classmethod
-    def from_csv(cls, path: str | Path, factors: Sequence[Factor] = ()) -> "FactorTable":
+    def from_csv(cls, path: str | Path, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> "FactorTable":
         """Table from a CSV file with a header line."""
         from setsup.factors.frames import from_csv
 
-        return from_csv(Path(path), factors)
+        return from_csv(Path(path), factors, kinds=kinds)
 
     @classmethod
-    def from_parquet(cls, path: str | Path, factors: Sequence[Factor] = ()) -> "FactorTable":
+    def from_parquet(
+        cls, path: str | Path, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None
+    ) -> "FactorTable":
         """Table from a Parquet file."""
         from setsup.factors.frames import from_parquet
 
-        return from_parquet(Path(path), factors)
+        return from_parquet(Path(path), factors, kinds=kinds)
 
     @classmethod
-    def from_pandas(cls, frame: Any, factors: Sequence[Factor] = ()) -> "FactorTable":
+    def from_pandas(cls, frame: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> "FactorTable":
         """Table from a ``pandas.DataFrame``; its index is left out."""
         from setsup.factors.frames import from_pandas
 
-        return from_pandas(frame, factors)
+        return from_pandas(frame, factors, kinds=kinds)
 
     def to_pandas(self) -> Any:
         """Give a ``pandas.DataFrame`` with categorical and float32 columns."""
@@ -385,82 +402,16 @@ class FactorTable:
         return to_pandas(self)
 
     @classmethod
-    def from_huggingface(cls, dataset: Any, factors: Sequence[Factor] = ()) -> "FactorTable":
+    def from_huggingface(
+        cls, dataset: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None
+    ) -> "FactorTable":
         """Table from the columns of a Hugging Face ``datasets.Dataset`` that hold classes or values."""
         from setsup.factors.frames import from_huggingface
 
-        return from_huggingface(dataset, factors)
+        return from_huggingface(dataset, factors, kinds=kinds)
 
     def to_huggingface(self) -> Any:
         """Give a ``datasets.Dataset`` with class-label and value features."""
         from setsup.factors.frames import to_huggingface
 
         return to_huggingface(self)
-
-
-def code_dtype(levels: int) -> np.dtype[Any]:
-    """Narrowest unsigned type that stores codes 0 … levels − 1 and, as its largest number, unknown."""
-    for dtype in (np.uint8, np.uint16, np.uint32):
-        if levels <= np.iinfo(dtype).max:
-            return np.dtype(dtype)
-    return np.dtype(np.uint64)
-
-
-def check_rows(rows: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
-    """Row numbers as int64, checked to lie in 0 … length − 1.
-
-    Raises
-    ------
-    RowError
-        When one does not, or when they are no integers.
-
-    """
-    index = np.asarray(rows)
-    if index.dtype.kind not in "iu":
-        if index.size:
-            raise RowError(f"row numbers must be integers, not {index.dtype}")
-        index = index.astype(np.int64)
-    index = index.astype(np.int64, copy=False)
-    if index.size and (index.min() < 0 or index.max() >= length):
-        wrong = int(index[(index < 0) | (index >= length)].flat[0])
-        raise RowError(f"row {wrong} is out of range: there are {length:,} rows, 0 to {length - 1}")
-    return index
-
-
-def _stored(factor: Factor, values: npt.ArrayLike) -> Array:
-    """Column in its stored type, checked and read-only."""
-    column = np.asarray(values)
-    if column.ndim != 1:
-        raise FactorError(f"the column of factor {factor.name!r} must have one axis, not the shape {column.shape}")
-    if factor.continuous:
-        if column.dtype.kind not in "fiu":
-            raise FactorError(f"the column of continuous factor {factor.name!r} must hold numbers, not {column.dtype}")
-        stored = column.astype(np.float32, copy=False)
-    else:
-        stored = _stored_codes(factor, column)
-    stored = stored.view()
-    stored.flags.writeable = False
-    return stored
-
-
-def _stored_codes(factor: Factor, column: Array) -> Array:
-    if column.dtype.kind not in "iu":
-        raise FactorError(f"the column of factor {factor.name!r} must hold integer codes, not {column.dtype}")
-    dtype = code_dtype(len(factor))
-    unknown = np.iinfo(dtype).max
-    if column.dtype == dtype:
-        wrong = (column >= len(factor)) & (column != unknown)
-        stored = column
-    else:
-        signed = column.dtype.kind == "i"
-        wrong = (column >= len(factor)) | ((column < -1) if signed else np.False_)
-        if not signed:
-            wrong &= column != np.iinfo(column.dtype).max
-        stored = np.where((column == -1) | wrong if signed else column >= len(factor), unknown, column).astype(dtype)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise FactorError(
-            f"row {row} of factor {factor.name!r} has the code {column[row]}; its {len(factor)} levels are coded "
-            f"0 to {len(factor) - 1}, and -1 means unknown"
-        )
-    return stored

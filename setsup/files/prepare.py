@@ -150,8 +150,8 @@ class _Conversion:
             os.ftruncate(part, self.array.size)
             _write_all(part, memoryview(npy_header(self.array.shape, self.array.dtype)), 0)
             done = self._verified(part, recorded, advance)
-            with written(self.journal) as fresh:
-                fresh.write_text("".join(f"{line}\n" for line in [self.head, *map(_line, done, done.values())]))
+            lines = [self.head, *map(_line, done, done.values())]
+            self.journal.write_text("".join(f"{line}\n" for line in lines))
             self._convert(part, [block for block in range(self._blocks()) if block not in done], fill, advance)
         finally:
             os.close(part)

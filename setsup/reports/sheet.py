@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,14 @@ class _Block:
     caption: Lines
     note: Lines
 
-    def height(self, columns: int, cell: Cell) -> int:
-        """Height of the card, in pixels."""
+    def head(self) -> int:
+        """Height above the pictures, in pixels."""
+        return lines_height(self.caption) + SKIP * bool(self.caption)
+
+    def body(self, columns: int, cell: Cell) -> int:
+        """Height of the pictures and what is written below them, in pixels."""
         rows = max(1, -(-len(self.pictures) // columns))
-        text = lines_height([*self.caption, *self.note]) + SKIP * (bool(self.caption) + bool(self.note))
-        return 2 * PADDING + text + cell.rise(rows)
+        return cell.rise(rows) + lines_height(self.note) + SKIP * bool(self.note)
 
 
 def contact_sheet(
@@ -151,22 +154,33 @@ def _layout(sets: int, size: int, cell: Cell, width: int, front: int) -> tuple[i
 
 def _drawn(blocks: list[_Block], title: str, columns: int, across: int, cell: Cell, front: int) -> Image.Image:
     card = max(cell.span(columns) + front, _NARROWEST) + 2 * PADDING
-    rows = [blocks[start : start + across] for start in range(0, len(blocks), across)]
-    heights = [max(block.height(columns, cell) for block in row) for row in rows]
+    rows = [_trimmed(blocks[start : start + across], columns) for start in range(0, len(blocks), across)]
+    # neighbours begin their pictures at the same height, however long their captions are
+    heads = [max(block.head() for block in row) for row in rows]
+    bodies = [max(block.body(columns, cell) for block in row) for row in rows]
+    heights = [head + body + 2 * PADDING for head, body in zip(heads, bodies, strict=True)]
     width = 2 * MARGIN + min(across, max(len(blocks), 1)) * (card + GUTTER) - GUTTER
     page = Page(width, sum(heights) + GUTTER * max(len(rows) - 1, 0), title, cell)
     top = page.top
-    for row, height in zip(rows, heights, strict=True):
+    for row, head, height in zip(rows, heads, heights, strict=True):
         for place, block in enumerate(row):
             left = MARGIN + place * (card + GUTTER)
             page.card(left, top, card, height)
-            _draw_block(page, block, left + PADDING, top + PADDING, columns, front)
+            page.write(left + PADDING, top + PADDING - 2, block.caption)
+            _draw_pictures(page, block, left + PADDING, top + PADDING + head, columns, front)
         top += height + GUTTER
     return page.image
 
 
-def _draw_block(page: Page, block: _Block, left: int, top: int, columns: int, front: int) -> None:
-    top = page.write(left, top - 2, block.caption) + 2 + SKIP * bool(block.caption)
+def _trimmed(blocks: list[_Block], columns: int) -> list[_Block]:
+    """Leave out the last rows of pictures where none of the neighbours has any."""
+    last = max(
+        (slot for block in blocks for slot, picture in enumerate(block.pictures) if picture is not None), default=0
+    )
+    return [replace(block, pictures=block.pictures[: (last // columns + 1) * columns]) for block in blocks]
+
+
+def _draw_pictures(page: Page, block: _Block, left: int, top: int, columns: int, front: int) -> None:
     if block.canonical is not None:
         page.frame(left, top)
         page.place(block.canonical, left, top)

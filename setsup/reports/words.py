@@ -55,7 +55,7 @@ class SetWords:
         return ", ".join(_variation_words(table[name], found) for name, found in self.varies.items()) or "no factor"
 
 
-def describe(table: FactorTable, draw: Draw) -> list[SetWords]:
+def describe(table: FactorTable, draw: Draw, most: int | None = None) -> list[SetWords]:
     """Say for each set of a draw what is held and what varies; keys, such as paths, are left out.
 
     Parameters
@@ -64,6 +64,8 @@ def describe(table: FactorTable, draw: Draw) -> list[SetWords]:
         The table of the sampler.
     draw : Draw
         One step.
+    most : int, optional
+        Sets described, from the first on.
 
     Returns
     -------
@@ -81,7 +83,7 @@ def describe(table: FactorTable, draw: Draw) -> list[SetWords]:
 
     """
     found = []
-    for number, rows in enumerate(draw.indices):
+    for number, rows in enumerate(draw.indices[:most]):
         members = rows if draw.mask is None else rows[draw.mask[number]]
         held: dict[str, Level] = {}
         varies: dict[str, Variation] = {}
@@ -95,7 +97,7 @@ def describe(table: FactorTable, draw: Draw) -> list[SetWords]:
     return found
 
 
-def describe_triplets(table: FactorTable, draw: Draw, orbit: Sequence[str]) -> list[SetWords]:
+def describe_triplets(table: FactorTable, draw: Draw, orbit: Sequence[str], most: int | None = None) -> list[SetWords]:
     """Say for each triplet what anchor and positive share, and in what they differ.
 
     Parameters
@@ -106,6 +108,8 @@ def describe_triplets(table: FactorTable, draw: Draw, orbit: Sequence[str]) -> l
         One step of (triplets, 3) rows: anchor, positive, negative.
     orbit : sequence of str
         Factors that anchor and positive share.
+    most : int, optional
+        Triplets described, from the first on.
 
     Returns
     -------
@@ -113,7 +117,7 @@ def describe_triplets(table: FactorTable, draw: Draw, orbit: Sequence[str]) -> l
 
     """
     shared = {name: table.codes(name, draw.indices[:, 0]) for name in orbit}
-    return describe(table, Draw(draw.indices[:, :2], shared))
+    return describe(table, Draw(draw.indices[:, :2], shared), most)
 
 
 def value_words(factor: Factor, value: Level | None) -> str:
@@ -126,14 +130,14 @@ def value_words(factor: Factor, value: Level | None) -> str:
     '-25.71 deg'
 
     """
+    text = number_words(value)
+    return f"{text} {factor.unit}" if factor.unit and value is not None else text
+
+
+def number_words(value: Level | None) -> str:
+    """Write a value without unit; what is no whole number has four digits."""
     if value is None:
         return "unknown"
-    text = number_words(value)
-    return f"{text} {factor.unit}" if factor.unit else text
-
-
-def number_words(value: Level) -> str:
-    """Write a value without unit; what is no whole number has four digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

@@ -228,7 +228,7 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
         )
     kind: type[Sampler] = getattr(samplers, name)
     if name == "Mixture":
-        arguments["base"] = from_dict(arguments["base"], table)
+        arguments["base"] = from_dict(arguments.get("base", {}), table)
     try:  # every sampler's constructor takes the table and its own arguments
         return kind(**arguments) if name == "Mixture" else kind(table, **arguments)  # type: ignore[call-arg]
     except TypeError as error:

@@ -186,6 +186,7 @@ class TestDoctor:
 
 def test_bench(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("setsup_cli.bench._SECONDS", 0.01)
+    monkeypatch.setattr("setsup_cli.bench._DRAWS", 1)
     data = setsup("bench", "--json").json
     assert data["dataset"] == "shapes3d-procedural"
     assert data["inactive"] == ["floor_hue"]

@@ -60,6 +60,17 @@ def test_padded_slots_are_greyed_out() -> None:
     assert count(sheet, EMPTY) == 11 * 64 * 64
 
 
+def test_rows_of_nothing_but_padding_are_left_out() -> None:
+    mask = np.arange(64)[None] < np.array([[9], [1]])
+    sheet = contact_sheet(solid(GREEN, 2, 64), ["a", "b"], mask=mask)
+    full = contact_sheet(solid(GREEN, 2, 64), ["a", "b"])
+    assert count(sheet, GREEN) == 10 * 64 * 64
+    assert sheet.width == full.width
+    # sets of 64 have eight a row: nine members need two rows
+    assert count(sheet, EMPTY) == 22 * 64 * 64
+    assert full.height - sheet.height == 6 * 67
+
+
 def test_the_canonical_picture_stands_framed_in_front() -> None:
     sheet = contact_sheet(solid(GREEN, 2, 16), ["a", "b"], canonical=solid(RED, 1, 2)[0])
     pixels = np.asarray(sheet)
@@ -107,7 +118,7 @@ def test_pictures_of_different_sizes_share_a_sheet() -> None:
 
 
 def test_equal_arguments_give_equal_bytes() -> None:
-    images = np.random.default_rng(3).integers(0, 256, (2, 8, 64, 64, 3), dtype=np.uint8)
+    images = np.random.default_rng(3).integers(0, 256, (2, 4, 16, 16, 3), dtype=np.uint8)
     assert png(contact_sheet(images, ["a", "b"], "t")) == png(contact_sheet(images.copy(), ["a", "b"], "t"))
     assert png(contact_sheet(images, ["a", "b"], "t")) != png(contact_sheet(images, ["a", "c"], "t"))
 

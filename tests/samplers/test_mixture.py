@@ -186,7 +186,7 @@ def test_only_sets_that_hold_nothing_are_mixed():
 
 def test_a_pool_apart_from_the_base():
     table = both()
-    with pytest.raises(SamplerError, match=r"9 rows of the pool .* row 12 is one.*part == 'a'"):
+    with pytest.raises(SamplerError, match=r"9 rows of the pool .*row 12 is one.*part == 'a'"):
         Mixture(base_of(table, where=None), "part == 'b'")
     with pytest.raises(SamplerError, match=r"4 rows of the pool"):
         Mixture(base_of(table), "hue == 'red' ")

@@ -1,0 +1,18 @@
+"""Two sets of pictures in which the hue of the wall is held: rows, levels, arrays and a contact sheet."""
+
+import setsup
+from setsup.reports import contact_sheet, describe
+
+shapes = setsup.load("shapes3d-procedural")
+sets = setsup.SetSampler(shapes.factors, inactive=["wall_hue"], size=32, sets=2, seed=0)
+print(sets.report())  # groups, sizes, what can never be drawn: look at it before you train
+
+draw = sets[17]  # depends on the arguments and 17, on nothing else
+images = shapes.fetch(draw.indices)["image"]  # (2, 32, 64, 64, 3) uint8
+shape_codes = shapes.factors.codes("shape", draw.indices)  # (2, 32) int64, a label for a probe
+
+words = describe(shapes.factors, draw)
+for number, found in enumerate(words):
+    print(f"set {number} holds {found.held_words(shapes.factors)}")
+contact_sheet(images, [found.held_words(shapes.factors) for found in words], "step 17").save("sets.png")
+print(images.shape, shape_codes.shape, "sets.png")

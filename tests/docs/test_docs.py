@@ -1,0 +1,182 @@
+"""What the pages and examples say must run as it stands, with the output that stands below it."""
+
+import json
+import re
+import runpy
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from setsup.files import load_manifest, manifest_names
+from setsup_cli.main import VERBS, main
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md"))
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+HOOKS = ROOT / "docs" / "hooks"
+END = "\x1e"
+
+
+def page_name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def fenced(text: str, language: str) -> Iterator[tuple[int, list[str], list[str] | None]]:
+    """Line number, lines, and the lines of a text block right below, of every block in a language."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if line != f"```{language}":
+            continue
+        end = lines.index("```", number)
+        below = next((n for n in range(end + 1, len(lines)) if lines[n]), None)
+        shown = None
+        if below is not None and lines[below] == "```text":
+            shown = lines[below + 1 : lines.index("```", below)]
+        yield number + 1, lines[number + 1 : end], shown
+
+
+@pytest.fixture
+def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folder with the photos.csv of which the pages speak."""
+    lights = ("left", "right", "front", "left", "right")
+    lines = ["image,subject,light,age"]
+    for subject, red in (("ann", 40), ("bob", 120), ("cem", 200)):
+        for place, light in enumerate(lights):
+            name = f"{subject}_{place}.png"
+            Image.new("RGB", (48, 64), (red, 50 * place, 90)).save(tmp_path / name)
+            lines.append(f"{name},{subject},{light},{38 + place / 2}")
+    (tmp_path / "photos.csv").write_text("\n".join(lines) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def needs_files(words: list[str]) -> bool:
+    """Whether a command would download, or read what must be downloaded."""
+    verb, *rest = words
+    fetched = {name for name in manifest_names() if load_manifest(name).files}
+    return verb in ("fetch", "prepare") or (verb == "sample" and bool(fetched & set(rest)))
+
+
+@pytest.mark.parametrize(
+    "page", [path for path in [ROOT / "README.md", *PAGES] if "```python" in path.read_text()], ids=page_name
+)
+def test_python_blocks_run_and_print_what_stands_below(
+    page: Path, photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = page.read_text()
+    blocks = list(fenced(text, "python"))
+    # the script keeps the line numbers of the page, so that a traceback names the line of the page
+    script = [""] * len(text.splitlines())
+    for start, lines, _ in blocks:
+        script[start : start + len(lines)] = lines
+        script[start + len(lines)] = f"print({END!r})"
+    path = photos / f"{page.stem}.py"
+    path.write_text("\n".join(script))
+    runpy.run_path(str(path))
+    printed = capsys.readouterr().out.split(f"{END}\n")
+    for (start, _, shown), found in zip(blocks, printed, strict=False):
+        if shown is not None:
+            assert [line.rstrip() for line in found.splitlines()] == shown, f"{page_name(page)}, line {start}"
+
+
+@pytest.mark.parametrize("page", [path for path in PAGES if "$ setsup" in path.read_text()], ids=page_name)
+def test_commands_run(page: Path, photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for start, lines, _ in fenced(page.read_text(), "console"):
+        for line in lines:
+            words = shlex.split(line.removeprefix("$ "))
+            if words[0] == "setsup" and not needs_files(words[1:]):
+                assert main(words[1:]) == 0, f"{page_name(page)}, line {start}: {line}: {capsys.readouterr().err}"
+
+
+def test_console_blocks_hold_known_commands() -> None:
+    for page in PAGES:
+        for _, lines, _ in fenced(page.read_text(), "console"):
+            for line in lines:
+                assert re.match(r"\$ (setsup|make) ", line), f"{page_name(page)}: {line}"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=page_name)
+def test_examples_run(
+    example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len(example.read_text().splitlines()) <= 40
+    runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+@pytest.fixture
+def hooks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Import what the build of the site imports, and forget it again."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(HOOKS))
+    yield
+    for name in set(sys.modules) - before:
+        if str(HOOKS) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.mark.usefixtures("hooks")
+def test_every_manifest_has_a_page_with_licence_citation_and_checksums() -> None:
+    import cards
+
+    assert {*cards.names(), "table"} == set(manifest_names())
+    for name in cards.names():
+        manifest, page = load_manifest(name), cards.page(name)
+        wanted = [manifest.licence.name, manifest.citation, f"`{manifest.factors[0].name}`"]
+        wanted += [part for file in manifest.files for part in (file.path, file.sha256, f"{file.size:,}") if part]
+        for part in filter(None, wanted):
+            assert part.lower() in page.lower(), f"{name}: {part}"
+        assert f"]({name}.md)" in cards.index()
+
+
+@pytest.mark.usefixtures("hooks")
+def test_every_verb_and_every_picture_is_shown() -> None:
+    import pictures
+
+    command = (ROOT / "docs" / "command.md").read_text()
+    assert [verb for verb in VERBS if f"<!-- setsup: help {verb} -->" not in command] == []
+    used = set(re.findall(r"pictures/([\w-]+)\.png", "".join(page.read_text() for page in PAGES)))
+    assert used | {pictures.NAME} == set(pictures.PICTURES)
+
+
+@pytest.mark.usefixtures("hooks")
+def test_every_dependency_has_its_purpose_and_licence() -> None:
+    import tables
+
+    for extra in ("", "hf", "pandas", "docs", "dev"):
+        for line in tables.dependencies(ROOT / "pyproject.toml", extra).splitlines()[2:]:
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            assert cells[2], line
+            assert cells[-1] not in ("", "not stated"), line
+
+
+@pytest.mark.usefixtures("hooks")
+def test_measurements_become_a_table(tmp_path: Path) -> None:
+    import tables
+
+    assert "make bench" in tables.benchmarks(tmp_path / "benchmarks.json")
+    row = {
+        **{"topic": "sets", "what": "a set of 32", "ours": "8 µs", "against": "a|b", "other": "24 µs"},
+        **{"figure": {"median": 3.0, "low": 2.9, "high": 1234.5}, "unit": "×", "bound": "≥ 1", "verdict": "pass"},
+    }
+    (tmp_path / "benchmarks.json").write_text(json.dumps({"about": ["2 cores"], "rows": [row, {**row, "bound": None}]}))
+    table = tables.benchmarks(tmp_path / "benchmarks.json").splitlines()
+    assert table[2] == "| sets | a set of 32 | 8 µs | a\\|b | 24 µs | 3 × | 2.9 – 1,234 | ≥ 1 × | pass |"
+    assert table[-1] == "- 2 cores"
+
+
+@pytest.mark.usefixtures("hooks")
+def test_docstrings_become_markdown() -> None:
+    import docstrings
+
+    text = "See :class:`setsup.samplers.Draw` [1]_::\n\nReturns\n-------\nof the shape of ``rows``\n    ``rows``\n\n"
+    text += "References\n----------\n.. [1] A. Author,\n   2017.\n"
+    assert docstrings.rewritten(text) == (
+        "See `samplers.Draw` [1]:\n\nReturns\n-------\nof the shape of rows\n    ``rows``\n\n"
+        "**References**\n\n- [1] A. Author, 2017.\n"
+    )

@@ -1,0 +1,162 @@
+"""Golden streams: a digest of the first thousand draws of each sampler.
+
+A digest changes only with a changelog entry: whoever trained with a seed must be told that it now draws other rows.
+After such an entry, write the digests anew with
+
+    python tests/samplers/test_golden.py --write
+"""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from setsup.factors import Factor, FactorTable, Kind, concat
+from setsup.samplers import (
+    DomainSampler,
+    EpochSampler,
+    Mixture,
+    OrbitSampler,
+    SetSampler,
+    Stepwise,
+    TripletSampler,
+)
+
+GOLDEN = Path(__file__).with_name("golden.json")
+DRAWS = 1000
+
+
+def columns():
+    """720 rows by whole-number arithmetic alone: ragged items within kinds, unknown values, an angle, weights."""
+    row = np.arange(720)
+    item = (row * row * 37 + row * 11) % 1009 % 24
+    factors = [
+        Factor("kind", Kind.NOMINAL, ("chair", "car", "plane", "lamp")),
+        Factor("item", Kind.NOMINAL, tuple(range(24)), within="kind"),
+        Factor("light", Kind.ORDINAL, (0.1, 0.5, 1.0)),
+        Factor("yaw", Kind.CONTINUOUS, unit="deg", period=360.0),
+        Factor("height", Kind.CONTINUOUS, unit="m"),
+        Factor("weight", Kind.CONTINUOUS),
+    ]
+    return FactorTable(
+        factors,
+        {
+            "kind": item % 4,
+            "item": np.where(row % 17 == 3, -1, item),
+            "light": row * 7 % 11 % 4 - 1,
+            "yaw": np.where(row % 19 == 5, np.nan, row * 331 % 720 / 2),
+            "height": row * 113 % 257 / 64,
+            "weight": row % 5,
+        },
+    )
+
+
+GRID = FactorTable(
+    [Factor(name, Kind.ORDINAL, tuple(range(size))) for name, size in zip("abcd", (4, 10, 3, 15), strict=True)]
+)
+COLUMNS = columns()
+LARGE = FactorTable([Factor("d", Kind.NOMINAL, tuple(range(40))), Factor("row", Kind.ORDINAL, tuple(range(5000)))])
+MANY = FactorTable([Factor("d", Kind.NOMINAL, tuple(range(5000))), Factor("row", Kind.ORDINAL, tuple(range(40)))])
+BOTH = concat([GRID, COLUMNS])
+
+
+def mixed(p, seed):
+    base = SetSampler(BOTH, inactive=[["a"], []], size=16, where="part == 'a'", seed=seed)
+    return Mixture(base, "part == 'b'", p=p, seed=seed)
+
+
+CASES = {
+    "SetSampler": lambda: SetSampler(GRID, inactive=["b"], size=32),
+    "SetSampler seed": lambda: SetSampler(GRID, inactive=["b"], size=32, seed=2**64 - 1),
+    "SetSampler stream": lambda: SetSampler(GRID, inactive=["b"], size=32, stream="other"),
+    "SetSampler crowded": lambda: SetSampler(GRID, inactive=["a", "b", "c"], size=8),
+    "SetSampler active": lambda: SetSampler(GRID, active=["d", "c"], size=32, sets=3),
+    "SetSampler nothing held": lambda: SetSampler(LARGE, inactive=[], size=64, sets=1),
+    "SetSampler large": lambda: SetSampler(LARGE, inactive=["d"], size=2000, sets=1),
+    "SetSampler levels": lambda: SetSampler(COLUMNS, inactive=["item", "light"], size=8, small="drop"),
+    "SetSampler groups": lambda: SetSampler(COLUMNS, inactive=["item", "light"], size=8, small="drop", choose="groups"),
+    "SetSampler rows": lambda: SetSampler(COLUMNS, inactive=["item", "light"], size=8, small="drop", choose="rows"),
+    "SetSampler equal": lambda: SetSampler(COLUMNS, inactive=["item"], size=6, values="equal", small="drop"),
+    "SetSampler different levels": lambda: SetSampler(COLUMNS, inactive=["item"], size=5, sets=4, values="different"),
+    "SetSampler different rows": lambda: SetSampler(
+        COLUMNS, inactive=["item"], size=5, sets=4, values="different", choose="rows"
+    ),
+    "SetSampler drop": lambda: SetSampler(COLUMNS, inactive=["item"], size=30, small="drop"),
+    "SetSampler short": lambda: SetSampler(COLUMNS, inactive=["item"], size=30, small="short"),
+    "SetSampler replace": lambda: SetSampler(COLUMNS, inactive=["item"], size=30, small="replace"),
+    "SetSampler lists": lambda: SetSampler(COLUMNS, inactive=[["light"], ["kind"], []], size=12, sets=3),
+    "SetSampler random": lambda: SetSampler(GRID, inactive=["a", "b", "c"], random=2, unconstrained=1, size=12),
+    "SetSampler tolerance": lambda: SetSampler(COLUMNS, inactive=["kind", "height"], tolerance={"height": 0.5}, size=8),
+    "SetSampler cyclic tolerance": lambda: SetSampler(COLUMNS, inactive=["yaw"], tolerance={"yaw": 7.5}, size=12),
+    "SetSampler short tolerance": lambda: SetSampler(
+        COLUMNS, inactive=["item", "yaw"], tolerance={"yaw": 20.0}, size=6, small="short"
+    ),
+    "SetSampler weights": lambda: SetSampler(COLUMNS, inactive=["kind"], weights="weight", size=12),
+    "SetSampler where": lambda: SetSampler(COLUMNS, inactive=["kind"], where="height < 2.0 and light >= 0.5", size=12),
+    "DomainSampler": lambda: DomainSampler(COLUMNS, "kind", sets=3, size=16),
+    "DomainSampler seed": lambda: DomainSampler(COLUMNS, "kind", sets=3, size=16, seed=5),
+    "DomainSampler large": lambda: DomainSampler(LARGE, "d", sets=6, size=32),
+    "DomainSampler many": lambda: DomainSampler(MANY, "d", sets=8, size=6),
+    "DomainSampler drop": lambda: DomainSampler(COLUMNS, "item", sets=3, size=30, small="drop"),
+    "DomainSampler short": lambda: DomainSampler(COLUMNS, "item", sets=5, size=30, small="short"),
+    "DomainSampler replace": lambda: DomainSampler(COLUMNS, "item", sets=5, size=30, small="replace"),
+    "DomainSampler independent": lambda: DomainSampler(COLUMNS, "item", sets=5, size=16, domains="independent"),
+    "DomainSampler all": lambda: DomainSampler(GRID, ["a", "c"], sets=99, size=20, domains="all"),
+    "OrbitSampler": lambda: OrbitSampler(COLUMNS, "item", sets=4, canonical="first"),
+    "OrbitSampler seed": lambda: OrbitSampler(COLUMNS, "item", sets=4, canonical="argmin:yaw", seed=5),
+    "OrbitSampler size": lambda: OrbitSampler(COLUMNS, "item", 4, 12, canonical={"light": 0.5}),
+    "OrbitSampler short": lambda: OrbitSampler(COLUMNS, "item", 4, 30, small="short", choose="levels"),
+    "OrbitSampler independent": lambda: OrbitSampler(GRID, ["a", "b"], 4, 12, values="independent", choose="rows"),
+    "TripletSampler": lambda: TripletSampler(COLUMNS, "item", triplets=16),
+    "TripletSampler seed": lambda: TripletSampler(COLUMNS, "item", triplets=16, choose="groups", seed=5),
+    "TripletSampler grid": lambda: TripletSampler(GRID, ["b", "c"], triplets=16, choose="levels"),
+    "EpochSampler": lambda: EpochSampler(COLUMNS, size=64),
+    "EpochSampler seed": lambda: EpochSampler(COLUMNS, size=64, partial="pad", seed=5),
+    "EpochSampler large": lambda: EpochSampler(LARGE, size=128, where="d != 3"),
+    "EpochSampler ordered": lambda: EpochSampler(GRID, size=7, epochs=5, shuffle=False),
+    "Mixture": lambda: mixed(0.3, 0),
+    "Mixture stepwise": lambda: mixed(Stepwise(0.5, every=100, levels=6), 5),
+}
+
+
+def digest(sampler):
+    """Digest of the first thousand draws: every array, by name, as little-endian 64-bit integers.
+
+    Anchors' values, which are float32, enter by their bits.
+    """
+    draw = sampler.block(0, DRAWS)
+    mask = np.ones(draw.indices.shape, bool) if draw.mask is None else draw.mask
+    arrays = {"indices": draw.indices, "mask": mask}
+    arrays |= {f"inactive {name}": draw.inactive[name] for name in sorted(draw.inactive)}
+    if draw.canonical is not None:
+        arrays["canonical"] = draw.canonical
+    found = hashlib.blake2b(digest_size=16)
+    for name, array in arrays.items():
+        plain = np.ascontiguousarray(array)
+        whole = plain.view(np.int32) if plain.dtype == np.float32 else plain
+        found.update(f"{name} {plain.shape}".encode())
+        found.update(whole.astype("<i8").tobytes())
+    return found.hexdigest()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_first_thousand_draws_are_what_they_were(name):
+    assert digest(CASES[name]()) == json.loads(GOLDEN.read_text())[name], (
+        f"{name} draws other rows than before: a golden stream changes only with a changelog entry; then write it "
+        "anew with python tests/samplers/test_golden.py --write"
+    )
+
+
+def test_every_golden_stream_is_compared():
+    golden = json.loads(GOLDEN.read_text())
+    assert list(golden) == list(CASES)
+    assert len(set(golden.values())) == len(golden)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("usage: python tests/samplers/test_golden.py --write")
+    GOLDEN.write_text(json.dumps({name: digest(make()) for name, make in CASES.items()}, indent=2) + "\n")
