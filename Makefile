@@ -39,7 +39,7 @@ lint: $(STAMPS)/all
 	$(BIN)/lint-imports
 
 docs: $(STAMPS)/all
-	$(BIN)/python -W ignore::DeprecationWarning -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 test: lint docs
 	$(BIN)/python -m pytest --doctest-modules

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+
 from setsup.errors import SamplerError
 from setsup.random import below, fold, leading, mix, permute, spread, stream_key, uniform
 
@@ -196,7 +197,9 @@ def test_below_agrees_with_exact_arithmetic():
 
 def test_below_broadcasts_sizes():
     words, sizes = keys_of(6).reshape(3, 2), np.array([1, 10, 1000])
-    assert below(words, sizes[:, None]).tolist() == [below(row, int(n)).tolist() for row, n in zip(words, sizes)]
+    assert below(words, sizes[:, None]).tolist() == [
+        below(row, int(n)).tolist() for row, n in zip(words, sizes, strict=False)
+    ]
 
 
 def test_uniform_is_the_upper_53_bits():
@@ -239,7 +242,7 @@ def test_sizes_may_differ_from_draw_to_draw():
     sizes = np.array([1, 5, 4096, 4097, 3, 70_000, 4096, 5])
     keys = keys_of(len(sizes))
     positions = np.stack([np.arange(6) % n for n in sizes])
-    alone = [permute(key, int(n), row).tolist() for key, n, row in zip(keys, sizes, positions)]
+    alone = [permute(key, int(n), row).tolist() for key, n, row in zip(keys, sizes, positions, strict=False)]
     assert permute(keys, sizes, positions).tolist() == alone
     shaped = permute(keys.reshape(2, 4), sizes.reshape(2, 4), positions.reshape(2, 4, 6))
     assert shaped.reshape(-1, 6).tolist() == alone

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import cards
+import figures
 import pictures
-import tables
 import verbs
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS: dict[str, Callable[[str], str]] = {
-    "benchmarks": lambda words: tables.benchmarks(ROOT / "docs" / "benchmarks.json"),
+    "benchmarks": lambda words: figures.benchmarks(ROOT / "docs" / "benchmarks.json"),
     "datasets": lambda words: cards.index(),
-    "dependencies": lambda words: tables.dependencies(ROOT / "pyproject.toml", words),
+    "dependencies": lambda words: figures.dependencies(ROOT / "pyproject.toml", words),
     "help": verbs.help_text,
     "include": lambda words: _included(ROOT / words),
     "output": verbs.output,

@@ -146,10 +146,10 @@ def test_every_verb_and_every_picture_is_shown() -> None:
 
 @pytest.mark.usefixtures("hooks")
 def test_every_dependency_has_its_purpose_and_licence() -> None:
-    import tables
+    import figures
 
     for extra in ("", "hf", "pandas", "docs", "dev"):
-        for line in tables.dependencies(ROOT / "pyproject.toml", extra).splitlines()[2:]:
+        for line in figures.dependencies(ROOT / "pyproject.toml", extra).splitlines()[2:]:
             cells = [cell.strip() for cell in line.strip("|").split("|")]
             assert cells[2], line
             assert cells[-1] not in ("", "not stated"), line
@@ -157,15 +157,15 @@ def test_every_dependency_has_its_purpose_and_licence() -> None:
 
 @pytest.mark.usefixtures("hooks")
 def test_measurements_become_a_table(tmp_path: Path) -> None:
-    import tables
+    import figures
 
-    assert "make bench" in tables.benchmarks(tmp_path / "benchmarks.json")
+    assert "make bench" in figures.benchmarks(tmp_path / "benchmarks.json")
     row = {
         **{"topic": "sets", "what": "a set of 32", "ours": "8 µs", "against": "a|b", "other": "24 µs"},
         **{"figure": {"median": 3.0, "low": 2.9, "high": 1234.5}, "unit": "×", "bound": "≥ 1", "verdict": "pass"},
     }
     (tmp_path / "benchmarks.json").write_text(json.dumps({"about": ["2 cores"], "rows": [row, {**row, "bound": None}]}))
-    table = tables.benchmarks(tmp_path / "benchmarks.json").splitlines()
+    table = figures.benchmarks(tmp_path / "benchmarks.json").splitlines()
     assert table[2] == "| sets | a set of 32 | 8 µs | a\\|b | 24 µs | 3 × | 2.9 – 1,234 | ≥ 1 × | pass |"
     assert table[-1] == "- 2 cores"
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from setsup.errors import FactorError, RowError, SetsupError
+
+from setsup.errors import FactorError, RowError
 from setsup.factors import Factor, FactorTable, Kind, groups
 from setsup.factors.groups import group_by
 from setsup.files import cache_folder
@@ -25,7 +26,7 @@ def factor(name, levels, within=None):
 @st.composite
 def grids(draw):
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
-    return FactorTable([factor(name, size) for name, size in zip(NAMES, sizes)])
+    return FactorTable([factor(name, size) for name, size in zip(NAMES, sizes, strict=False)])
 
 
 @st.composite
@@ -34,8 +35,11 @@ def tables(draw):
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     rows = draw(st.integers(0, 40))
     nested = len(sizes) > 1 and draw(st.booleans())
-    factors = [factor(n, s, within="a" if nested and n == "b" else None) for n, s in zip(NAMES, sizes)]
-    column = {n: draw(st.lists(st.integers(-1, s - 1), min_size=rows, max_size=rows)) for n, s in zip(NAMES, sizes)}
+    factors = [factor(n, s, within="a" if nested and n == "b" else None) for n, s in zip(NAMES, sizes, strict=False)]
+    column = {
+        n: draw(st.lists(st.integers(-1, s - 1), min_size=rows, max_size=rows))
+        for n, s in zip(NAMES, sizes, strict=False)
+    }
     return FactorTable(factors, {name: np.array(codes, dtype=np.int8) for name, codes in column.items()})
 
 
@@ -79,7 +83,7 @@ def check(found, table, names, mask=None):
         taken = found.take(which, place)
         assert taken.dtype == np.int64
         assert taken.tolist() == [
-            [list(expected.values())[int(g)][int(p)] for p in row] for g, row in zip(which[:, 0], place)
+            [list(expected.values())[int(g)][int(p)] for p in row] for g, row in zip(which[:, 0], place, strict=False)
         ]
         assert found.keys(which).tolist() == [[list(list(expected)[int(g)])] for g in which[:, 0]]
 
@@ -175,8 +179,8 @@ def test_instances_of_a_grid_share_their_category():
 def test_far_more_combinations_than_rows(seed):
     rng = np.random.default_rng(seed)
     sizes, rows = (70_000, 900, 66_000, 3000), 400
-    factors = [factor(name, size) for name, size in zip(NAMES, sizes)]
-    codes = {name: rng.choice(rng.integers(0, size, 4), rows) for name, size in zip(NAMES, sizes)}
+    factors = [factor(name, size) for name, size in zip(NAMES, sizes, strict=False)]
+    codes = {name: rng.choice(rng.integers(0, size, 4), rows) for name, size in zip(NAMES, sizes, strict=False)}
     for column in codes.values():
         column[rng.integers(0, rows, 5)] = -1
     table = FactorTable(factors, codes)
@@ -371,10 +375,8 @@ def test_a_file_in_the_place_of_the_index(kept, table):
         file.unlink()
     folder.rmdir()
     folder.write_text("not a folder")
-    try:
-        check(table.group_by(["a"]), table, ("a",))
-    except SetsupError as error:
-        assert str(folder) in str(error)
+    check(table.group_by(["a"]), table, ("a",))
+    assert folder.is_dir()
 
 
 def test_an_interrupted_index_leaves_nothing(kept, table, monkeypatch):

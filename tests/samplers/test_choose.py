@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+
 from setsup.errors import SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.random import fold, stream_key
@@ -51,8 +52,10 @@ def table_of(sizes):
     rows = [key for key, size in sizes.items() for _ in range(size)]
     rows = [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
     columns = np.array(rows).T
-    factors = [Factor(name, Kind.NOMINAL, tuple(range(int(c.max()) + 1))) for name, c in zip("abc", columns)]
-    return FactorTable(factors, dict(zip("abc", columns)))
+    factors = [
+        Factor(name, Kind.NOMINAL, tuple(range(int(c.max()) + 1))) for name, c in zip("abc", columns, strict=False)
+    ]
+    return FactorTable(factors, dict(zip("abc", columns, strict=False)))
 
 
 def keys_drawn(sampler, steps):
@@ -128,7 +131,9 @@ def test_all_groups_taken_in_some_order(choose):
 )
 def test_any_tree_of_keys(keys, choose, data):
     ordered = sorted(keys)
-    sizes = dict(zip(ordered, data.draw(st.lists(st.integers(1, 9), min_size=len(keys), max_size=len(keys)))))
+    sizes = dict(
+        zip(ordered, data.draw(st.lists(st.integers(1, 9), min_size=len(keys), max_size=len(keys))), strict=False)
+    )
     chooser = Chooser(np.array(ordered), np.array([sizes[key] for key in ordered]), choose)
     expected = law(sizes, choose)
     np.testing.assert_allclose(chooser.probabilities(), [float(expected[key]) for key in ordered])
@@ -157,7 +162,7 @@ def test_weights_of_any_size_never_pick_a_group_twice(sizes, sets):
 
 
 def test_all_choices_agree_on_a_full_grid():
-    grid = FactorTable([Factor(name, Kind.NOMINAL, tuple(range(n))) for name, n in zip("abc", (2, 3, 5))])
+    grid = FactorTable([Factor(name, Kind.NOMINAL, tuple(range(n))) for name, n in zip("abc", (2, 3, 5), strict=False)])
     one, *others = (SetSampler(grid, ["a", "b"], size=2, choose=c).block(0, 200) for c in ("levels", "groups", "rows"))
     for other in others:
         assert (one.indices == other.indices).all()

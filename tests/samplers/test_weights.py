@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+
 from setsup.errors import FactorError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.samplers import SetSampler
@@ -104,7 +105,7 @@ def test_any_weights_draw_rows_of_weight_without_repeats(weights, data):
     codes = data.draw(st.lists(st.integers(0, 2), min_size=len(weights), max_size=len(weights)))
     size = data.draw(st.integers(1, 4))
     small = data.draw(st.sampled_from(["drop", "short", "replace"]))
-    counts = Counter(code for code, weight in zip(codes, weights) if weight > 0)
+    counts = Counter(code for code, weight in zip(codes, weights, strict=False) if weight > 0)
     if not counts or (small == "drop" and max(counts.values()) < size):
         with pytest.raises(SamplerError):
             SetSampler(table_of(codes), ["a"], size=size, weights=weights, small=small)
@@ -114,10 +115,13 @@ def test_any_weights_draw_rows_of_weight_without_repeats(weights, data):
     assert (np.array(weights)[draw.indices] > 0).all()
     assert (np.array(codes)[draw.indices] == draw.inactive["a"][..., None]).all()
     for rows, counted, code in zip(
-        draw.indices.reshape(-1, size).tolist(), mask.reshape(-1, size), draw.inactive["a"].ravel().tolist()
+        draw.indices.reshape(-1, size).tolist(),
+        mask.reshape(-1, size),
+        draw.inactive["a"].ravel().tolist(),
+        strict=False,
     ):
         few = counts[code] < size
-        drawn = [row for row, counts_ in zip(rows, counted) if counts_]
+        drawn = [row for row, counts_ in zip(rows, counted, strict=False) if counts_]
         assert len(drawn) == (counts[code] if few and small == "short" else size)
         assert len(set(drawn)) == len(drawn) or (few and small == "replace")
 
