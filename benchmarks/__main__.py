@@ -22,7 +22,7 @@ ANY_CORE = {"convert"}
 
 def main() -> None:
     options = _options()
-    progress, out = Console(stderr=True), Console(width=None if Console().is_terminal else 180)
+    progress, out = Console(stderr=True), Console(width=None if Console().is_terminal else 200)
     about = [machine(), versions(), *report()]
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as folder:
         os.environ["SETSUP_CACHE"] = folder  # an index from an earlier run would spare what is to be measured

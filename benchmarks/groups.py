@@ -57,7 +57,7 @@ def against_pandas(columns: dict[str, Any]) -> Iterator[Row]:
         other = Side(lambda names=names: frame.groupby(names).indices)
         what = f"index of 10 M rows, {groups:,} groups"
         bound = None if least is None else at_least(least)
-        yield compare(TOPIC, what, "pandas groupby().indices", ours, other, bound, blocks=3)
+        yield compare(TOPIC, what, "pandas groupby().indices", ours, other, bound, blocks=5)
 
 
 def against_counting_sort(columns: dict[str, Any], name: str, most: float | None = None) -> Iterator[Row]:

@@ -205,7 +205,7 @@ def group_by(table: FactorTable, names: Iterable[str], where: str | npt.NDArray[
 def closed(table: FactorTable, names: Iterable[str]) -> tuple[str, ...]:
     """Names and the factors they are nested in, in table order, checked to be discrete."""
     wanted: set[str] = set()
-    for name in names:
+    for name in [names] if isinstance(names, str) else names:
         if table[name].continuous:
             raise FactorError(
                 f"factor {name!r} is continuous, so no two rows need share a value: hold it with "

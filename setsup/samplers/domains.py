@@ -25,8 +25,7 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.holding import Holding
 from setsup.samplers.members import check_small
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps, stated
-from setsup.samplers.sets import positive
+from setsup.samplers.sampler import Sampler, Steps, positive, stated
 from setsup.samplers.within import Keys
 
 __all__ = ["DomainSampler"]

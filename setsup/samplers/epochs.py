@@ -7,8 +7,7 @@ from setsup.factors.table import FactorTable
 from setsup.random import fold, permute, stream_key
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Entry, Report
-from setsup.samplers.sampler import Sampler, Steps, stated
-from setsup.samplers.sets import positive
+from setsup.samplers.sampler import Sampler, Steps, positive, stated
 
 __all__ = ["EpochSampler"]
 

@@ -15,7 +15,7 @@ from setsup.samplers.draw import Draw
 if TYPE_CHECKING:
     from setsup.samplers.report import Report
 
-__all__ = ["Sampler", "Shard", "from_dict", "stated"]
+__all__ = ["Sampler", "Shard", "from_dict", "positive", "stated"]
 
 Steps = npt.NDArray[np.int64]
 
@@ -244,3 +244,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return value.item() if isinstance(value, np.generic) else value
+
+
+def positive(number: int, option: str) -> int:
+    """A whole number from 1 on; SamplerError otherwise."""
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+        raise SamplerError(f"{option} must be a whole number from 1 on, not {number!r}")
+    return int(number)

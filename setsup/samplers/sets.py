@@ -20,13 +20,13 @@ import numpy.typing as npt
 
 from setsup.errors import SamplerError, near
 from setsup.factors.table import FactorTable
-from setsup.random import below, fold, mix, spread, stream_key
+from setsup.random import fold, stream_key
 from setsup.samplers.draw import Draw
 from setsup.samplers.holding import Holding, held_factors, row_weights
 from setsup.samplers.members import check_small
+from setsup.samplers.plan import Plan, Plans
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps, stated
-from setsup.samplers.within import GROUP, ORDER, ROWS, SUBSET, Keys, word
+from setsup.samplers.sampler import Sampler, Steps, positive, stated
 
 __all__ = ["SetSampler"]
 
@@ -146,12 +146,12 @@ class SetSampler(Sampler):
                 where=where,
                 shared=values == "equal",
             )
-        self._plans = [self._plan(option, holdings) for option in options]
+        plans = [Plan([holdings[names] for names in option], self.size, small, values) for option in options]
+        self._plans = Plans(plans, table)
         held = {place for option in options for place, names in enumerate(option) if names}
         self.free_sets = frozenset(range(self.sets)) - held
-        self._names = tuple(name for name in table.names if any(name in plan.names for plan in self._plans))
         for name in self._tolerance:
-            if name not in self._names:
+            if name not in self._plans.names:
                 raise SamplerError(
                     f"tolerance names {name!r}, which no set holds: hold it too, or leave it out of tolerance"
                 )
@@ -181,45 +181,17 @@ class SetSampler(Sampler):
             raise SamplerError(f"{random} of {len(held)} factors are more than {_SUBSETS} choices; list fewer factors")
         return [(names,) * (self.sets - free) + ((),) * free for names in itertools.combinations(held, random)]
 
-    def _plan(self, option: tuple[tuple[str, ...], ...], holdings: Mapping[tuple[str, ...], Holding]) -> "_Plan":
-        parts = []
-        for names in dict.fromkeys(option):
-            places = [place for place, held in enumerate(option) if held == names]
-            parts.append(_Part(holdings[names], places, self.size, self._small, self._values))
-        return _Plan(parts, self.sets, self.size)
-
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""
-        key = fold(self._key, int(steps[0])).reshape(1) if len(steps) == 1 else fold(self._key, steps)
-        if len(self._plans) == 1:
-            return self._finished(self._plans[0].draw(key, self._names, self.table))
-        which = below(fold(key, int(word(0, SUBSET, 0))), len(self._plans))
-        return self._finished(self._mixed(key, which))
-
-    def _mixed(self, key: Words, which: Rows) -> Draw:
-        """Steps with different lists, each drawn by its own plan."""
-        shape = (len(key), self.sets, self.size)
-        indices, mask = np.empty(shape, np.int64), np.ones(shape, dtype=bool)
-        held = {name: unheld(self.table, name, shape[:2]) for name in self._names}
-        for number in np.unique(which):
-            steps = np.flatnonzero(which == number)
-            part = self._plans[number].draw(key[steps], self._names, self.table)
-            indices[steps] = part.indices
-            mask[steps] = True if part.mask is None else part.mask
-            for name in self._names:
-                held[name][steps] = part.inactive[name]
-        return Draw(indices, held, mask)
-
-    def _finished(self, draw: Draw) -> Draw:
-        if draw.mask is None or not draw.mask.all():
-            return draw
-        return Draw(draw.indices, draw.inactive)
+        return self._plans.draw(
+            fold(self._key, int(steps[0])).reshape(1) if len(steps) == 1 else fold(self._key, steps)
+        )
 
     def report(self) -> Report:
         """What will be drawn, and what never can be, before any training."""
-        parts = {part.holding.describe(): part for plan in self._plans for part in plan.parts}
+        holdings = {holding.describe(): holding for plan in self._plans.plans for holding in plan.holdings}
         title = f"SetSampler: {self.sets} sets of {self.size}, {self._values} values"
-        entries = [holding_report(self.table, part.holding, self.size) for part in parts.values()]
+        entries = [holding_report(self.table, holding, self.size) for holding in holdings.values()]
         return Report(title, entries, self._notes())
 
     def _notes(self) -> list[str]:
@@ -233,113 +205,6 @@ class SetSampler(Sampler):
             if factor.continuous and factor.role == "variation" and factor.name not in (*active, *self._tolerance)
         ]
         return [f"{', '.join(loose)} not held: a continuous factor needs a tolerance"] if loose else []
-
-
-class _Part:
-    """The sets of a step that hold one list."""
-
-    def __init__(self, holding: Holding, places: list[int], size: int, small: str, values: str) -> None:
-        self.holding, self.places = holding, places
-        self._size, self._small, self._values = size, small, values
-        self._numbers = np.array(places, dtype=np.uint64)
-        self._different = holding.chooser.different() if values == "different" else None
-        if values == "different" and len(places) > len(holding.drawable):
-            raise SamplerError(
-                f"values='different' needs {len(places)} drawable groups of {holding.describe()}, and there are "
-                f"{len(holding.drawable)}; lower sets, or pass values='independent'"
-            )
-        words = holding.chooser.words if values == "different" else 1
-        if values == "equal":
-            self._numbers = self._numbers[:1]
-        # words of a set's choice, order and rows do not change from step to step: half of each fold is done once
-        number = self._numbers[:, None]
-        used = [word(number, GROUP, np.arange(words)), word(number, ORDER, np.arange(1))]
-        if not holding.members.crowded(self.slots):
-            used.append(word(number, ROWS, np.arange(self.slots)))
-        self._spread = spread(np.concatenate(used, axis=1))
-        self._words = words
-
-    @property
-    def slots(self) -> int:
-        """Rows drawn at once from one group."""
-        return self._size * len(self.places) if self._values == "equal" else self._size
-
-    def draw(self, key: Words) -> tuple[Rows, Rows, Array | None]:
-        """Chosen drawable groups (steps, sets), rows (steps, sets, size) and mask."""
-        bits = mix(key[:, None, None], self._spread)
-        choice = bits[:, :, : self._words]
-        if self._different is not None:
-            chosen = self._different.pick(choice)
-        else:
-            chosen = self.holding.chooser.pick(choice[:, :, 0])
-        steps, sets = chosen.shape
-        order, first = bits[:, :, self._words], bits[:, :, self._words + 1 :]
-        rows_bits = first.reshape(steps * sets, -1) if first.size else None
-        keys = Keys(key, self._numbers, order.reshape(-1), rows_bits)
-        groups = self.holding.number(chosen).reshape(-1)
-        rows, mask = self.holding.members.draw(keys, groups, self.slots, self._small)
-        if self._values == "equal":
-            return self._dealt(chosen, rows, mask)
-        shape = (steps, sets, self._size)
-        return chosen, rows.reshape(shape), None if mask is None else mask.reshape(shape)
-
-    def _dealt(self, chosen: Rows, rows: Rows, mask: Array | None) -> tuple[Rows, Rows, Array | None]:
-        """One group's rows dealt to the sets in turn, so that a short group shortens all sets alike."""
-        sets = len(self.places)
-        shape = (len(rows), self._size, sets)
-        dealt = rows.reshape(shape).transpose(0, 2, 1)
-        counts = None if mask is None else mask.reshape(shape).transpose(0, 2, 1)
-        if counts is not None:  # padding repeats the set's own first member
-            dealt = np.where(counts, dealt, dealt[:, :, :1])
-        return np.repeat(chosen, sets, axis=1), dealt, counts
-
-
-class _Plan:
-    """One list for each set of a step."""
-
-    def __init__(self, parts: list[_Part], sets: int, size: int) -> None:
-        self.parts, self._sets, self._size = parts, sets, size
-        self.names = {name for part in parts for name in part.holding.names}
-
-    def draw(self, key: Words, names: tuple[str, ...], table: FactorTable) -> Draw:
-        if len(self.parts) == 1:
-            chosen, rows, mask = self.parts[0].draw(key)
-            return Draw(rows, self._held(names, table, [(self.parts[0], chosen, rows)]), mask)
-        shape = (len(key), self._sets, self._size)
-        indices, counts = np.empty(shape, np.int64), np.ones(shape, dtype=bool)
-        drawn = []
-        for part in self.parts:
-            chosen, rows, mask = part.draw(key)
-            indices[:, part.places] = rows
-            counts[:, part.places] = True if mask is None else mask
-            drawn.append((part, chosen, rows))
-        return Draw(indices, self._held(names, table, drawn), counts)
-
-    def _held(
-        self, names: tuple[str, ...], table: FactorTable, drawn: list[tuple[_Part, Rows, Rows]]
-    ) -> dict[str, Array]:
-        codes = [part.holding.held(chosen, rows) for part, chosen, rows in drawn]
-        if len(drawn) == 1 and len(codes[0]) == len(names):
-            return {name: codes[0][name] for name in names}
-        held = {name: unheld(table, name, (len(drawn[0][1]), self._sets)) for name in names}
-        for (part, _, _), found in zip(drawn, codes, strict=True):
-            for name, values in found.items():
-                held[name][:, part.places] = values
-        return held
-
-
-def unheld(table: FactorTable, name: str, shape: tuple[int, ...]) -> Array:
-    """Codes of sets that do not hold a factor: -1, or NaN for a continuous one."""
-    if table[name].continuous:
-        return np.full(shape, np.nan, dtype=np.float32)
-    return np.full(shape, -1, dtype=np.int64)
-
-
-def positive(number: int, option: str) -> int:
-    """A whole number from 1 on; SamplerError otherwise."""
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-        raise SamplerError(f"{option} must be a whole number from 1 on, not {number!r}")
-    return int(number)
 
 
 def _up_to(number: int, most: int, option: str, what: str) -> int:

@@ -18,8 +18,7 @@ from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.draw import Draw
 from setsup.samplers.holding import Holding
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps, stated
-from setsup.samplers.sets import positive
+from setsup.samplers.sampler import Sampler, Steps, positive, stated
 from setsup.samplers.within import GROUP, word
 
 __all__ = ["TripletSampler"]

@@ -133,6 +133,7 @@ def test_names_stand_in_table_order_once():
     grid = FactorTable([factor("a", 2), factor("b", 3)])
     assert grid.group_by(["b", "a", "b"]).names == ("a", "b")
     assert grid.group_by(iter(["b"])).names == ("b",)
+    assert FactorTable([factor("a", 2), factor("ab", 3)]).group_by("ab").names == ("ab",)
 
 
 def test_no_names_are_one_group_of_all_rows():

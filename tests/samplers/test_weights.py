@@ -144,6 +144,16 @@ def test_a_group_counts_its_rows_of_positive_weight():
     assert (SetSampler(table, ["a"], size=2, weights=weights, small="drop").block(0, 9).inactive["a"] == 1).all()
 
 
+def test_rows_count_that_have_weight_and_fulfil_where():
+    table = table_of([0, 0, 0, 1, 1, 1], x=[1, 1, 0, 1, 1, 1])
+    options = {"size": 2, "weights": [1, 0, 1, 0, 1, 1], "where": "x == 1"}
+    with pytest.raises(SamplerError, match=r"smallest: a = 0: 1; a = 1: 2"):
+        SetSampler(table, ["a"], **options)
+    sampler = SetSampler(table, ["a"], small="drop", **options)
+    assert (np.sort(sampler.block(0, 9).indices, axis=-1) == [4, 5]).all()
+    assert sampler.report().entries[0].excluded == 3
+
+
 def test_replacement_is_by_weight():
     table, weights = table_of([0, 0, 1, 1, 1]), [1, 3, 1, 1, 1]
     draw = SetSampler(table, ["a"], size=3, sets=1, weights=weights, small="replace").block(0, 8000)

@@ -240,6 +240,17 @@ def test_short_neighbourhoods_are_taken_whole():
     assert draw.mask[~alone, 0].tolist() == [[True, True, False, False]] * (~alone).sum()
 
 
+def test_rows_near_an_anchor_across_the_seam_are_reachable():
+    # only 359 has three rows near; 5 is reached from the other side of the seam, and 100 and 110 from nowhere
+    x, a = [350, 359, 5, 350, 359, 5, 100, 110, 1, 2, 3], [0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2]
+    sampler = SetSampler(table_of(x, a, 360.0), ["a", "x"], size=3, tolerance={"x": 9.0})
+    entry = sampler.report().entries[0]
+    assert (entry.unreachable, entry.drawable) == (2, 3)
+    assert set(sampler.block(0, 300).indices.ravel().tolist()) == {0, 1, 2, 3, 4, 5, 8, 9, 10}
+    draw = sampler.block(0, 300)
+    assert set(draw.inactive["x"][draw.inactive["a"] < 2].tolist()) == {359.0}
+
+
 # -- several sets ------------------------------------------------------------------------------------------------------
 
 
