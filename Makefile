@@ -44,7 +44,7 @@ docs: $(STAMPS)/all
 test: lint docs
 	$(BIN)/python -m pytest --doctest-modules
 
-bench: | $(VENV)/bin/python
+bench:
 	@$(PYTHON) benchmarks/install_peers.py .venv-bench
 	@.venv-bench/bin/python -m benchmarks
 

@@ -29,6 +29,7 @@ Rows = npt.NDArray[np.int64]
 CACHED_FROM = 50_000_000
 """Rows from which an index of columns is kept on disk."""
 
+_STRETCH = 1 << 16  # rows packed at a time
 _VERSION = 1  # of the index on disk
 _log = logging.getLogger("setsup")
 
@@ -228,59 +229,71 @@ def _of_grid(table: FactorTable, names: tuple[str, ...]) -> Groups:
 
 
 def _indexed(table: FactorTable, names: tuple[str, ...], mask: npt.NDArray[np.bool_] | None) -> Groups:
-    rows = None if mask is None else np.flatnonzero(mask)
-    excluded = 0 if rows is None else len(table) - len(rows)
+    excluded = 0 if mask is None else len(table) - int(np.count_nonzero(mask))
+    columns, radix = [table.column(name) for name in names], [len(table[name]) for name in names]
+    rows = _known_rows(columns, mask)
+    count = len(table) if rows is None else len(rows)
     if not names:
-        total = len(table) if rows is None else len(rows)
-        sizes = np.array([total] if total else [], dtype=np.int64)
+        sizes = np.array([count] if count else [], dtype=np.int64)
         layout = _Index(np.empty((len(sizes), 0), dtype=np.uint8), np.zeros(len(sizes), np.int64), rows)
         return Groups(names, sizes, layout, excluded=excluded)
-    cell, cells, known = _cells(table, names, rows)
-    if known is not None:
-        rows = np.flatnonzero(known) if rows is None else rows[known]
-        cell = cell[known]
-    unknown = len(table) - excluded - len(cell)
+    if rows is not None:
+        columns = [column[rows] for column in columns]
+    cells = math.prod(radix)
+    plain = cells <= max(4 * count, 1 << 20) and cells < 2**31
+    cell, cells = (_packed(columns, radix), cells) if plain else _renumbered(columns, radix)
     offsets, order = _counting_sort(cell, cells)
     sizes = np.diff(offsets)
     filled = np.flatnonzero(sizes)
+    if plain:
+        digits = np.unravel_index(filled, radix)
+        codes = [digit.astype(column.dtype) for digit, column in zip(digits, columns, strict=True)]
+    else:
+        first = order[offsets[filled]]
+        codes = [column[first] for column in columns]
     if rows is not None:
         order = rows.astype(_row_dtype(len(table)))[order]
-    first = order[offsets[filled]]
-    codes = np.stack([table.column(name)[first] for name in names], axis=-1)
-    return Groups(names, sizes[filled], _Index(codes, offsets[filled], order), unknown=unknown, excluded=excluded)
+    layout = _Index(np.stack(codes, axis=-1), offsets[filled], order)
+    return Groups(names, sizes[filled], layout, unknown=len(table) - excluded - count, excluded=excluded)
 
 
-def _cells(table: FactorTable, names: tuple[str, ...], rows: Rows | None) -> tuple[Array, int, Array | None]:
-    """Number of each row's combination of levels, lexicographic; how many there can be; which rows are known."""
-    cell: Array | None = None
-    cells, known = 1, None
-    limit = max(4 * len(table), 1 << 20)
-    for name in names:
-        column = table.column(name) if rows is None else table.column(name)[rows]
-        size = len(table[name])
-        lost = column == np.iinfo(column.dtype).max
-        if lost.any():
-            known = ~lost if known is None else known & ~lost
-            column = np.where(lost, column.dtype.type(0), column)
-        if cell is None:
-            cell, cells = column.astype(np.uint32 if size < 2**31 else np.int64), size
-            continue
-        if cells * size >= limit:  # too sparse to count: renumber the combinations that occur
+def _known_rows(columns: list[Array], mask: npt.NDArray[np.bool_] | None) -> Rows | None:
+    """Rows that the mask keeps and whose codes are all known; None for all rows."""
+    kept = mask
+    for column in columns:
+        unknown = np.iinfo(column.dtype).max
+        if len(column) and column.max() == unknown:
+            kept = column != unknown if kept is None else kept & (column != unknown)
+    return None if kept is None else np.flatnonzero(kept)
+
+
+def _packed(columns: list[Array], radix: list[int]) -> Array:
+    """Number of each row's combination of levels, lexicographic; uint32.
+
+    A stretch of rows at a time stays in the processor's cache from factor to factor.
+    """
+    cell = np.empty(len(columns[0]), dtype=np.uint32)
+    for start in range(0, len(cell), _STRETCH):
+        part = cell[start : start + _STRETCH]
+        part[:] = columns[0][start : start + _STRETCH]
+        for column, size in zip(columns[1:], radix[1:], strict=True):
+            part *= np.uint32(size)
+            np.add(part, column[start : start + _STRETCH], out=part, casting="unsafe")
+    return cell
+
+
+def _renumbered(columns: list[Array], radix: list[int]) -> tuple[Array, int]:
+    """Rank of each row's combination among those that occur, where there could be far more; and how many occur."""
+    cell = np.zeros(len(columns[0]), dtype=np.int64)
+    cells = 1
+    for column, size in zip(columns, radix, strict=True):
+        if cells * size >= 2**62:
             levels, cell = np.unique(cell, return_inverse=True)
             cells = len(levels)
-        if cells * size >= 2**31:
-            cell = cell.astype(np.int64)
-        else:
-            cell = cell.astype(np.uint32, copy=False)
-        cell *= cell.dtype.type(size)
-        np.add(cell, column, out=cell, casting="unsafe")  # both are below 2³¹, or cell is int64
+        cell = cell * size + column.astype(np.int64)
         cells *= size
-    if cell is None:
-        raise FactorError("groups need at least one factor")
-    if cells > limit:
-        levels, cell = np.unique(cell, return_inverse=True)
-        cells = len(levels)
-    return cell, cells, known
+    levels, cell = np.unique(cell, return_inverse=True)
+    return cell, len(levels)
 
 
 def _counting_sort(cell: Array, cells: int) -> tuple[Rows, Array]:
