@@ -9,6 +9,8 @@ from collections.abc import Iterable
 
 __all__ = ["DataError", "FactorError", "RowError", "SamplerError", "SetsupError", "near"]
 
+_SOUGHT = 2000  # names among which close matches are sought: the search takes long over a million paths
+
 
 class SetsupError(Exception):
     """Base of all errors raised on purpose: one sentence that names the culprit and the next step."""
@@ -30,7 +32,7 @@ class SamplerError(SetsupError):
     """A sampler cannot keep its promise with the arguments it was given."""
 
 
-def near(word: str, known: Iterable[str]) -> str:
+def near(word: object, known: Iterable[object]) -> str:
     """Hint at close matches: ``"; did you mean 'wall_hue'?"``, or what is known when nothing is close.
 
     Examples
@@ -41,8 +43,8 @@ def near(word: str, known: Iterable[str]) -> str:
     '; known: wall_hue, scale'
 
     """
-    names = list(known)
-    close = difflib.get_close_matches(word, names, n=3)
+    names = [str(name) for name in known]
+    close = difflib.get_close_matches(str(word), names[:_SOUGHT], n=3)
     if close:
         return "; did you mean " + " or ".join(repr(name) for name in close) + "?"
     shown = ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")

@@ -6,7 +6,8 @@ Nothing here has a state, and nothing depends on the platform: only 64-bit integ
 exactly representable doubles.
 
 Keys fold one word at a time with the SplitMix64 step, ``fold(key, word) = mix(key + γ·(word + 1))``, whose mixer is a
-bijection [1]_. Words of one key can therefore never collide with each other, and seeds are never added to anything.
+bijection [1]_. Different words of one key can therefore never collide, and no two key words are ever summed: between
+the seed and the step, or the step and the set, stands a mixer.
 
 References
 ----------
@@ -30,17 +31,15 @@ Rows = npt.NDArray[np.int64]
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
-_M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_M1_INT, _M2_INT = int(_M1), int(_M2)
-_11, _27, _30, _31 = (np.uint64(n) for n in (11, 27, 30, 31))  # made once: a scalar costs as much as a small shift
+_M1_INT, _M2_INT = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+# arrays of no axis: a numpy scalar, or an int, costs as much again as the shift of a few words
+_M1, _M2, _11, _27, _30, _31 = (np.array(n, dtype=np.uint64) for n in (_M1_INT, _M2_INT, 11, 27, 30, 31))
 _SMALL = 4096  # up to here a permutation is a sort of keyed words: a Feistel network is not uniform for small n
 _ROUNDS = 8
 _CHUNK = 1 << 21  # words sorted at a time, to bound the memory of large blocks
 
-
 _INDEX = np.arange(_SMALL, dtype=np.uint64)
-_LOWER = np.uint64(_SMALL - 1)
-_UPPER = ~_LOWER
+_LOWER, _UPPER = (np.array(n, dtype=np.uint64) for n in (_SMALL - 1, _MASK ^ (_SMALL - 1)))
 
 
 def stream_key(seed: int, stream: str) -> int:
@@ -198,18 +197,9 @@ def permute(keys: npt.ArrayLike, n: npt.ArrayLike, positions: npt.ArrayLike) -> 
     flat = where.reshape(-1, where.shape[-1])
     found = np.empty(flat.shape, dtype=np.int64)
     small = size <= _SMALL
-    if small.all():
-        _sorted_words(key, size, flat, found)
-    elif not small.any():
-        found[:] = _feistel(key, size, flat)
-    else:
-        for part, law in ((small, _sorted_words), (~small, None)):
-            some = np.empty((int(part.sum()), flat.shape[1]), dtype=np.int64)
-            if law is None:
-                some[:] = _feistel(key[part], size[part], flat[part])
-            else:
-                law(key[part], size[part], flat[part], some)
-            found[part] = some
+    for some, law in ((small, _sorted_words), (~small, _feistel)):
+        if some.any():
+            found[some] = law(key[some], size[some], flat[some])
     return found.reshape(where.shape)
 
 
@@ -230,38 +220,36 @@ def leading(keys: Words, n: int | Rows, k: int) -> Rows:
     (draws, k) int64
 
     """
-    if isinstance(n, int) and n <= _SMALL and n * len(keys) <= _CHUNK:
-        return _order(keys, n)[:, :k].astype(np.int64)
+    width = n if isinstance(n, int) else int(n.max())
+    if width <= _SMALL and width * len(keys) <= _CHUNK:
+        return _order(keys, width, None if isinstance(n, int) else n)[:, :k].astype(np.int64)
     return permute(keys, n, np.broadcast_to(np.arange(k), (len(keys), k)))
 
 
-def _order(keys: Words, width: int) -> Words:
-    """Keyed words in order, their indices in the low bits; so a plain sort is a stable argsort of the upper 52."""
+def _order(keys: Words, width: int, sizes: Rows | None = None) -> Words:
+    """Keyed words in order, their indices in the low bits; so a plain sort is a stable argsort of the upper 52.
+
+    Where ``sizes`` (keys,) are given, words beyond them come last.
+    """
     words = mix(keys[:, None], _INDEX_SPREAD[:width])
     words &= _UPPER
     words |= _INDEX[:width]
+    if sizes is not None and np.count_nonzero(sizes != width):
+        words[_INDEX[:width] >= sizes[:, None].astype(np.uint64)] = np.uint64(_MASK)
     words.sort(axis=-1)
     words &= _LOWER
     return words
 
 
-def _sorted_words(key: Words, size: Rows, positions: Rows, found: Rows) -> None:
-    if not len(key):
-        return
+def _sorted_words(key: Words, size: Rows, positions: Rows) -> Rows:
+    """Order of keyed words, one row a permutation."""
     width = int(size.max())
     step = max(1, _CHUNK // width)
+    found = np.empty(positions.shape, dtype=np.int64)
     for start in range(0, len(key), step):
         rows = slice(start, start + step)
-        if int(size[rows].min()) == width:
-            order = _order(key[rows], width)
-        else:
-            words = mix(key[rows, None], _INDEX_SPREAD[:width])
-            words &= _UPPER
-            words |= _INDEX[:width]
-            words[_INDEX[:width] >= size[rows, None].astype(np.uint64)] = np.uint64(_MASK)
-            words.sort(axis=-1)
-            order = words & _LOWER
-        found[rows] = np.take_along_axis(order, positions[rows], axis=-1)
+        found[rows] = np.take_along_axis(_order(key[rows], width, size[rows]), positions[rows], axis=-1)
+    return found
 
 
 def _feistel(key: Words, size: Rows, positions: Rows) -> Rows:

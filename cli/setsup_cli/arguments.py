@@ -7,9 +7,24 @@ what may be absent has one of the types below, unions of the old kind with None 
 from pathlib import Path
 from typing import Annotated, Any, Union
 
-from tyro.conf import arg
+from tyro.conf import Positional, arg
 
-__all__ = ["Json", "MaybeNumber", "MaybePath", "MaybeText", "MaybeWords", "option"]
+from setsup_cli.source import DEFAULT
+
+__all__ = [
+    "Dataset",
+    "Image",
+    "Json",
+    "Kinds",
+    "MaybeDataset",
+    "MaybeNumber",
+    "MaybePath",
+    "MaybeText",
+    "MaybeWords",
+    "Root",
+    "Table",
+    "option",
+]
 
 MaybeText = Union[None, str]  # noqa: UP007
 MaybeNumber = Union[None, int]  # noqa: UP007
@@ -32,6 +47,35 @@ def option(metavar: str | None, text: str, hint: str = "") -> Any:
     """
     return arg(metavar=metavar, help=text, help_behavior_hint=hint)
 
+
+Dataset = Annotated[Positional[str], option("DATASET", "A name of `setsup datasets`.")]
+"""A data set that must be named."""
+
+MaybeDataset = Annotated[
+    Positional[MaybeText], option("[DATASET]", "A name of `setsup datasets`.", f"(default: {DEFAULT})")
+]
+"""A data set that may be named."""
+
+Root = Annotated[MaybePath, option("FOLDER", "Folder that holds the published files.")]
+"""The option ``--root``."""
+
+Table = Annotated[
+    MaybePath,
+    option("FILE", "CSV or Parquet file in place of a name: a column of image paths, and columns of factors."),
+]
+"""The option ``--table``."""
+
+Image = Annotated[MaybeText, option("COLUMN", "The table's column of image paths or image bytes.")]
+"""The option ``--image``."""
+
+Kinds = Annotated[
+    MaybeWords,
+    option(
+        "NAME=KIND ...",
+        "Kinds of the table's factors, where those inferred do not suit: nominal, ordinal, cyclic, continuous.",
+    ),
+]
+"""The option ``--kinds``."""
 
 Json = Annotated[bool, option(None, "Print one JSON value in place of words.")]
 """The option ``--json`` that all verbs have."""

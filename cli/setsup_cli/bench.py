@@ -5,12 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import Positional
-
 from setsup.errors import SamplerError
-from setsup_cli.arguments import Json, MaybePath, MaybeText, MaybeWords, option
+from setsup_cli.arguments import Json, MaybeDataset, MaybeWords, Root, option
 from setsup_cli.output import show_json, show_table
-from setsup_cli.source import DEFAULT, check_factors, open_source
+from setsup_cli.source import check_factors, open_source
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -30,10 +28,8 @@ _DRAWS = 4
 class Options:
     """Options of the verb."""
 
-    dataset: Annotated[
-        Positional[MaybeText], option("[DATASET]", "A name of `setsup datasets`.", f"(default: {DEFAULT})")
-    ] = None
-    root: Annotated[MaybePath, option("FOLDER", "Folder that holds the published files.")] = None
+    dataset: MaybeDataset = None
+    root: Root = None
     inactive: Annotated[MaybeWords, option("FACTOR ...", "Factors that the sets hold.")] = None
     json: Json = False
 

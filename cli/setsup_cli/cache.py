@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from setsup.errors import DataError, near
-from setsup.files import cache_folder, manifest_names, readable_size
+from setsup.files import cache_folder, disk_errors, manifest_names, readable_size
 from setsup_cli.arguments import Json, MaybeWords, option
 from setsup_cli.output import say, show_json, show_table
 
@@ -61,9 +61,13 @@ def run(options: Options) -> int:
 def _entries(folder: Path) -> dict[str, int]:
     """Bytes of each entry that setsup made; what else lies in the folder is none of ours."""
     known = {*_MADE_AGAIN, *manifest_names()}
-    if not folder.is_dir():
+    try:
+        found = sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    return {path.name: _size(path) for path in sorted(folder.iterdir()) if path.name in known and path.is_dir()}
+    except OSError as error:
+        raise DataError(f"{folder} cannot be read: {error.strerror}; SETSUP_CACHE=/path/to/folder moves it") from error
+    return {path.name: _size(path) for path in found if path.name in known and path.is_dir()}
 
 
 def _size(folder: Path) -> int:
@@ -81,8 +85,8 @@ def _clear(folder: Path, entries: dict[str, int], names: list[str]) -> None:
     for name in names:
         if name not in entries:
             raise DataError(f"nothing named {name!r} is cached in {folder}{near(name, entries)}")
-    for name in names:
-        path = folder / name
-        if path.is_symlink():
-            raise DataError(f"{path} is a link, and what it points to is not the cache's; remove it yourself")
-        shutil.rmtree(path)
+        if (folder / name).is_symlink():
+            raise DataError(f"{folder / name} is a link, and what it points to is not the cache's; remove it yourself")
+    for name in dict.fromkeys(names):
+        with disk_errors(folder / name):
+            shutil.rmtree(folder / name)

@@ -9,7 +9,7 @@ from setsup.files import Manifest, find_root, load_manifest, manifest_names, rea
 from setsup_cli.arguments import Json
 from setsup_cli.output import show_json, show_table
 
-__all__ = ["HELP", "Options", "foreign", "present", "run"]
+__all__ = ["HELP", "Options", "foreign", "run"]
 
 HELP = """\
 `setsup info NAME` shows one of them in full. Other packages add data sets through the entry-point group
@@ -36,7 +36,14 @@ def run(options: Options) -> int:
     return 0
 
 
-def present(manifest: Manifest) -> bool | None:
+def foreign() -> dict[str, str]:
+    """Data sets that other packages offer, with the name of the package; nothing of them, nor numpy, is imported."""
+    own = manifest_names()
+    entries = [entry for entry in entry_points(group="setsup.datasets") if entry.name not in own]
+    return {entry.name: entry.dist.name if entry.dist else entry.module for entry in entries}
+
+
+def _present(manifest: Manifest) -> bool | None:
     """Whether the files are where they are looked for without a root; None where there are no files."""
     if not manifest.wanted:
         return None
@@ -47,14 +54,6 @@ def present(manifest: Manifest) -> bool | None:
     return True
 
 
-def foreign() -> dict[str, str]:
-    """Data sets that other packages offer, with the name of the package; nothing of them is imported."""
-    found = {
-        entry.name: entry.dist.name if entry.dist else entry.value for entry in entry_points(group="setsup.datasets")
-    }
-    return {name: package for name, package in found.items() if name not in manifest_names()}
-
-
 def _entry(manifest: Manifest) -> dict[str, Any]:
     return {
         "name": manifest.name,
@@ -63,7 +62,7 @@ def _entry(manifest: Manifest) -> dict[str, Any]:
         "factors": [factor.name for factor in manifest.factors],
         "bytes": manifest.size,
         "licence": manifest.licence.name,
-        "present": present(manifest),
+        "present": _present(manifest),
         "package": "setsup",
     }
 
@@ -74,10 +73,9 @@ def _foreign_entry(name: str, package: str) -> dict[str, Any]:
 
 
 def _cells(entry: dict[str, Any]) -> list[str]:
-    foreign = entry["package"] != "setsup"
-    here = (
-        f"from {entry['package']}" if foreign else {None: "needs no files", True: "yes", False: "no"}[entry["present"]]
-    )
+    here = {None: "needs no files", True: "yes", False: "no"}[entry["present"]]
+    if entry["package"] != "setsup":
+        here = f"from {entry['package']}"
     return [
         entry["name"],
         "" if entry["samples"] is None else f"{entry['samples']:,}",

@@ -7,9 +7,8 @@ import sys
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
-from pathlib import Path
 
-from setsup.files import cache_folder, manifest_folder, readable_size
+from setsup.files import cache_folder, existing_folder, manifest_folder, readable_size
 from setsup_cli.arguments import Json
 from setsup_cli.output import show_json, show_table
 
@@ -100,14 +99,12 @@ def _manifests() -> Check:
 
 def _cache() -> list[Check]:
     folder = cache_folder()
-    place = folder
-    while not place.exists() and place != place.parent:
-        place = place.parent
+    place = existing_folder(folder)
     if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
         mend = "set SETSUP_CACHE to a folder that can be written"
         return [Check("cache", "missing", f"{folder} cannot be written; {mend}")]
     free = shutil.disk_usage(place).free
     little = "; that is little for data sets" if free < _LITTLE else ""
     shared = os.environ.get("SETSUP_DATA")
-    data = [Check("data", "ok" if Path(shared).is_dir() else "absent", f"SETSUP_DATA={shared}")] if shared else []
+    data = [Check("data", "ok" if os.path.isdir(shared) else "absent", f"SETSUP_DATA={shared}")] if shared else []
     return [Check("cache", "ok", f"{folder}, {readable_size(free)} free{little}"), *data]

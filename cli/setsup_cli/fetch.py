@@ -1,13 +1,11 @@
 """``setsup fetch``: download the files of a data set."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from tyro.conf import Positional
-
-from setsup.errors import DataError, near
-from setsup.files import fetch, load_manifest, manifest_names
-from setsup_cli.arguments import Json, MaybePath, option
+from setsup.errors import DataError
+from setsup.files import fetch, load_manifest
+from setsup_cli.arguments import Dataset, Json, Root
+from setsup_cli.datasets import foreign
 from setsup_cli.output import say, show_json
 
 __all__ = ["HELP", "Options", "run"]
@@ -21,20 +19,17 @@ lie in $SETSUP_DATA/NAME, else in the user's cache. The last line printed is the
 class Options:
     """Options of the verb."""
 
-    dataset: Annotated[Positional[str], option("DATASET", "A name of `setsup datasets`.")]
-    root: Annotated[MaybePath, option("FOLDER", "Folder for the published files.")] = None
+    dataset: Dataset
+    root: Root = None
     json: Json = False
 
 
 def run(options: Options) -> int:
     """Fetch and say where the files are."""
     name = options.dataset
-    if name not in manifest_names():
-        from setsup_cli.datasets import foreign
-
-        if name in foreign():
-            raise DataError(f"{name} comes from the package {foreign()[name]}, which says how to get its files")
-        raise DataError(f"there is no data set {name!r}{near(name, manifest_names())} (`setsup datasets` lists them)")
+    package = foreign().get(name)
+    if package is not None:
+        raise DataError(f"{name} comes from the package {package}, which says how to get its files")
     manifest = load_manifest(name)
     if not manifest.files:
         raise DataError(f"{name} has no files to fetch; use it as it is (`setsup info {name}`)")

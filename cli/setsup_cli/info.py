@@ -2,13 +2,11 @@
 
 import textwrap
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from tyro.conf import Positional
-
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import SetsupError
 from setsup.files import Manifest, load_manifest, manifest_names, readable_size
-from setsup_cli.arguments import Json, MaybePath, MaybeText, MaybeWords, option
+from setsup_cli.arguments import Image, Json, Kinds, MaybeDataset, Root, Table
 from setsup_cli.output import say, show_json, show_table
 from setsup_cli.source import DEFAULT, open_source
 
@@ -27,26 +25,18 @@ _LEVELS_SHOWN = 16
 class Options:
     """Options of the verb."""
 
-    dataset: Annotated[
-        Positional[MaybeText], option("[DATASET]", "A name of `setsup datasets`.", f"(default: {DEFAULT})")
-    ] = None
-    table: Annotated[MaybePath, option("FILE", "CSV or Parquet file in place of a name.")] = None
-    image: Annotated[MaybeText, option("COLUMN", "The table's column of image paths or image bytes.")] = None
-    kinds: Annotated[
-        MaybeWords, option("NAME=KIND ...", "Kinds of the table's factors, where those inferred do not suit.")
-    ] = None
-    root: Annotated[MaybePath, option("FOLDER", "Folder that holds the published files.")] = None
+    dataset: MaybeDataset = None
+    table: Table = None
+    image: Image = None
+    kinds: Kinds = None
+    root: Root = None
     json: Json = False
 
 
 def run(options: Options) -> int:
     """Print the card."""
     name = options.dataset or DEFAULT
-    manifest = None
-    if options.table is None and name in manifest_names():
-        manifest = load_manifest(name)
-    elif options.table is None:
-        _check_name(name)
+    manifest = load_manifest(name) if options.table is None and name in manifest_names() else None
     try:
         dataset = _opened(options, manifest)
         closed = ""
@@ -61,14 +51,6 @@ def run(options: Options) -> int:
     else:
         _print(card, closed)
     return 0
-
-
-def _check_name(name: str) -> None:
-    from setsup_cli.datasets import foreign
-
-    if name not in foreign():
-        known = sorted({*manifest_names(), *foreign()})
-        raise DataError(f"there is no data set {name!r}{near(name, known)} (`setsup datasets` lists them)")
 
 
 def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":

@@ -1,12 +1,12 @@
 """The command ``setsup``: finds the verb, hands over, and turns what goes wrong into one sentence."""
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
 from setsup.errors import SetsupError, near
+from setsup_cli.output import output_errors, write
 
 __all__ = ["VERBS", "main"]
 
@@ -46,9 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         code = _run(words)
-        sys.stdout.flush()
+        write("")  # tyro leaves its help unflushed
     except SetsupError as error:
-        sys.stdout.flush()
         sys.stderr.write(f"setsup: {error}\n")
         return 2
     except MemoryError:
@@ -58,8 +57,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("setsup: stopped\n")
         return 130
     except BrokenPipeError:
-        # who read the output has gone; without this Python complains once more when it closes the stream
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     return code
 
@@ -67,12 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     verb, rest = (words[0], words[1:]) if words else ("--help", [])
     if verb in ("--help", "-h", "help"):
-        sys.stdout.write(_help())
+        write(_help())
         return 0
     if verb == "--version":
         import setsup
 
-        sys.stdout.write(f"setsup {setsup.__version__}\n")
+        write(f"setsup {setsup.__version__}\n")
         return 0
     if verb.startswith("-"):
         example = f"setsup {rest[0] if rest and rest[0] in VERBS else 'sample'} {verb}"
@@ -88,13 +85,14 @@ def _run_verb(verb: str, rest: list[str]) -> int:
 
     module = import_module(f"setsup_cli.{verb}")
     try:
-        options = tyro.cli(
-            module.Options,
-            prog=f"setsup {verb}",
-            description=f"{VERBS[verb][0].upper()}{VERBS[verb][1:]}.\n\n{module.HELP}".strip(),
-            args=rest,
-            config=(tyro.conf.FlagCreatePairsOff, tyro.conf.HelptextFromCommentsOff),
-        )
+        with output_errors():  # for --help
+            options = tyro.cli(
+                module.Options,
+                prog=f"setsup {verb}",
+                description=f"{VERBS[verb][0].upper()}{VERBS[verb][1:]}.\n\n{module.HELP}".strip(),
+                args=rest,
+                config=(tyro.conf.FlagCreatePairsOff, tyro.conf.HelptextFromCommentsOff),
+            )
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 2
     with _logged():

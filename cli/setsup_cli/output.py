@@ -1,24 +1,53 @@
 """What the verbs print: lines, tables and JSON on standard output."""
 
+import io
 import json
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["say", "show_json", "show_table", "warn"]
+from setsup.errors import SetsupError
+
+__all__ = ["output_errors", "say", "show_json", "show_table", "write"]
 
 _PIPED = 160
 """Columns of a table that goes to a file or another program."""
 
 
+@contextmanager
+def output_errors() -> Iterator[None]:
+    """Say in one sentence why standard output cannot be written.
+
+    Raises
+    ------
+    SetsupError
+        When it goes to a disk that is full, or the like.
+    BrokenPipeError
+        When who read it has gone.
+
+    """
+    try:
+        yield
+    except OSError as error:
+        # without this Python complains once more when it closes the stream
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise SetsupError(f"standard output cannot be written: {error.strerror or error}") from error
+
+
+def write(text: str) -> None:
+    """Write a text, and all that was written before, to standard output."""
+    with output_errors():
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
 def say(text: str = "") -> None:
     """Print a line as it is."""
-    sys.stdout.write(f"{text}\n")
-
-
-def warn(text: str) -> None:
-    """Print a line on standard error, beside the results."""
-    sys.stderr.write(f"setsup: {text}\n")
+    write(f"{text}\n")
 
 
 def show_json(value: Any) -> None:
@@ -50,9 +79,9 @@ def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Seque
     for row in rows:
         # Text: brackets in a name are no style
         table.add_row(*(Text(cell) for cell in row))
-    console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _PIPED)
-    # captured, since rich has ways of its own when the reader has gone
-    with console.capture() as printed:
-        console.print(table)
-    for line in printed.get().splitlines():
+    watched = sys.stdout.isatty()
+    # into a text first, since rich has ways of its own when the reader has gone
+    printed = io.StringIO()
+    Console(file=printed, force_terminal=watched, highlight=False, width=None if watched else _PIPED).print(table)
+    for line in printed.getvalue().splitlines():
         say(line.rstrip())

@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated
 
-from tyro.conf import Positional
-
-from setsup.errors import DataError, near
-from setsup.files import load_manifest, manifest_names
-from setsup_cli.arguments import Json, MaybePath, option
+from setsup.errors import DataError
+from setsup.files import load_manifest
+from setsup_cli.arguments import Dataset, Json, Root
 from setsup_cli.output import say, show_json
 
 __all__ = ["HELP", "Options", "run"]
@@ -22,16 +19,14 @@ again, the work goes on where it was. The last line printed is the path of the a
 class Options:
     """Options of the verb."""
 
-    dataset: Annotated[Positional[str], option("DATASET", "A name of `setsup datasets`.")]
-    root: Annotated[MaybePath, option("FOLDER", "Folder that holds the published files.")] = None
+    dataset: Dataset
+    root: Root = None
     json: Json = False
 
 
 def run(options: Options) -> int:
     """Convert and say where the array is."""
     name = options.dataset
-    if name not in manifest_names():
-        raise DataError(f"there is no data set {name!r}{near(name, manifest_names())} (`setsup datasets` lists them)")
     adapter = load_manifest(name).adapter
     prepare = getattr(import_module(adapter), "prepare", None) if adapter else None
     if prepare is None:

@@ -4,13 +4,23 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import Positional
-
 from setsup.errors import SamplerError
-from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeText, MaybeWords, option
+from setsup_cli.arguments import (
+    Image,
+    Json,
+    Kinds,
+    MaybeDataset,
+    MaybeNumber,
+    MaybePath,
+    MaybeText,
+    MaybeWords,
+    Root,
+    Table,
+    option,
+)
 from setsup_cli.output import say, show_json, show_table
 from setsup_cli.sampling import build_sampler, chosen_sampler
-from setsup_cli.source import DEFAULT, assignments, open_source
+from setsup_cli.source import assignments, open_source
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -32,23 +42,11 @@ _SETS_SHOWN = 16
 class Options:
     """Options of the verb."""
 
-    dataset: Annotated[
-        Positional[MaybeText], option("[DATASET]", "A name of `setsup datasets`.", f"(default: {DEFAULT})")
-    ] = None
-
-    table: Annotated[
-        MaybePath,
-        option("FILE", "CSV or Parquet file in place of a name: a column of image paths, and columns of factors."),
-    ] = None
-    image: Annotated[MaybeText, option("COLUMN", "The table's column of image paths or image bytes.")] = None
-    kinds: Annotated[
-        MaybeWords,
-        option(
-            "NAME=KIND ...",
-            "Kinds of the table's factors, where those inferred do not suit: nominal, ordinal, cyclic, continuous.",
-        ),
-    ] = None
-    root: Annotated[MaybePath, option("FOLDER", "Folder that holds the published files.")] = None
+    dataset: MaybeDataset = None
+    table: Table = None
+    image: Image = None
+    kinds: Kinds = None
+    root: Root = None
 
     inactive: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold these factors.")] = None
     active: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold all factors but these.")] = None
@@ -109,13 +107,13 @@ def run(options: Options) -> int:
     if options.steps < 1:
         raise SamplerError(f"--steps must be 1 or more, not {options.steps}")
     drawn = _asked(options) if options.replay is None else _replayed(options, options.replay)
-    from setsup_cli.draws import header, lines, write_draws
-    from setsup_cli.sheets import draw_sheet, write_sheet
+    from setsup_cli.draws import header, lines, write_files
+    from setsup_cli.sheets import draw_sheet
 
     # the picture first: when an image cannot be read, no file is written
     sheet = draw_sheet(drawn.dataset, drawn.sampler, drawn.draws, _STEPS_SHOWN)
     head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table)
-    paths = {**write_draws(options.out, head, drawn.draws), "sheet": write_sheet(options.out, sheet)}
+    paths = write_files(options.out, head, drawn.draws, sheet)
     if options.json:
         files = {name: str(path) for name, path in paths.items()}
         words = [[asdict(found) for found in step] for step in _words(drawn)]

@@ -1,13 +1,11 @@
 """The contact sheet of ``setsup sample``."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files import written
 from setsup.reports import contact_sheet, describe, triplet_sheet
 from setsup.reports.thumbnails import thumbnail
 
@@ -17,12 +15,12 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.samplers import Draw, Sampler
 
-__all__ = ["draw_sheet", "orbit", "write_sheet"]
+__all__ = ["draw_sheet", "orbit"]
 
 _MEMBERS = 64
 _BLOCKS = 32
 _PICTURES = 512
-_NOUNS = {"SetSampler": "set", "DomainSampler": "domain", "OrbitSampler": "orbit", "TripletSampler": "triplet"}
+_NOUNS = {"DomainSampler": "domain", "OrbitSampler": "orbit", "TripletSampler": "triplet"}
 
 Pictures = list[npt.NDArray[Any]]
 
@@ -42,7 +40,7 @@ def draw_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: int
         Most steps shown; only as many as fill a sheet are.
 
     """
-    if draws.canonical is None and _NOUNS.get(type(sampler).__name__) == "triplet":
+    if _noun(sampler) == "triplet":
         title, rows = _title(dataset, sampler, draws, 1), draws.indices[0]
         explained = f"positive: same {', '.join(orbit(sampler))}; negative: another"
         shown = rows[:_MEMBERS]
@@ -54,21 +52,13 @@ def draw_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: int
     return _blocks_sheet(dataset, sampler, draws, steps)
 
 
-def write_sheet(folder: Path, sheet: "Image") -> Path:
-    """Write a sheet as ``sheet.png``, whole or not at all."""
-    path = folder / "sheet.png"
-    with written(path) as part:
-        sheet.save(part, format="PNG", compress_level=7)  # 5 % larger than level 9, in a tenth of its time
-    return path
-
-
 def _blocks_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: int) -> "Image":
     total, sets, size = draws.indices.shape
     most = min(sets, _BLOCKS, max(8, _PICTURES // min(size, _MEMBERS)))
     steps = max(1, min(total, steps, 8 // sets))
     title = _title(dataset, sampler, draws, steps)
     blocks = [(step, number) for step in range(steps) for number in range(most)]
-    table, noun = dataset.factors, _NOUNS.get(type(sampler).__name__, "set")
+    table, noun = dataset.factors, _noun(sampler)
     words = {step: describe(table, draws.at(step), most) for step in range(steps)}
     captions = []
     for step, number in blocks:
@@ -93,13 +83,17 @@ def _blocks_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: 
     )
 
 
+def _noun(sampler: "Sampler") -> str:
+    return _NOUNS.get(type(sampler).__name__, "set")
+
+
 def _joined(words: str) -> str:
     """Keep each value with its name and unit on one line."""
     return ", ".join(item.replace(" ", "\u00a0") for item in words.split(", "))
 
 
 def _title(dataset: "Dataset", sampler: "Sampler", draws: "Draw", shown: int) -> str:
-    noun = _NOUNS.get(type(sampler).__name__, "set")
+    noun = _noun(sampler)
     steps, sets, size = draws.indices.shape
     what = f"{sets} {noun}{'s' * (sets > 1)}" + (f" of {size}" if noun != "triplet" else "")
     which = "step 0" if shown == 1 else f"steps 0 to {shown - 1}"

@@ -309,7 +309,7 @@ def fetch_request(
     names = tuple(dict.fromkeys(modalities))
     for name in names:
         if name not in dataset.modalities:
-            raise DataError(f"{dataset.name} has no modality {name!r}{near(str(name), dataset.modalities)}")
+            raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
     return rows, names
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 
-__all__ = ["ChunkReader", "join_chunks", "threads"]
+__all__ = ["ChunkReader", "filters", "join_chunks"]
 
 Bytes = npt.NDArray[np.uint8]
 Picks = slice | npt.NDArray[np.int64]
@@ -31,11 +31,7 @@ _MOST_SCRATCH = 3 << 26  # bytes of inflated chunks, all threads together
 _MOST_INFLATED = 1 << 26  # a chunk that could inflate to more is inflated with a limit, which is slower
 _LARGEST_RATIO = 1032  # of deflate
 _TILE = 200_000  # bytes that fit into a core's own cache twice
-
-
-def threads() -> int:
-    """Count the threads that inflate chunks: one a core, at most 4."""
-    return min(os.cpu_count() or 1, 4)
+_MOST_THREADS = 4
 
 
 class ChunkReader:
@@ -54,7 +50,8 @@ class ChunkReader:
         self._path, self._images = path, images
         self.shape: tuple[int, int, int, int] = images.shape
         self.chunks: tuple[int, int, int, int] = images.chunks
-        self._deflate = _filters(images).index(_DEFLATE) if _DEFLATE in _filters(images) else None
+        found = filters(images)
+        self._deflate = found.index(_DEFLATE) if _DEFLATE in found else None
         self._stored: dict[tuple[int, ...], int] = {}
         images.id.chunk_iter(lambda info: self._stored.__setitem__(info.chunk_offset, info.size))
 
@@ -67,9 +64,8 @@ class ChunkReader:
         divides = all(size % part == 0 for size, part in zip(images.shape[1:], inner, strict=True))
         chunk = count * int(np.prod(inner))
         band = count * inner[0] * images.shape[2] * images.shape[3]
-        filters = _filters(images)
         # shuffling bytes of one-byte numbers changes nothing
-        plain = filters in ([], [_DEFLATE], [_SHUFFLE], [_SHUFFLE, _DEFLATE])
+        plain = filters(images) in ([], [_DEFLATE], [_SHUFFLE], [_SHUFFLE, _DEFLATE])
         return divides and plain and chunk >= _LEAST_CHUNK and band + chunk <= _MOST_SCRATCH
 
     def fill(self, start: int, stop: int, out: Bytes) -> None:
@@ -135,7 +131,7 @@ class ChunkReader:
         )
         widest = max((out.shape[0] for _, _, out in blocks), default=0)
         held = widest * tall * self.shape[2] * self.shape[3] + int(np.prod(self.chunks))
-        workers = max(1, min(threads(), _MOST_SCRATCH // held))
+        workers = max(1, min(os.cpu_count() or 1, _MOST_THREADS, _MOST_SCRATCH // held))
         if workers == 1:
             self._bands(work, widest)
             return
@@ -222,6 +218,7 @@ def _inflated(raw: bytes, size: int) -> bytes:
     return inflated
 
 
-def _filters(images: Any) -> list[int]:
+def filters(images: Any) -> list[int]:
+    """Numbers of the HDF5 filters of an ``h5py.Dataset``, in the order in which they packed it."""
     described = images.id.get_create_plist()
     return [described.get_filter(position)[0] for position in range(described.get_nfilters())]

@@ -1,5 +1,6 @@
 """Pictures of an HDF5 file, whatever their layout: opened strictly, read row by row, in blocks, or mapped."""
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import gather
-from setsup.datasets.h5_chunks import ChunkReader
+from setsup.datasets.h5_chunks import ChunkReader, filters
 from setsup.errors import DataError, SetsupError
+from setsup.files import need_readable
 from setsup.random import below, fold, stream_key
 
 __all__ = ["H5Images", "h5_dataset", "h5_errors", "h5_open"]
@@ -19,7 +21,7 @@ __all__ = ["H5Images", "h5_dataset", "h5_errors", "h5_open"]
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
 
-_FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
+_FILTERS = (1, 2, 3, 32000)  # gzip, shuffle, fletcher32, lzf: what every h5py can read
 _BLOCK = 192 << 20  # bytes of a block, of which two are held
 _LARGEST_CHUNK = 1 << 28
 _CHECKED = 8  # chunks or rows a block that are compared in the end
@@ -55,13 +57,12 @@ def h5_open(path: Path) -> Any:
     Raises
     ------
     DataError
-        The file is missing, truncated, or not HDF5.
+        The file is missing, may not be read, is truncated, or not HDF5.
 
     """
     import h5py
 
-    if not path.is_file():
-        raise DataError(f"{path} is not there, or is no file")
+    need_readable(path, "an HDF5 file")
     with h5_errors(path):
         return h5py.File(path, "r", locking="best-effort")
 
@@ -88,26 +89,24 @@ def h5_dataset(path: Path, file: Any, name: str) -> Any:
             raise DataError(f"{path} has no dataset {name!r} (it has {there}): it is not the published file")
         if not isinstance(link, h5py.HardLink) or not isinstance(file[name], h5py.Dataset):
             raise DataError(f"{path}: {name!r} is a link or a group; a dataset in the file itself was expected")
-        found = file[name]
-        if found.is_virtual or found.external:
-            raise DataError(f"{path}: the dataset {name!r} keeps its data in other files, which setsup does not follow")
-        described = found.id.get_create_plist()
-        filters = [described.get_filter(position)[0] for position in range(described.get_nfilters())]
-        unusual = [number for number in filters if number not in _FILTERS]
-        if unusual:
-            raise DataError(
-                f"{path}: the dataset {name!r} is packed with the HDF5 filter {unusual[0]}; re-pack it with gzip: "
-                f"`h5repack -f GZIP=4 {path.name} repacked.h5`"
-            )
-        if (
-            found.chunks is not None
-            and int(np.prod(found.chunks, dtype=object)) * found.dtype.itemsize > _LARGEST_CHUNK
-        ):
-            raise DataError(
-                f"{path}: the chunks of the dataset {name!r}, {found.chunks}, are too large to be read within 1 GB of "
-                f"memory; re-chunk it with h5repack"
-            )
-        return found
+        _check_storage(path, file[name], name)
+        return file[name]
+
+
+def _check_storage(path: Path, found: Any, name: str) -> None:
+    if found.is_virtual or found.external:
+        raise DataError(f"{path}: the dataset {name!r} keeps its data in other files, which setsup does not follow")
+    unusual = [number for number in filters(found) if number not in _FILTERS]
+    if unusual:
+        raise DataError(
+            f"{path}: the dataset {name!r} is packed with the HDF5 filter {unusual[0]}; re-pack it with gzip: "
+            f"`h5repack -f GZIP=4 {path.name} repacked.h5`"
+        )
+    if math.prod(found.chunks or ()) * found.dtype.itemsize > _LARGEST_CHUNK:
+        raise DataError(
+            f"{path}: the chunks of the dataset {name!r}, {found.chunks}, are too large to be read within 1 GB of "
+            "memory; re-chunk it with h5repack"
+        )
 
 
 class H5Images:
@@ -235,9 +234,9 @@ def _drawn(start: int, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
 def _mapped(path: Path, images: Any) -> Bytes | None:
     """Pictures that lie in the file as they are, mapped."""
     offset = None if images.chunks is not None else images.id.get_offset()
-    if offset is None or images.id.get_create_plist().get_nfilters():
+    if offset is None:  # chunked, or never written
         return None
-    size = int(np.prod(images.shape, dtype=object))
+    size = math.prod(images.shape)
     if offset + size > os.path.getsize(path):
         raise DataError(
             f"{path} is truncated: its pictures need {offset + size:,} bytes, it has {os.path.getsize(path):,}"

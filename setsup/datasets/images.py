@@ -122,9 +122,12 @@ def _opened(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
     except DataError:
         raise
     except UnidentifiedImageError as error:
-        raise DataError(f"{label} is no image that can be read; known: {', '.join(_FORMATS)}") from error
+        known = ", ".join(_FORMATS)
+        raise DataError(f"{label} is no image that can be read; known: {known}; replace it, or take it out") from error
     except FileNotFoundError as error:
         raise DataError(f"{label} is missing") from error
+    except PermissionError as error:
+        raise DataError(f"{label} may not be read by you; change the file's permissions") from error
     except Exception as error:
         # Pillow's readers raise whatever they stumble over in a damaged file, a struct.error as well as a TypeError
         raise DataError(f"{label} cannot be read, it may be damaged: {error or type(error).__name__}") from error

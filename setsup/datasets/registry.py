@@ -88,7 +88,7 @@ def _open(name: str, root: Path | None) -> object:
     foreign = _foreign()
     if name in foreign:
         return _theirs(foreign[name])(root)
-    raise DataError(f"there is no dataset {name!r}{near(str(name), names())} (`setsup datasets` lists them)")
+    raise DataError(f"there is no data set {name!r}{near(name, names())} (`setsup datasets` lists them)")
 
 
 def _open_own(name: str, root: Path | None) -> object:
@@ -133,7 +133,7 @@ def _split(dataset: Dataset, split: str) -> Dataset:
     levels = dataset.factors["split"].levels or ()
     if split not in levels:
         known = [str(level) for level in levels]
-        hint = near(str(split), known)
+        hint = near(split, known)
         listed = "" if hint.startswith("; known") else f" Its splits: {', '.join(known)}"
         raise DataError(f"{dataset.name} has no split {split!r}{hint}{listed}")
     return dataset.select(np.flatnonzero(dataset.factors.codes("split") == levels.index(split)))

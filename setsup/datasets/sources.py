@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +43,7 @@ class ImageFiles:
                 f"{table}: {len(nameless):,} of {len(names):,} rows name no image, the first in row {nameless[0]} "
                 "(rows count from 0, without the header); fill them in or take them out"
             )
-        missing = [name for name in dict.fromkeys(names) if not os.path.isfile(self._folder / str(name))]
-        if missing:
-            more = ", …" if len(missing) > _SHOWN else ""
-            raise DataError(
-                f"{table}: {len(missing):,} image files are missing: {', '.join(map(str, missing[:_SHOWN]))}{more}; "
-                f"names are relative to {self._folder}"
-            )
+        _refuse_missing(table, names)
         # one flat array: a list of texts would be copied into every forked worker that counts references to them
         self._names = pa.array(names, pa.large_string())
 
@@ -80,16 +74,20 @@ class PackedImages:
     Raises
     ------
     DataError
-        When the file is damaged, or a row has no image.
+        When the file is damaged, a row has no image, or files that rows name in place of bytes are missing.
 
     """
 
     def __init__(self, table: Path, column: str) -> None:
+        import pyarrow.compute as pc
+
         self._table = table
         self._column = column
         self._read: tuple[Any, Any] | None = None
         self._locks: dict[int, threading.Lock] = {}
-        self._length = len(self._columns()[0])
+        packed, names = self._columns()
+        self._length = len(packed)
+        _refuse_missing(table, names.filter(pc.is_null(packed)).to_pylist())
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -114,6 +112,16 @@ class PackedImages:
                 if self._read is None:
                     self._read = _packed(self._table, self._column)
         return self._read
+
+
+def _refuse_missing(table: Path, names: Iterable[str | None]) -> None:
+    missing = [name for name in dict.fromkeys(names) if not os.path.isfile(table.parent / str(name))]
+    if missing:
+        more = ", …" if len(missing) > _SHOWN else ""
+        raise DataError(
+            f"{table}: {len(missing):,} image files are missing: {', '.join(map(str, missing[:_SHOWN]))}{more}; "
+            f"names are relative to {table.parent.absolute()}; put the files there, or correct the table"
+        )
 
 
 def _packed(table: Path, column: str) -> tuple[Any, Any]:

@@ -14,6 +14,7 @@ from setsup.datasets.images import Header, channels_of, decode, header
 from setsup.datasets.sources import ImageFiles, PackedImages
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files import need_readable
 
 __all__ = ["ImageTable", "open", "open_table"]
 
@@ -162,8 +163,7 @@ def open_table(
     path = Path(path).expanduser()
     if size is not None and not (len(size) == 2 and all(isinstance(length, int) and length > 0 for length in size)):
         raise DataError(f"size must be (height, width), two positive numbers of pixels, not {size!r}")
-    if not path.is_file():
-        raise DataError(f"{path} is not there; the path of a CSV or Parquet file was expected")
+    need_readable(path, "a CSV or Parquet file")
     parquet = path.suffix.lower() in (".parquet", ".pq")
     table, images = (_from_parquet if parquet else _from_csv)(path, image, factors, kinds or {})
     return ImageTable(path.stem, table, images, size)
@@ -172,7 +172,9 @@ def open_table(
 def open(root: Path | None) -> ImageTable:
     """Open the table at a path, with everything inferred; what ``setsup.load("table", root=…)`` does."""
     if root is None:
-        raise DataError('a table has no usual place: give its path, as in load("table", root="photos.csv")')
+        raise DataError(
+            'a table has no usual place: give its path, as in `--table photos.csv` or load("table", root="photos.csv")'
+        )
     return open_table(root)
 
 
@@ -230,7 +232,7 @@ def _image_column(path: Path, image: str | None, columns: Sequence[str], packed:
         return packed[0]
     raise DataError(
         f"{path} has no column named {', '.join(_COLUMNS[:5])} or the like; its columns are {', '.join(columns)}; name "
-        "the one with the images (image=)"
+        "the one with the images (--image or image=)"
     )
 
 

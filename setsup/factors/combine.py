@@ -149,7 +149,7 @@ def binned(table: FactorTable, name: str, width: float) -> FactorTable:
     factor = table[name]
     if f"{name}_bin" in table:
         raise FactorError(f"the table has a factor '{name}_bin' already; drop it first with without(['{name}_bin'])")
-    if not np.isfinite(width) or width <= 0:
+    if not isinstance(width, int | float | np.number) or not 0 < width < math.inf:
         raise FactorError(f"the width of the bins of factor {name!r} must be a positive number, not {width!r}")
     numbers = _numbers(table, factor)
     bins, levels = _cut(factor, numbers, width)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from setsup.factors.factor import Level
 
-__all__ = ["Sort", "distinct", "doubles", "is_text", "simplified", "sorts_of", "usable"]
+__all__ = ["BLANKS", "Sort", "distinct", "doubles", "is_text", "simplified", "sorts_of", "usable"]
 
 Array = npt.NDArray[Any]
 
@@ -16,7 +16,9 @@ _NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _IDENTIFIER = r"^-?(0[0-9].*|[0-9]{19,})$"  # among numbers: those that would lose digits
 _WHOLE = r"^-?[0-9]+$"
 _TRUTH = r"^([Tt]rue|TRUE|[Ff]alse|FALSE)$"
-_BLANK = r"^(nan|NaN|NAN|NA|N/A|null|None)$"  # unknown among numbers and truth values, text among texts
+BLANKS = ("nan", "NaN", "NAN", "NA", "N/A", "null", "None")
+"""Unknown among numbers and truth values, text among texts."""
+_BLANK = f"^({'|'.join(BLANKS)})$"
 
 
 class Sort(IntEnum):

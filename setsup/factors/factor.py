@@ -1,9 +1,10 @@
 """One factor of variation: its name, kind, levels and unit."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from numbers import Real
 from typing import Any
 
 from setsup.errors import FactorError, near
@@ -15,9 +16,6 @@ Level = str | int | float | bool
 
 ROLES = ("variation", "key", "split", "part")
 """What a column is for. Only ``variation`` counts as a factor that sets may hold or vary by themselves."""
-
-
-_NAMED = 2000  # levels among which a near match is looked for
 
 
 class Kind(StrEnum):
@@ -84,14 +82,14 @@ class Factor:
         try:
             object.__setattr__(self, "kind", Kind(self.kind))
         except ValueError:
-            raise FactorError(
-                f"{where}: unknown kind {self.kind!r}{near(str(self.kind), [kind.value for kind in Kind])}"
-            ) from None
+            raise FactorError(f"{where}: unknown kind {self.kind!r}{near(self.kind, Kind)}") from None
         if self.role not in ROLES:
-            raise FactorError(f"{where}: unknown role {self.role!r}{near(str(self.role), ROLES)}")
+            raise FactorError(f"{where}: unknown role {self.role!r}{near(self.role, ROLES)}")
+        if not isinstance(self.unit, str) or not isinstance(self.within, str | None):
+            raise FactorError(f"{where}: unit and within must be texts, not {self.unit!r} and {self.within!r}")
         if self.within == self.name:
             raise FactorError(f"{where} cannot be nested within itself")
-        if self.period is not None and not (math.isfinite(self.period) and self.period > 0):
+        if self.period is not None and not (isinstance(self.period, Real) and 0 < self.period < math.inf):
             raise FactorError(f"{where}: the period must be a positive number, not {self.period!r}")
         if self.kind is Kind.CONTINUOUS:
             if self.levels is not None:
@@ -122,8 +120,7 @@ class Factor:
         try:
             return self.levels.index(level)
         except ValueError:
-            known = near(str(level), [str(known) for known in self.levels[:_NAMED]])
-            raise FactorError(f"factor {self.name!r} has no level {level!r}{known}") from None
+            raise FactorError(f"factor {self.name!r} has no level {level!r}{near(level, self.levels)}") from None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON and file headers; what is at its default is left out."""
@@ -150,15 +147,14 @@ class Factor:
             raise FactorError(
                 f"a factor is described by name, kind and {sorted(known - {'name', 'kind'})}, not {data!r}"
             )
-        levels = data.get("levels")
-        return cls(**{**data, "levels": None if levels is None else tuple(levels)})
+        return cls(**data)
 
 
-def _checked_levels(levels: tuple[Level, ...] | None, where: str) -> tuple[Level, ...]:
+def _checked_levels(levels: Sequence[Level] | None, where: str) -> tuple[Level, ...]:
+    if levels is not None and (isinstance(levels, str) or not isinstance(levels, Sequence)):
+        raise FactorError(f"{where}: levels must be a tuple, not {levels!r}")
     if not levels:
         raise FactorError(f"{where} needs at least one level, or the kind 'continuous'")
-    if isinstance(levels, str):
-        raise FactorError(f"{where}: levels must be a tuple, not the text {levels!r}")
     texts = {isinstance(level, str) for level in levels}
     if len(texts) > 1 or not all(isinstance(level, str | int | float) for level in levels):
         raise FactorError(f"{where}: levels must be all text or all numbers")

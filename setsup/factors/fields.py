@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, near
-from setsup.factors.distinct import Sort, distinct, doubles, is_text, simplified, sorts_of
+from setsup.factors.distinct import BLANKS, Sort, distinct, doubles, is_text, simplified, sorts_of
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.stored import code_dtype
 
@@ -21,7 +21,6 @@ Array = npt.NDArray[Any]
 
 _FAMILY = {Sort.TEXT: "text", Sort.IDENTIFIER: "text", Sort.TRUTH: "truth values"}
 _TEXTS = {Sort.TEXT, Sort.IDENTIFIER}
-_NEAR = 2000  # levels among which near matches are sought
 _ROLES = {"id": "key", "path": "key", "split": "split", "part": "part"}
 
 
@@ -116,7 +115,8 @@ class Field:
             family = _FAMILY.get(sort, "numbers")
             if sort is not Sort.BLANK and (family not in firsts or row < firsts[family][0]):
                 firsts[family] = (row, value)
-        mixture(self.name, firsts, f"correct them, or read all as text with kinds={{{self.name!r}: 'nominal'}}")
+        kinds = f"kinds={{{self.name!r}: 'nominal'}} (--kinds)"
+        mixture(self.name, firsts, f"correct them, leave unknown values empty, or read all as text with {kinds}")
 
     def settle(self) -> Factor:
         """Factor that the values make; the levels are those that were seen."""
@@ -200,7 +200,7 @@ class Field:
             raise FactorError(
                 f"column {self.name!r} changed while it was read: row {row + self._rows} has {value!r} now"
             )
-        known = near(str(value), map(str, (self._settled().levels or ())[:_NEAR]))
+        known = near(value, self._settled().levels or ())
         raise FactorError(
             f"row {row + self._rows} (from 0) of column {self.name!r} has {value!r}, which is no level{known}"
         )
@@ -269,7 +269,7 @@ def _same(value: Any) -> Any:
 
 
 def _truth(text: str) -> bool | str | None:
-    return {"true": True, "false": False}.get(text.lower(), None if _is_blank(text) else text)
+    return {"true": True, "false": False}.get(text.lower(), None if text in BLANKS else text)
 
 
 def _whole(text: str) -> int | None:
@@ -278,7 +278,7 @@ def _whole(text: str) -> int | None:
 
 
 def _number(text: str) -> int | float | str | None:
-    if _is_blank(text):
+    if text in BLANKS:
         return None
     try:
         return int(text)
@@ -287,7 +287,3 @@ def _number(text: str) -> int | float | str | None:
             return float(text)
         except ValueError:
             return text
-
-
-def _is_blank(text: str) -> bool:
-    return text in ("nan", "NaN", "NAN", "NA", "N/A", "null", "None")

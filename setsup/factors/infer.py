@@ -140,9 +140,7 @@ def _kind(name: str, kinds: Mapping[str, Kind | str]) -> Kind | None:
     try:
         return Kind(kinds[name]) if name in kinds else None
     except ValueError:
-        raise FactorError(
-            f"column {name!r}: unknown kind {kinds[name]!r}{near(str(kinds[name]), [kind.value for kind in Kind])}"
-        ) from None
+        raise FactorError(f"column {name!r}: unknown kind {kinds[name]!r}{near(kinds[name], Kind)}") from None
 
 
 def _see(blocks: Blocks, fields: Sequence[Field]) -> None:

@@ -77,8 +77,8 @@ def split(
 
     """
     shares = _shares(fractions)
-    if repeats < 1:
-        raise FactorError(f"a table is split at least once, not {repeats} times")
+    if not isinstance(repeats, int) or repeats < 1:
+        raise FactorError(f"a table is split a whole number of times, at least once, not {repeats!r} times")
     names = [name] if repeats == 1 else [f"{name}_{repeat}" for repeat in range(repeats)]
     for new in names:
         if new in table:
@@ -137,6 +137,10 @@ def _listed(names: str | Iterable[str] | None) -> list[str]:
 
 def _shares(fractions: Mapping[str, float]) -> list[Fraction]:
     """Upper ends of the parts' shares: exact, so that no rounding decides where a unit goes."""
+    if not isinstance(fractions, Mapping):
+        raise FactorError(
+            f"a split gives the share of each part by its name, as in {{'train': 0.8}}, not {fractions!r}"
+        )
     shares = list(fractions.values())
     if not shares or not all(isinstance(share, float | int) and 0 < share <= 1 for share in shares):
         raise FactorError(f"the shares of a split must be positive numbers of sum 1, not {dict(fractions)}")

@@ -33,7 +33,8 @@ def check_rows(rows: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
     index = np.asarray(rows)
     if index.dtype.kind not in "iu":
         if index.size:
-            raise RowError(f"row numbers must be integers, not {index.dtype}")
+            mend = "; table.rows(expression) gives those of a condition" if index.dtype == np.bool_ else ""
+            raise RowError(f"row numbers must be integers, not {index.dtype}{mend}")
         index = index.astype(np.int64)
     index = index.astype(np.int64, copy=False)
     if index.size and (index.min() < 0 or index.max() >= length):

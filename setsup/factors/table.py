@@ -109,7 +109,7 @@ class FactorTable:
         try:
             return self._by_name[name]
         except (KeyError, TypeError):
-            raise FactorError(f"unknown factor {name!r}{near(str(name), self._by_name)}") from None
+            raise FactorError(f"unknown factor {name!r}{near(name, self._by_name)}") from None
 
     def __contains__(self, name: object) -> bool:
         """Whether a factor of this name exists."""
@@ -276,7 +276,7 @@ class FactorTable:
 
     def select(self, rows: npt.ArrayLike) -> "FactorTable":
         """Sub-table of the given rows, in their order, renumbered from 0."""
-        index = check_rows(np.atleast_1d(np.asarray(rows, dtype=np.int64)), self._length)
+        index = check_rows(np.atleast_1d(rows), self._length)
         if self._columns is not None:
             return FactorTable(self.factors, {name: column[index] for name, column in self._columns.items()})
         return FactorTable(self.factors, {name: self.codes(name, index) for name in self.names})

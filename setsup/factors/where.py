@@ -48,7 +48,6 @@ _REFUSED = {
     ast.IfExp: "if … else",
 }
 _BLOCK = 1 << 20  # rows at a time, so that temporary arrays stay small
-_NEAR = 2000  # levels among which near matches are sought: the search takes long over a million paths
 _SHOWN = 120  # characters of an expression in an error
 
 
@@ -298,7 +297,7 @@ class _Condition:
         if sort != known:
             mend = {"number": "a number without quotes", "truth": "True or False", "text": "a text in quotes"}[known]
             self._refuse(node, f"factor {factor.name!r} has {_PLURAL[known]} as levels: write {mend}, not {value!r}")
-        hint = _near_numbers(value, levels) if sort == "number" else near(str(value), map(str, levels[:_NEAR]))
+        hint = _near_numbers(value, levels) if sort == "number" else near(value, levels)
         self._refuse(node, f"factor {factor.name!r} has no level {value!r}{hint}")
 
     def _need_order(self, node: ast.expr, factor: Factor) -> None:
@@ -311,7 +310,7 @@ class _Condition:
     def _refuse_word(self, node: ast.Name, factor: Factor) -> NoReturn:
         if node.id in self.table:
             self._refuse(node, f"{node.id!r} is a factor; only values may stand here")
-        texts = [level for level in (factor.levels or ())[:_NEAR] if isinstance(level, str)]
+        texts = [level for level in factor.levels or () if isinstance(level, str)]
         if node.id in (factor.levels or ()):
             self._refuse(node, f"{node.id!r} is a level of factor {factor.name!r}: put it in quotes, {node.id!r}")
         close = near(node.id, [*self.table.names, *texts])

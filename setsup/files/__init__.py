@@ -3,7 +3,7 @@
 from setsup.files.atomic import written, written_folder
 from setsup.files.cache import cache_folder
 from setsup.files.digest import content_digest
-from setsup.files.disk import disk_errors, need_space, readable_size
+from setsup.files.disk import disk_errors, existing_folder, need_readable, need_space, readable_size
 from setsup.files.fetch import fetch
 from setsup.files.locks import locked
 from setsup.files.manifests import (
@@ -31,12 +31,14 @@ __all__ = [
     "content_digest",
     "data_places",
     "disk_errors",
+    "existing_folder",
     "fetch",
     "find_root",
     "load_manifest",
     "locked",
     "manifest_folder",
     "manifest_names",
+    "need_readable",
     "need_space",
     "read_manifest",
     "readable_size",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from setsup.files.disk import disk_errors
+from setsup.files.disk import disk_errors, make_folder
 
 __all__ = ["settle", "written", "written_folder"]
 
@@ -46,8 +46,8 @@ def written(path: Path | str) -> Iterator[Path]:
     """
     path = Path(path)
     temporary = _beside(path)
+    make_folder(path.parent)
     with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield temporary
             settle(temporary, path)
@@ -88,8 +88,8 @@ def written_folder(path: Path | str) -> Iterator[Path]:
     """
     path = Path(path)
     temporary = _beside(path)
+    make_folder(path.parent)
     with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         try:
             temporary.mkdir()
             yield temporary

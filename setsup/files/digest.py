@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 from setsup.errors import DataError
 from setsup.progress import Advance
 
-__all__ = ["MEND", "content_digest", "is_gzip"]
+__all__ = ["MEND", "content_digest"]
 
 MEND = ": remove it and fetch it again"
 _BLOCK = 1 << 20
@@ -66,16 +66,15 @@ def content_digest(
     return digest.hexdigest()
 
 
-def is_gzip(path: Path | str) -> bool:
-    """Tell a gzip file by its first two bytes."""
-    with Path(path).open("rb") as file:
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
 
 
 def _blocks(path: Path, unpacked: bool, limit: int | None) -> Iterator[bytes]:
     size = 0
     try:
-        packed = unpacked and is_gzip(path)
+        packed = unpacked and _is_gzip(path)
         with cast(BinaryIO, gzip.open(path)) if packed else path.open("rb") as file:
             while block := file.read(_BLOCK):
                 size += len(block)

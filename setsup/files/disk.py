@@ -10,7 +10,15 @@ from pathlib import Path
 from setsup.errors import DataError
 from setsup.files.cache import cache_folder
 
-__all__ = ["disk_errors", "need_space", "readable_size", "write_error"]
+__all__ = [
+    "disk_errors",
+    "existing_folder",
+    "make_folder",
+    "need_readable",
+    "need_space",
+    "readable_size",
+    "write_error",
+]
 
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -53,6 +61,21 @@ def disk_errors(path: Path | str) -> Iterator[None]:
         raise write_error(error, path) from error
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, where they are missing.
+
+    Raises
+    ------
+    DataError
+        It cannot be made.
+
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(error, folder) from error
+
+
 def write_error(error: OSError, path: Path | str) -> DataError:
     """Make the sentence for a refused write.
 
@@ -69,6 +92,37 @@ def write_error(error: OSError, path: Path | str) -> DataError:
     if path.absolute().is_relative_to(cache_folder()):
         mend += " (SETSUP_CACHE=/path/to/folder moves the cache)"
     return DataError(f"cannot write {path}: {reason}; {mend}")
+
+
+def need_readable(path: Path, expected: str) -> None:
+    """Refuse a path that is no file, or may not be read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    expected : str
+        What it should be, for the message.
+
+    Raises
+    ------
+    DataError
+        It is missing, no file, or may not be read.
+
+    """
+    # os.path, since Path.is_file raises where a folder may not be entered
+    if not os.path.isfile(path):
+        raise DataError(f"{path} {'is no file' if os.path.exists(path) else 'is not there'}; {expected} was expected")
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def existing_folder(folder: Path) -> Path:
+    """Find the nearest folder above that exists, or the folder itself."""
+    folder = folder.absolute()
+    return next(place for place in (folder, *folder.parents) if os.path.exists(place))
 
 
 def need_space(folder: Path | str, size: int, what: str) -> None:
@@ -93,10 +147,7 @@ def need_space(folder: Path | str, size: int, what: str) -> None:
     >>> need_space(".", 1, "one byte")
 
     """
-    place = Path(folder).absolute()
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    free = shutil.disk_usage(place).free
+    free = shutil.disk_usage(existing_folder(Path(folder))).free
     if free < size:
         raise DataError(
             f"{what} needs {readable_size(size)} in {folder}, but only {readable_size(free)} are free: "

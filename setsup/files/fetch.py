@@ -7,11 +7,12 @@ from pathlib import Path
 
 from setsup.errors import DataError
 from setsup.files.check import file_problem
-from setsup.files.disk import disk_errors, need_space
+from setsup.files.disk import make_folder, need_space
 from setsup.files.download import download, part_of
 from setsup.files.locks import locked
 from setsup.files.manifests import Manifest, ManifestFile
 from setsup.files.roots import data_places
+from setsup.files.transfer import part_size
 
 __all__ = ["fetch"]
 
@@ -56,8 +57,7 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
         return folder
     again = f"`setsup fetch {manifest.name}{'' if root is None else ' --root ' + shlex.quote(str(root))}`"
     _refuse_unfetchable(manifest, missing, folder, again)
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with locked(folder / manifest.name):
         missing = _missing(missing, folder)  # what another process has not fetched meanwhile
         need_space(folder, sum(_to_come(file, folder) for file in missing), manifest.name)
@@ -108,14 +108,12 @@ def _refuse_unfetchable(manifest: Manifest, missing: tuple[ManifestFile, ...], f
 
 def _to_come(file: ManifestFile, folder: Path) -> int:
     """Count the bytes that are still to be received."""
-    part = part_of(folder / file.path)
-    return max((file.size or 0) - (part.stat().st_size if part.is_file() else 0), 0)
+    return max((file.size or 0) - part_size(part_of(folder / file.path)), 0)
 
 
 def _fetch_file(name: str, file: ManifestFile, folder: Path, again: str) -> None:
     target = folder / file.path
-    with disk_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     try:
         download(file, target)
     except DataError as error:

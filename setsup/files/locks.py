@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setsup.files.cache import cache_folder
-from setsup.files.disk import disk_errors
+from setsup.files.disk import disk_errors, make_folder
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
-__all__ = ["locked"]
+__all__ = ["lock_file", "locked"]
 
 _log = logging.getLogger("setsup")
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -26,9 +26,8 @@ def locked(path: Path | str) -> Iterator[None]:
     """Hold the lock of `path` while the body runs; other processes and threads wait for it.
 
     The lock is a ``flock`` on ``<path>.lock``, which the system lets go when its holder dies, however it dies. The
-    empty file stays, since removing it would let two processes hold "the" lock. Where the folder is read-only the
-    lock file lies in the cache folder. Who has to wait says so once in the log, at level INFO. A lock is not
-    re-entrant.
+    empty file stays; only who holds the lock may remove it. Where the folder is read-only the lock file lies in the
+    cache folder. Who has to wait says so once in the log, at level INFO. A lock is not re-entrant.
 
     Parameters
     ----------
@@ -55,8 +54,13 @@ def locked(path: Path | str) -> Iterator[None]:
         lock.release()
 
 
+def lock_file(path: Path) -> Path:
+    """Name the lock file of `path`, where its folder can be written."""
+    return path.with_name(path.name + ".lock")
+
+
 def _acquired(path: Path) -> "FileLock":
-    file = path.with_name(path.name + ".lock")
+    file = lock_file(path)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         return _wait(file, path)
@@ -67,8 +71,8 @@ def _acquired(path: Path) -> "FileLock":
     # the same for every process that means the same thing, by whatever way it came there
     key = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()
     file = cache_folder() / "locks" / f"{key[:32]}.lock"
+    make_folder(file.parent)
     with disk_errors(file):
-        file.parent.mkdir(parents=True, exist_ok=True)
         return _wait(file, path)
 
 

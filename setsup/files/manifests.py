@@ -220,7 +220,7 @@ def load_manifest(name: str) -> Manifest:
     """
     names = manifest_names()
     if name not in names:
-        raise DataError(f"no data set is named {name!r}{near(str(name), names)} (`setsup datasets` lists them)")
+        raise DataError(f"there is no data set {name!r}{near(name, names)} (`setsup datasets` lists them)")
     return read_manifest(manifest_folder() / f"{name}.yaml")
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from setsup.errors import DataError, SetsupError
 from setsup.files.atomic import settle, written
 from setsup.files.disk import disk_errors, need_space
-from setsup.files.locks import locked
+from setsup.files.locks import lock_file, locked
 from setsup.files.prepared import HEADER, PreparedArray, SourceIdentity, beside, npy_header
 from setsup.progress import Advance
 
@@ -88,7 +88,7 @@ def prepare_array(
                 left.unlink(missing_ok=True)
         finally:
             # still held: whoever waits notices that the name is gone, makes a new lock, and looks again
-            target.with_name(target.name + ".lock").unlink(missing_ok=True)
+            lock_file(target).unlink(missing_ok=True)
     return found
 
 
@@ -186,10 +186,8 @@ class _Conversion:
         done = {}
         for block, checksum in recorded.items():
             start, stop = self._span(block)
-            if (
-                _checksum(part, HEADER + start * self.array.row_bytes, (stop - start) * self.array.row_bytes)
-                == checksum
-            ):
+            offset, size = HEADER + start * self.array.row_bytes, (stop - start) * self.array.row_bytes
+            if _checksum(part, offset, size) == checksum:
                 done[block] = checksum
                 advance(stop - start)
         return done

@@ -132,7 +132,7 @@ class PreparedArray:
 
     def outdated(self) -> Path | None:
         """Find a prepared array that cannot be used, since its source has changed since or it is not whole."""
-        return None if self.find() else next((place for place in self.places() if place.is_file()), None)
+        return None if self.find() else next((place for place in self.places() if os.path.isfile(place)), None)
 
     def open(self) -> Array | None:
         """Map the prepared array into memory.

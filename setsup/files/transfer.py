@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -17,14 +18,15 @@ from setsup.progress import progress
 if TYPE_CHECKING:
     import requests
 
-__all__ = ["MirrorError", "drop_part", "part_address", "transfer"]
+__all__ = ["MirrorError", "drop_part", "part_address", "part_size", "transfer"]
 
 _log = logging.getLogger("setsup")
 _CHUNK = 1 << 16
 _TIMEOUTS = (10.0, 60.0)  # seconds to connect, and between two pieces
 _WAITS = (0.5, 2.0)  # seconds before the second and third attempt that bring nothing
 _PASSING = (408, 425, 429, 500, 502, 503, 504)  # answers that may be another one in a moment
-_PAGE = re.compile(rb"(?i)\s*(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body|script)\b", re.DOTALL)
+# possessive: without it a page of nothing but comments takes exponential time
+_PAGE = re.compile(rb"(?i)\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body|script)\b", re.DOTALL)
 
 
 class MirrorError(Exception):
@@ -76,17 +78,17 @@ def transfer(url: str, part: Path, *, size: int | None = None, exact: bool = Tru
     """
     import requests
 
-    resumed = _length(part) > 0 and _noted(part).url == url
+    resumed = part_size(part) > 0 and _noted(part).url == url
     fruitless = 0
     with requests.Session() as session:
         session.headers.update({"Accept-Encoding": "identity", "User-Agent": "setsup"})
         while True:
-            before = _length(part)
+            before = part_size(part)
             try:
                 _receive(session, url, part, size, exact)
                 return resumed
             except MirrorError as error:
-                fruitless = 0 if _length(part) > before else fruitless + 1
+                fruitless = 0 if part_size(part) > before else fruitless + 1
                 if not error.again or fruitless > len(_WAITS):
                     raise
                 _log.info("%s: %s; trying again", url, error)
@@ -95,7 +97,12 @@ def transfer(url: str, part: Path, *, size: int | None = None, exact: bool = Tru
 
 def part_address(part: Path) -> str | None:
     """Tell from which address a part was received, None where there is no part."""
-    return _noted(part).url or None if _length(part) else None
+    return _noted(part).url or None if part_size(part) else None
+
+
+def part_size(part: Path) -> int:
+    """Count the bytes that were received, 0 where there is no part."""
+    return part.stat().st_size if os.path.isfile(part) else 0
 
 
 def drop_part(part: Path) -> None:
@@ -108,7 +115,7 @@ def drop_part(part: Path) -> None:
 def _receive(session: "requests.Session", url: str, part: Path, size: int | None, exact: bool) -> None:
     """Make one request, and write what comes."""
     source = _noted(part)
-    start = _length(part) if source.url == url and source.version else 0
+    start = part_size(part) if source.url == url and source.version else 0
     if start and start == source.total:
         return
     asked = {"Range": f"bytes={start}-", "If-Range": source.version or ""} if start else {}
@@ -216,10 +223,6 @@ def _version(response: "requests.Response") -> str | None:
     """Give what tells one version from another: a strong ETag, else the date of the last change."""
     etag = response.headers.get("ETag", "")
     return etag if etag.startswith('"') else response.headers.get("Last-Modified")
-
-
-def _length(part: Path) -> int:
-    return part.stat().st_size if part.is_file() else 0
 
 
 def _note(part: Path) -> Path:

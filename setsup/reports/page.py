@@ -36,6 +36,10 @@ class Cell:
         """Height of so many thumbnails one above the other."""
         return rows * (self.height + GAP) - GAP
 
+    def corner(self, row: int, column: int) -> tuple[int, int]:
+        """Left and top of a thumbnail, from those of the first."""
+        return column * (self.width + GAP), row * (self.height + GAP)
+
 
 def cell_for(pictures: Iterable[npt.NDArray[Any]]) -> Cell:
     """Choose the size of all thumbnails: a few pictures are shown larger than many."""

@@ -186,10 +186,6 @@ def _draw_pictures(page: Page, block: _Block, left: int, top: int, columns: int,
         page.place(block.canonical, left, top)
     rows = max(1, -(-len(block.pictures) // columns))
     for slot, picture in enumerate(block.pictures):
-        row, column = divmod(slot, columns)
-        page.place(
-            picture,
-            left + front + page.cell.span(column + 1) - page.cell.width,
-            top + page.cell.rise(row + 1) - page.cell.height,
-        )
+        x, y = page.cell.corner(*divmod(slot, columns))
+        page.place(picture, left + front + x, top + y)
     page.write(left + front, top + page.cell.rise(rows) + SKIP, block.note)

@@ -8,10 +8,11 @@ from PIL import Image
 
 from setsup.errors import DataError
 from setsup.reports.lettering import fitted
-from setsup.reports.page import GUTTER, MARGIN, NOTES, PADDING, SKIP, Cell, Page, cell_for, lines_height
+from setsup.reports.page import GUTTER, MARGIN, NOTES, PADDING, SKIP, Page, cell_for, lines_height
 
 __all__ = ["triplet_sheet"]
 
+_HEADS = ("anchor", "positive", "negative")
 _ROWS = 8
 _NUMBER = 26
 
@@ -20,7 +21,6 @@ def triplet_sheet(
     images: Sequence[Sequence[npt.NDArray[Any]]] | npt.NDArray[Any],
     title: str = "",
     *,
-    heads: Sequence[str] = ("anchor", "positive", "negative"),
     limit: int = 64,
     width: int = 1400,
 ) -> Image.Image:
@@ -32,8 +32,6 @@ def triplet_sheet(
         Grey, sRGB or sRGB with alpha; images may differ in size.
     title : str
         Title of the sheet; lines after ``\n`` are softer.
-    heads : sequence of str
-        Names of the columns.
     limit : int
         Triplets shown.
     width : int
@@ -46,7 +44,7 @@ def triplet_sheet(
     Raises
     ------
     DataError
-        When an array is no image, or a row has more or fewer images than there are heads.
+        When an array is no image, or a row does not have three.
 
     Examples
     --------
@@ -56,10 +54,11 @@ def triplet_sheet(
 
     """
     rows = [list(row) for row in images[:limit]]
-    if any(len(row) != len(heads) for row in rows):
-        raise DataError(f"a sheet with the heads {list(heads)} needs {len(heads)} images a row")
+    wrong = next((len(row) for row in rows if len(row) != len(_HEADS)), None)
+    if wrong is not None:
+        raise DataError(f"a triplet has {len(_HEADS)} images ({', '.join(_HEADS)}), not {wrong}")
     cell = cell_for([image for row in rows for image in row])
-    card = 2 * PADDING + _NUMBER + cell.span(len(heads))
+    card = 2 * PADDING + _NUMBER + cell.span(len(_HEADS))
     across = max(1, min((width - 2 * MARGIN + GUTTER) // (card + GUTTER), -(-len(rows) // _ROWS)))
     # as many full rows of cards as there are, all equally long
     per_card = max(1, -(-len(rows) // across)) if len(rows) <= across * 2 * _ROWS else _ROWS
@@ -74,22 +73,17 @@ def triplet_sheet(
         line, place = divmod(number, across)
         left, top = MARGIN + place * (card + GUTTER), page.top + line * (height + GUTTER)
         page.card(left, top, card, height)
-        _draw_card(page, chunk, heads, left + PADDING, top + PADDING, number * per_card)
+        _draw_card(page, chunk, left + PADDING, top + PADDING, number * per_card)
     return page.image
 
 
-def _draw_card(
-    page: Page, rows: list[list[npt.NDArray[Any]]], heads: Sequence[str], left: int, top: int, first: int
-) -> None:
-    places = [left + _NUMBER + page.cell.span(column + 1) - page.cell.width for column in range(len(heads))]
-    for head, x in zip(heads, places, strict=True):
-        below = page.write(x, top - 2, fitted(head, page.cell.width, NOTES))
+def _draw_card(page: Page, rows: list[list[npt.NDArray[Any]]], left: int, top: int, first: int) -> None:
+    cell, start = page.cell, left + _NUMBER
+    for column, head in enumerate(_HEADS):
+        below = page.write(start + cell.corner(0, column)[0], top - 2, fitted(head, cell.width, NOTES)) + 2 + SKIP
     for number, row in enumerate(rows):
-        y = below + 2 + SKIP + _row_top(page.cell, number)
-        page.write(left, y + page.cell.height // 2 - 9, fitted(str(first + number), _NUMBER, NOTES))
-        for picture, x in zip(row, places, strict=True):
-            page.place(picture, x, y)
-
-
-def _row_top(cell: Cell, row: int) -> int:
-    return cell.rise(row + 1) - cell.height
+        middle = below + cell.corner(number, 0)[1] + cell.height // 2
+        page.write(left, middle - 9, fitted(str(first + number), _NUMBER, NOTES))
+        for column, picture in enumerate(row):
+            x, y = cell.corner(number, column)
+            page.place(picture, start + x, below + y)

@@ -89,9 +89,7 @@ class Chooser:
 
     def __init__(self, keys: Rows, sizes: Array, choose: str) -> None:
         if choose not in CHOICES:
-            raise SamplerError(
-                f"choose must be one of {', '.join(CHOICES)}, not {choose!r}{near(str(choose), CHOICES)}"
-            )
+            raise SamplerError(f"choose must be one of {', '.join(CHOICES)}, not {choose!r}{near(choose, CHOICES)}")
         self.count = len(sizes)
         self._keys, self._sizes, self._choose = keys, sizes, choose
         weights = _weights(keys, sizes, choose)
@@ -114,7 +112,7 @@ class Chooser:
 
     @property
     def words(self) -> int:
-        """Words a set that :meth:`pick_different` needs."""
+        """Words a set that :meth:`Different.pick` needs."""
         return max(self._keys.shape[1], 1) if self._choose == "levels" else 1
 
     def different(self) -> "Different":
@@ -196,14 +194,14 @@ class Different:
         for column in range(order.shape[1]):
             point = point + np.where(point >= begin[order[:, column]], size[:, column], 0)
         found = np.minimum(np.searchsorted(ends, point, side="right"), len(ends) - 1)
-        return self._off_taken(found, order)
+        return _off_taken(found, order, len(ends))
 
-    def _off_taken(self, found: Rows, order: Rows) -> Rows:
-        """Rounding of weights may leave a point on the edge of a taken group: step to the next free one."""
-        count = len(self.ends) if self.ends is not None else 0
-        for _ in range(order.shape[1]):
-            clash = (found[:, None] == order).any(axis=1)
-            if not clash.any():
-                break
-            found = np.where(clash, (found + 1) % count, found)
-        return found
+
+def _off_taken(found: Rows, taken: Rows, count: int) -> Rows:
+    """Rounding of weights may leave a point on the edge of a taken group: step to the next free one."""
+    for _ in range(taken.shape[1]):
+        clash = (found[:, None] == taken).any(axis=1)
+        if not clash.any():
+            break
+        found = np.where(clash, (found + 1) % count, found)
+    return found

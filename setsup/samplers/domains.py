@@ -7,7 +7,8 @@ from the step by arithmetic, so no cursor is kept.
 
 References
 ----------
-.. [1] J. Kahana, Y. Hoshen, "A contrastive objective for learning disentangled representations", ECCV 2022, section 4.
+.. [1] J. Kahana, Y. Hoshen, "A contrastive objective for learning disentangled representations", ECCV 2022
+   (arXiv 2203.11284).
 
 """
 
@@ -22,10 +23,10 @@ from setsup.errors import SamplerError, near
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, permute, stream_key
 from setsup.samplers.draw import Draw
-from setsup.samplers.holding import Holding
+from setsup.samplers.holding import Holding, named_factors
 from setsup.samplers.members import check_small
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps, positive, stated
+from setsup.samplers.sampler import Sampler, Steps, checked_table, positive, stated
 from setsup.samplers.within import Keys
 
 __all__ = ["DomainSampler"]
@@ -100,12 +101,9 @@ class DomainSampler(Sampler):
     ) -> None:
         self.arguments = stated(locals())
         if domains not in DOMAINS:
-            hint = near(str(domains), DOMAINS)
-            raise SamplerError(f"domains must be one of {', '.join(DOMAINS)}, not {domains!r}{hint}")
-        names = [domain] if isinstance(domain, str) else list(domain)
-        if not names:
-            raise SamplerError("domain must name at least one factor")
-        self.table, self.size, self._small = table, positive(size, "size"), check_small(small)
+            raise SamplerError(f"domains must be one of {', '.join(DOMAINS)}, not {domains!r}{near(domains, DOMAINS)}")
+        names = named_factors(domain, "domain")
+        self.table, self.size, self._small = checked_table(table), positive(size, "size"), check_small(small)
         self._holding = Holding(table, names, self.size, choose="groups", small=small, tolerance={}, where=where)
         self._count = len(self._holding.drawable)
         self.sets = min(positive(sets, "sets"), self._count) if domains == "all" else positive(sets, "sets")

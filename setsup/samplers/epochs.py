@@ -7,7 +7,7 @@ from setsup.factors.table import FactorTable
 from setsup.random import fold, permute, stream_key
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Entry, Report
-from setsup.samplers.sampler import Sampler, Steps, positive, stated
+from setsup.samplers.sampler import Sampler, Steps, checked_table, positive, stated
 
 __all__ = ["EpochSampler"]
 
@@ -73,7 +73,7 @@ class EpochSampler(Sampler):
         self.arguments = stated(locals())
         if partial not in ("drop", "pad"):
             raise SamplerError(f"partial must be drop or pad, not {partial!r}")
-        self.table, self.size, self._shuffle = table, positive(size, "size"), shuffle
+        self.table, self.size, self._shuffle = checked_table(table), positive(size, "size"), shuffle
         self._rows = None if where is None else table.rows(where)
         self._count = len(table) if self._rows is None else len(self._rows)
         if self._count == 0:

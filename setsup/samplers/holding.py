@@ -14,7 +14,7 @@ from setsup.samplers.choose import Chooser
 from setsup.samplers.members import SMALL, EvenMembers, Members, WeightedMembers, drawable_groups
 from setsup.samplers.window import WindowMembers
 
-__all__ = ["Holding", "held_factors", "row_weights"]
+__all__ = ["Holding", "held_factors", "named_factors", "row_weights"]
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
@@ -81,12 +81,17 @@ class Holding:
             self.members = WeightedMembers(self.groups, weights)
         else:
             self.members = EvenMembers(self.groups)
-        nearby = f" within {tolerance[near[0]]:g} {table[near[0]].unit} of some {near[0]}" if near else ""
-        self.drawable = drawable_groups(table, self.groups, self.members.sizes, need, small, nearby, policies)
-        self.all_drawable = len(self.drawable) == len(self.groups)
+        unit = f" {table[near[0]].unit}" if near and table[near[0]].unit else ""
+        nearby = f" within {tolerance[near[0]]:g}{unit} of some {near[0]}" if near else ""
+        self._choose = choose
+        self.restrict(drawable_groups(table, self.groups, self.members.sizes, need, small, nearby, policies))
+
+    def restrict(self, drawable: Rows) -> None:
+        """Choose among these groups only, given by their numbers among all."""
         sizes: Array = self.members.totals if isinstance(self.members, WeightedMembers) else self.groups.sizes
-        self._keys = self.groups.keys(self.drawable)
-        self.chooser = Chooser(self._keys, sizes[self.drawable], choose)
+        self.drawable, self._all = drawable, len(drawable) == len(self.groups)
+        self._keys = self.groups.keys(drawable)
+        self.chooser = Chooser(self._keys, sizes[drawable], self._choose)
 
     def codes(self, chosen: Rows) -> dict[str, Array]:
         """Held codes of chosen groups (numbers among the drawable ones), each of the shape of ``chosen``."""
@@ -113,7 +118,7 @@ class Holding:
 
     def number(self, chosen: Rows) -> Rows:
         """Numbers of the chosen groups among all groups."""
-        return chosen if self.all_drawable else self.drawable[chosen]
+        return chosen if self._all else self.drawable[chosen]
 
 
 def _eligible(
@@ -128,6 +133,14 @@ def _eligible(
         known = ~np.isnan(table.column(name))
         found = known if found is None else found & known
     return found, 0 if found is None else before - int(found.sum())
+
+
+def named_factors(given: str | Sequence[str], option: str) -> list[str]:
+    """Names of factors given as one or as a list, at least one; SamplerError otherwise."""
+    names = [given] if isinstance(given, str) else list(_names(given, option))
+    if not names:
+        raise SamplerError(f"{option} must name at least one factor")
+    return names
 
 
 def held_factors(

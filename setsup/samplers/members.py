@@ -161,7 +161,7 @@ def filled(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, again:
 def check_small(small: str) -> str:
     """The policy for small groups, if there is one of that name; SamplerError otherwise."""
     if small not in SMALL:
-        raise SamplerError(f"small must be one of {', '.join(SMALL)}, not {small!r}{near(str(small), SMALL)}")
+        raise SamplerError(f"small must be one of {', '.join(SMALL)}, not {small!r}{near(small, SMALL)}")
     return small
 
 
@@ -189,7 +189,7 @@ def drawable_groups(
     if not len(groups):
         raise SamplerError(
             f"no group holds {held}: {groups.unknown:,} rows have an unknown value there, "
-            f"and {groups.excluded:,} are left out by where or weights"
+            f"and {groups.excluded:,} are left out by where or weights; let more rows in"
         )
     few = sizes < need
     if small in ("short", "replace"):
@@ -200,9 +200,9 @@ def drawable_groups(
         if "short" not in policies:
             mend = "name fewer factors" if few.all() else "pass small='drop' to leave them out"
         elif few.all():
-            mend = "lower size, hold fewer factors, or pass small='short' or 'replace'"
+            mend = "lower size, hold fewer factors, or pass small='short' or 'replace' (--small short)"
         else:
-            mend = "lower size, or pass small='drop' to leave them out, 'short' or 'replace'"
+            mend = "lower size, or pass small='drop' to leave them out, 'short' or 'replace' (--small drop)"
         raise SamplerError(
             f"{int(few.sum()):,} of {len(groups):,} groups that hold {held} have fewer than the {need} rows{nearby} "
             f"that a draw takes (smallest: {named}); {mend}"

@@ -5,7 +5,7 @@ photographs [1]_. Both sources are one concatenated table; the factor ``part`` t
 
 References
 ----------
-.. [1] K. Murphy et al., "Learning ABCs", CVPR 2022, section 4.3.
+.. [1] K. Murphy et al., "Learning ABCs", CVPR 2022 (arXiv 2103.03240), synthetic-to-real pose transfer.
 
 """
 
@@ -108,6 +108,8 @@ class Mixture(Sampler):
         seed: int = 0,
         stream: str = "Mixture",
     ) -> None:
+        if not isinstance(base, Sampler):
+            raise SamplerError(f"a mixture is over another sampler, not over a {type(base).__name__}")
         self._schedule = _checked_schedule(p)
         plain = asdict(self._schedule) if isinstance(self._schedule, Stepwise) else self._schedule
         numbers = _checked_numbers(sets)

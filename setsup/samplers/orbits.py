@@ -6,7 +6,7 @@ to the orbit's canonical image; a batch is therefore several different orbits wi
 References
 ----------
 .. [1] A. Tacchetti, S. Voinea, G. Evangelopoulos, "Discriminate-and-rectify encoders: learning from image
-   transformation sets", 2017, section 3; "Trading robust representations for sample complexity through self-supervised
+   transformation sets", 2017 (arXiv 1703.04775); "Trading robust representations for sample complexity through self-supervised
    visual experience", NeurIPS 2018.
 
 """
@@ -22,12 +22,11 @@ from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import fold, mix, spread, stream_key
-from setsup.samplers.choose import Chooser
 from setsup.samplers.draw import Draw
-from setsup.samplers.holding import Holding
+from setsup.samplers.holding import Holding, named_factors
 from setsup.samplers.members import check_small
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps, positive, stated
+from setsup.samplers.sampler import Sampler, Steps, checked_table, positive, stated
 from setsup.samplers.within import GROUP, Keys, word
 
 __all__ = ["OrbitSampler"]
@@ -100,29 +99,22 @@ class OrbitSampler(Sampler):
         stream: str = "OrbitSampler",
     ) -> None:
         self.arguments = stated(locals())
-        names = [orbit] if isinstance(orbit, str) else list(orbit)
-        if not names:
-            raise SamplerError("orbit must name at least one factor")
+        names = named_factors(orbit, "orbit")
         if values not in ("different", "independent"):
-            hint = near(str(values), ["different", "independent"])
+            hint = near(values, ["different", "independent"])
             raise SamplerError(f"values must be different or independent, not {values!r}{hint}")
-        self.table, self.sets, self._small = table, positive(sets, "sets"), check_small(small)
+        self.table, self.sets, self._small = checked_table(table), positive(sets, "sets"), check_small(small)
         need = 1 if size is None else positive(size, "size")
         self._holding = Holding(table, names, need, choose=choose, small=small, tolerance={}, where=where)
-        self._groups = self._holding.groups
-        self._drawable = self._holding.drawable
-        self._canonical: Rows | None = None
-        chooser = self._holding.chooser
-        if canonical is not None:
-            self._canonical = canonical_rows(table, self._groups, canonical, where)
-            chooser = self._with_canonical(canonical, choose)
+        self._left_out = 0
+        self._canonical = None if canonical is None else self._with_canonical(canonical)
+        drawable, chooser = self._holding.drawable, self._holding.chooser
         self._whole = size is None
-        self.size = int(self._groups.sizes[self._drawable].max()) if size is None else need
-        self._chooser = chooser
+        self.size = int(self._holding.groups.sizes[drawable].max()) if size is None else need
         self._different = chooser.different() if values == "different" else None
-        if self._different is not None and self.sets > len(self._drawable):
+        if self._different is not None and self.sets > len(drawable):
             raise SamplerError(
-                f"sets={sets} asks for more different orbits than the {len(self._drawable)} drawable ones; "
+                f"sets={sets} asks for more different orbits than the {len(drawable)} drawable ones; "
                 "lower sets, or pass values='independent'"
             )
         self._key = stream_key(seed, stream)
@@ -130,38 +122,38 @@ class OrbitSampler(Sampler):
         words = chooser.words if self._different is not None else 1
         self._spread = spread(word(self._numbers[:, None], GROUP, np.arange(words)))
 
-    def _with_canonical(self, canonical: str | Mapping[str, Level], choose: str) -> Chooser:
-        """Leave out orbits without a canonical row, where that is allowed."""
-        found = self._canonical[self._drawable] >= 0 if self._canonical is not None else np.ones(0, bool)
-        if found.all():
-            return self._holding.chooser
-        if self._small != "drop" or not found.any():
-            lost = self._drawable[~found]
-            named = "; ".join(self._groups.describe(self.table, int(group)) for group in lost[:5])
+    def _with_canonical(self, canonical: str | Mapping[str, Level]) -> Rows:
+        """Canonical row of each orbit; orbits without one are left out, where that is allowed."""
+        groups, drawable = self._holding.groups, self._holding.drawable
+        rows = canonical_rows(self.table, groups, canonical)
+        found = rows[drawable] >= 0
+        lost = drawable[~found]
+        if len(lost) and (self._small != "drop" or not found.any()):
+            named = "; ".join(groups.describe(self.table, int(group)) for group in lost[:5])
             mend = "pass small='drop' to leave them out" if found.any() else "name another canonical row"
             raise SamplerError(
-                f"{len(lost):,} of {len(self._drawable):,} orbits have no row with canonical={canonical!r} "
+                f"{len(lost):,} of {len(drawable):,} orbits have no row with canonical={canonical!r} "
                 f"(first: {named}); {mend}"
             )
-        self._drawable = self._drawable[found]
-        return Chooser(self._groups.keys(self._drawable), self._groups.sizes[self._drawable], choose)
+        self._left_out = len(lost)
+        if self._left_out:
+            self._holding.restrict(drawable[found])
+        return rows
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""
         key = fold(self._key, steps)
         bits = mix(key[:, None, None], self._spread)
-        chosen = self._chooser.pick(bits[:, :, 0]) if self._different is None else self._different.pick(bits)
-        groups = self._drawable[chosen]
+        chosen = self._holding.chooser.pick(bits[:, :, 0]) if self._different is None else self._different.pick(bits)
+        groups = self._holding.number(chosen)
         rows, mask = self._everyone(groups) if self._whole else self._some(key, groups)
-        codes = self._groups.keys(groups)
-        held = {name: codes[..., place] for place, name in enumerate(self._groups.names)}
         canonical = None if self._canonical is None else self._canonical[groups]
-        return Draw(rows, held, None if mask is None or mask.all() else mask, canonical)
+        return Draw(rows, self._holding.codes(chosen), None if mask is None or mask.all() else mask, canonical)
 
     def _everyone(self, groups: Rows) -> tuple[Rows, Array | None]:
         slot = np.arange(self.size)
-        mask = slot < self._groups.sizes[groups][..., None]
-        return self._groups.take(groups[..., None], np.where(mask, slot, 0)), mask
+        mask = slot < self._holding.groups.sizes[groups][..., None]
+        return self._holding.groups.take(groups[..., None], np.where(mask, slot, 0)), mask
 
     def _some(self, key: Words, groups: Rows) -> tuple[Rows, Array | None]:
         keys = Keys(key, self._numbers)
@@ -173,13 +165,11 @@ class OrbitSampler(Sampler):
         """What will be drawn, and what never can be, before any training."""
         entry = holding_report(self.table, self._holding, self.size)
         title = f"OrbitSampler: {self.sets} orbits a step, {'whole' if self._whole else f'{self.size} members each'}"
-        left_out = len(self._holding.drawable) - len(self._drawable)
-        return Report(title, [entry], [f"{left_out:,} orbits without a canonical row are left out"] if left_out else [])
+        left_out = f"{self._left_out:,} orbits without a canonical row are left out"
+        return Report(title, [entry], [left_out] if self._left_out else [])
 
 
-def canonical_rows(
-    table: FactorTable, groups: Groups, canonical: str | Mapping[str, Level], where: str | None = None
-) -> Rows:
+def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[str, Level]) -> Rows:
     """Canonical row of each orbit, -1 where there is none.
 
     Parameters
@@ -188,8 +178,6 @@ def canonical_rows(
         Orbits of the table.
     canonical : str or mapping
         As in :class:`OrbitSampler`.
-    where : str, optional
-        What the groups were restricted to.
 
     Returns
     -------
@@ -219,6 +207,8 @@ def canonical_rows(
 def _equals(table: FactorTable, name: str, level: Level) -> npt.NDArray[np.bool_]:
     factor = table[name]
     if factor.continuous:
+        if isinstance(level, bool) or not isinstance(level, int | float | np.number):
+            raise SamplerError(f"factor {name!r} is continuous: its canonical value is a number, not {level!r}")
         return np.asarray(table.column(name) == np.float32(level))
     return np.asarray(table.column(name) == factor.code(level))
 

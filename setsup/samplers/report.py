@@ -35,7 +35,7 @@ class Entry:
     smallest, largest : int
         Rows of the smallest and of the largest group; for a tolerance, of their largest neighbourhood.
     unreachable : int
-        Known rows that are never drawn, because their group is too small or no anchor is near.
+        Known rows that are never drawn, because their group is too small or left out, or no anchor is near.
     unknown, excluded : int
         Rows with an unknown held value, and rows left out by ``where`` or weights.
     log10_sets : float
@@ -67,17 +67,15 @@ class Entry:
         span = f"{self.smallest:,}" if self.smallest == self.largest else f"{self.smallest:,} to {self.largest:,}"
         found = [f"held: {self.held}", f"  groups: {self.groups:,}, drawable {self.drawable:,}, of {span} rows"]
         lost = {
-            "in groups too small": self.unreachable,
+            "in groups too small or left out": self.unreachable,
             "with an unknown value": self.unknown,
             "left out by where or weights": self.excluded,
         }
         never = [f"{count:,} {why}" for why, count in lost.items() if count]
         found.append(f"  rows never drawn: {', '.join(never) or 'none'}")
         if not math.isnan(self.log10_sets):
-            found.append(
-                f"  distinct sets: about 10^{self.log10_sets:.1f}; "
-                f"two sets share {self.shared_rows:.3g} rows on average"
-            )
+            shared = "" if math.isnan(self.shared_rows) else f"; two sets share {self.shared_rows:.3g} rows on average"
+            found.append(f"  distinct sets: about 10^{self.log10_sets:.1f}{shared}")
         if self.distinct:
             kind = "about " if self.estimated else ""
             values = ", ".join(f"{name} {kind}{count:.1f}" for name, count in self.distinct.items())

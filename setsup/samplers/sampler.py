@@ -2,7 +2,7 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from setsup.samplers.draw import Draw
 if TYPE_CHECKING:
     from setsup.samplers.report import Report
 
-__all__ = ["Sampler", "Shard", "from_dict", "positive", "stated"]
+__all__ = ["Sampler", "Shard", "checked_table", "from_dict", "positive", "stated", "whole"]
 
 Steps = npt.NDArray[np.int64]
 
@@ -114,12 +114,11 @@ class Shard:
     """
 
     def __init__(self, sampler: Sampler, rank: int, world: int, start: int = 0) -> None:
-        if not (_whole(world) and _whole(rank)) or not 0 <= rank < world:
+        if not (whole(world) and whole(rank)) or not 0 <= rank < world:
             raise SamplerError(f"rank must be a whole number from 0 to world - 1, not rank {rank!r} of {world!r}")
         self.start = _start(start, _LAST if sampler.length is None else sampler.length)
         self.sampler, self.rank, self.world = sampler, int(rank), int(world)
-        left = None if sampler.length is None else sampler.length - start
-        self.length = None if left is None else -(-left // world)
+        self.length = None if sampler.length is None else -(-(sampler.length - self.start) // self.world)
 
     def __len__(self) -> int:
         """Count this rank's draws."""
@@ -159,12 +158,13 @@ def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw
             yield block.at(step)
 
 
-def _whole(number: Any) -> bool:
+def whole(number: Any) -> bool:
+    """Whether this is a whole number, which a truth value is not."""
     return isinstance(number, _NUMBERS) and not isinstance(number, bool)
 
 
 def _check(step: Any, length: int | None) -> None:
-    if not _whole(step):
+    if not whole(step):
         raise RowError(f"a step must be a whole number, not {step!r}; use block(start, stop) for several")
     if not 0 <= step < (_LAST if length is None else length):
         end = "2**63" if length is None else f"{length}, the number of draws"
@@ -173,16 +173,30 @@ def _check(step: Any, length: int | None) -> None:
 
 def _check_block(start: Any, stop: Any, length: int | None) -> None:
     _check(start, length)
-    if not _whole(stop) or stop <= start:
+    if not whole(stop) or stop <= start:
         raise RowError(f"a block needs whole numbers start < stop, not {start} and {stop!r}")
     _check(int(stop) - 1, length)
 
 
 def _start(start: Any, last: int) -> int:
-    if not _whole(start) or not 0 <= start <= last:
+    if not whole(start) or not 0 <= start <= last:
         end = "2**63" if last == _LAST else f"{last}, the number of draws"
         raise SamplerError(f"start must be a step of the sampler, a whole number from 0 to {end}, not {start!r}")
     return int(start)
+
+
+def positive(number: Any, option: str) -> int:
+    """A whole number from 1 on; SamplerError otherwise."""
+    if not whole(number) or number < 1:
+        raise SamplerError(f"{option} must be a whole number from 1 on, not {number!r}")
+    return int(number)
+
+
+def checked_table(table: Any) -> FactorTable:
+    """The table itself; SamplerError when it is something else, such as the data set that it belongs to."""
+    if not isinstance(table, FactorTable):
+        raise SamplerError(f"a sampler draws from a FactorTable, such as dataset.factors, not {type(table).__name__}")
+    return table
 
 
 def stated(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,28 +223,28 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
     True
 
     """
-    import setsup.samplers as samplers
+    from setsup.samplers import DomainSampler, EpochSampler, Mixture, OrbitSampler, SetSampler, TripletSampler
 
+    kinds: dict[str, Callable[..., Sampler]] = {
+        kind.__name__: kind for kind in (DomainSampler, EpochSampler, Mixture, OrbitSampler, SetSampler, TripletSampler)
+    }
     try:
         name, fingerprint, arguments = data["sampler"], data["fingerprint"], dict(data["arguments"])
     except (KeyError, TypeError, ValueError):
         raise SamplerError(
             "a sampler is described by sampler, fingerprint and arguments; see Sampler.to_dict"
         ) from None
-    known = [found for found in samplers.__all__ if found.endswith("Sampler") or found == "Mixture"]
-    known.remove("Sampler")
-    if name not in known:
-        raise SamplerError(f"unknown sampler {name!r}{near(str(name), known)}")
+    if not isinstance(name, str) or name not in kinds:
+        raise SamplerError(f"unknown sampler {name!r}{near(name, kinds)}")
     if fingerprint != table.fingerprint:
         raise SamplerError(
             f"this {name} was made for the table with fingerprint {fingerprint}, not {table.fingerprint}: load the "
             "same data set with the same split and where"
         )
-    kind: type[Sampler] = getattr(samplers, name)
-    if name == "Mixture":
-        arguments["base"] = from_dict(arguments.get("base", {}), table)
-    try:  # every sampler's constructor takes the table and its own arguments
-        return kind(**arguments) if name == "Mixture" else kind(table, **arguments)  # type: ignore[call-arg]
+    try:
+        if name == "Mixture":  # its table is that of the sampler that it mixes
+            return Mixture(**{**arguments, "base": from_dict(arguments.get("base", {}), table)})
+        return kinds[name](table, **arguments)
     except TypeError as error:
         raise SamplerError(f"the arguments of {name} do not fit: {error}") from None
 
@@ -244,10 +258,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return value.item() if isinstance(value, np.generic) else value
-
-
-def positive(number: int, option: str) -> int:
-    """A whole number from 1 on; SamplerError otherwise."""
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-        raise SamplerError(f"{option} must be a whole number from 1 on, not {number!r}")
-    return int(number)

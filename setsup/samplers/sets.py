@@ -6,7 +6,7 @@ gives several sets, and their values are drawn independently unless asked otherw
 References
 ----------
 .. [1] K. Murphy, V. Jampani, S. Ramalingam, A. Makadia, "Learning ABCs: approximate bijective correspondence for
-   isolating factors of variation with weak supervision", CVPR 2022, section 3.
+   isolating factors of variation with weak supervision", CVPR 2022 (arXiv 2103.03240).
 
 """
 
@@ -26,7 +26,7 @@ from setsup.samplers.holding import Holding, held_factors, row_weights
 from setsup.samplers.members import check_small
 from setsup.samplers.plan import Plan, Plans
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps, positive, stated
+from setsup.samplers.sampler import Sampler, Steps, checked_table, positive, stated, whole
 
 __all__ = ["SetSampler"]
 
@@ -123,10 +123,10 @@ class SetSampler(Sampler):
         stream: str = "SetSampler",
     ) -> None:
         self.arguments = stated(locals())
-        self.table, self.size, self.sets = table, positive(size, "size"), positive(sets, "sets")
+        self.table, self.size, self.sets = checked_table(table), positive(size, "size"), positive(sets, "sets")
         self._small = check_small(small)
         if values not in VALUES:
-            raise SamplerError(f"values must be one of {', '.join(VALUES)}, not {values!r}{near(str(values), VALUES)}")
+            raise SamplerError(f"values must be one of {', '.join(VALUES)}, not {values!r}{near(values, VALUES)}")
         self._values = values
         self._key = stream_key(seed, stream)
         self._tolerance = check_tolerance(table, tolerance)
@@ -208,7 +208,7 @@ class SetSampler(Sampler):
 
 
 def _up_to(number: int, most: int, option: str, what: str) -> int:
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 0 <= number <= most:
+    if not whole(number) or not 0 <= number <= most:
         raise SamplerError(f"{option} must be a whole number from 0 to {what}, not {number!r}")
     return int(number)
 

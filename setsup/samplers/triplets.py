@@ -4,11 +4,13 @@ The simplest use of orbits, as in the discriminative term of the orbit joint los
 
 References
 ----------
-.. [1] A. Tacchetti, S. Voinea, G. Evangelopoulos, "Discriminate-and-rectify encoders", 2017, equation 2.
+.. [1] A. Tacchetti, S. Voinea, G. Evangelopoulos, "Discriminate-and-rectify encoders", 2017 (arXiv 1703.04775).
 
 """
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,9 +18,9 @@ from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.draw import Draw
-from setsup.samplers.holding import Holding
+from setsup.samplers.holding import Holding, named_factors
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps, positive, stated
+from setsup.samplers.sampler import Sampler, Steps, checked_table, positive, stated
 from setsup.samplers.within import GROUP, word
 
 __all__ = ["TripletSampler"]
@@ -81,12 +83,10 @@ class TripletSampler(Sampler):
         stream: str = "TripletSampler",
     ) -> None:
         self.arguments = stated(locals())
-        names = [orbit] if isinstance(orbit, str) else list(orbit)
-        if not names:
-            raise SamplerError("orbit must name at least one factor")
+        names = named_factors(orbit, "orbit")
         if small not in _SMALL:
             raise SamplerError(f"small must be error or drop, for an orbit of one row has no positive, not {small!r}")
-        self.table, self.triplets = table, positive(triplets, "triplets")
+        self.table, self.triplets = checked_table(table), positive(triplets, "triplets")
         self._holding = Holding(table, names, 2, choose=choose, small=small, tolerance={}, where=where, policies=_SMALL)
         groups = self._holding.groups
         if len(groups) < 2:
@@ -113,5 +113,15 @@ class TripletSampler(Sampler):
 
     def report(self) -> Report:
         """What will be drawn, and what never can be, before any training."""
+        groups, drawable = self._holding.groups, self._holding.drawable
+        sizes = groups.sizes[drawable].astype(np.float64)
         entry = holding_report(self.table, self._holding, 2)
-        return Report(f"TripletSampler: {self.triplets} of anchor, positive, negative", [entry])
+        entry = replace(
+            entry,
+            unreachable=0,  # rows of orbits too small for an anchor are negatives
+            log10_sets=math.log10((sizes * (sizes - 1) * (groups.rows - sizes)).sum()),
+            shared_rows=math.nan,
+        )
+        lonely = len(groups) - len(drawable)
+        notes = [f"{lonely:,} orbits of one row are drawn as negatives only"] if lonely else []
+        return Report(f"TripletSampler: {self.triplets} of anchor, positive, negative", [entry], notes)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SamplerError
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import below
@@ -45,18 +44,13 @@ class WindowMembers:
     """
 
     def __init__(self, table: FactorTable, groups: Groups, name: str, tolerance: float, need: int, small: str) -> None:
-        factor = table[name]
-        if not factor.continuous:
-            raise SamplerError(f"factor {name!r} is not continuous: hold it by name, without a tolerance")
-        if not tolerance >= 0:
-            raise SamplerError(f"the tolerance of {name!r} must be a number from 0 on, not {tolerance!r}")
         self.name = name
         self._begin = np.cumsum(groups.sizes) - groups.sizes
         self._count = groups.sizes
         which = np.repeat(np.arange(len(groups)), groups.sizes)
         rows = groups.take(which, np.arange(groups.rows) - self._begin[which])
         values = table.column(name)[rows]
-        period = factor.period
+        period = table[name].period
         if period is not None:
             values = np.mod(values.astype(np.float64), period)
         order = np.lexsort((values, which))

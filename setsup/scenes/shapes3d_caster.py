@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from setsup.scenes._shapes3d_rays import Array, Vector, dot, meet, unit
 from setsup.scenes.shapes3d import FRAMING, SCALES, SHAPES, Framing
+from setsup.scenes.shapes3d_rays import Array, Vector, dot, meet, unit
 
 __all__ = ["FLOOR", "HUE_FIFTHS", "OBJECT", "SIDE", "SKY", "WALL", "Samples", "compose", "planes", "trace"]
 

@@ -118,6 +118,18 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert done.returncode == 141
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+@pytest.mark.parametrize("words", [["datasets"], ["info", "--json"], ["--help"], ["fetch", "--help"]])
+def test_a_full_disk_under_standard_output_gets_one_sentence(words: list[str]) -> None:
+    command = f"import sys; from setsup_cli.main import main; sys.exit(main({words}))"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", command], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120
+        )
+    assert done.stderr == "setsup: standard output cannot be written: No space left on device\n"
+    assert done.returncode == 2
+
+
 def test_the_log_of_the_library_goes_to_standard_error(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     import logging
 

@@ -1,3 +1,4 @@
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -258,6 +259,21 @@ def test_a_folder_that_cannot_be_written(setsup: Run, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.parametrize("writer", ["numpy.savez", "PIL.Image.Image.save"])
+def test_a_disk_that_fills_up_leaves_all_or_nothing(
+    setsup: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: str
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    words = ["sample", "--inactive", "shape", "--size", 2]
+    assert setsup(*words).code == 0
+    before = contents(tmp_path / "setsup-samples")
+    monkeypatch.setattr(writer, full)
+    refused(setsup(*words, "--seed", 1), "the disk is full")
+    assert contents(tmp_path / "setsup-samples") == before
+
+
 class TestReplay:
     @pytest.fixture
     def recorded(self, setsup: Run, tmp_path: Path) -> list[str]:
@@ -297,6 +313,15 @@ class TestReplay:
     def test_what_is_no_file_of_draws(self, setsup: Run, tmp_path: Path, text: str) -> None:
         (tmp_path / "x.jsonl").write_text(text)
         refused(setsup("sample", "--replay", "x.jsonl"), "x.jsonl")
+
+    @pytest.mark.parametrize("change", [{"image": 5}, {"image": ["path"]}, {"kinds": {"subject": 5}}])
+    def test_a_table_that_was_read_in_no_way_there_is(
+        self, setsup: Run, photos: Path, tmp_path: Path, change: dict[str, Any]
+    ) -> None:
+        assert setsup("sample", "--table", photos, "--inactive", "subject", "--size", 4, "--out", "a").code == 0
+        head = json.loads((tmp_path / "a" / "draws.jsonl").read_text().splitlines()[0])
+        (tmp_path / "x.jsonl").write_text(json.dumps({**head, "table": {**head["table"], **change}}))
+        refused(setsup("sample", "--replay", "x.jsonl", "--table", photos), "photos.csv")
 
     def test_a_newer_format(self, setsup: Run, tmp_path: Path, recorded: list[str]) -> None:
         head = {**json.loads(recorded[0]), "format": 99, "setsup": "9.9"}

@@ -37,7 +37,7 @@ class TestDatasets:
         entry = importlib.metadata.EntryPoint("my-rooms", "nowhere.rooms:open", "setsup.datasets")
         monkeypatch.setattr("setsup_cli.datasets.entry_points", lambda group: [entry])
         listed = {entry["name"]: entry for entry in setsup("datasets", "--json").json}
-        assert listed["my-rooms"]["package"] == "nowhere.rooms:open"
+        assert listed["my-rooms"]["package"] == "nowhere.rooms"
         assert "my-rooms" in setsup("datasets").out
         assert "nowhere.rooms" in setsup("fetch", "my-rooms").err
 
@@ -144,7 +144,7 @@ class TestCache:
     def test_clearing_keeps_what_was_fetched_and_what_is_not_ours(self, setsup: Run, filled: Path) -> None:
         assert self.sizes(setsup("cache", "--clear", "--json")) == {"mnist": 2000}
         assert sorted(path.name for path in filled.iterdir()) == ["mnist", "thesis"]
-        assert self.sizes(setsup("cache", "--clear", "mnist", "--json")) == {}
+        assert self.sizes(setsup("cache", "--clear", "mnist", "mnist", "--json")) == {}
         assert [path.name for path in filled.iterdir()] == ["thesis"]
 
     @pytest.mark.parametrize("name", ["thesis", "..", "/", "group", ""])
@@ -156,8 +156,9 @@ class TestCache:
     def test_links_are_left_alone(self, setsup: Run, filled: Path, tmp_path: Path) -> None:
         (tmp_path / "elsewhere").mkdir()
         (filled / "prepared").symlink_to(tmp_path / "elsewhere")
-        assert setsup("cache", "--clear", "prepared").code == 2
+        assert setsup("cache", "--clear", "groups", "prepared").code == 2
         assert (tmp_path / "elsewhere").is_dir()
+        assert (filled / "groups" / "content").is_file(), "nothing is removed when one may not be"
 
     def test_an_empty_cache(self, setsup: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "none"))

@@ -168,7 +168,7 @@ def test_bad_csv(tmp_path, content, sentence):
 def test_missing_table_and_wrong_size(tmp_path, photos):
     with pytest.raises(DataError, match=r"nothing\.csv is not there"):
         open_table(tmp_path / "nothing.csv")
-    with pytest.raises(DataError, match="is not there"):
+    with pytest.raises(DataError, match="is no file; a CSV or Parquet file was expected"):
         open_table(tmp_path)
     for size in ((0, 4), (4,), (4, 4, 3), (4.0, 4.0)):
         with pytest.raises(DataError, match=r"size must be \(height, width\)"):
@@ -330,6 +330,11 @@ def test_parquet_with_paths_and_structs_that_name_files(tmp_path):
     )
     pq.write_table(pa.table({"image": image, "label": ["a", "b", "a"]}), tmp_path / "u.parquet")
     assert np.array_equal(open_table(tmp_path / "u.parquet").fetch(1)["image"], _pixels(1))
+    for name in names[1:]:
+        (tmp_path / name).unlink()
+    for table in ("t.parquet", "u.parquet"):
+        with pytest.raises(DataError, match=rf"{table}: 2 image files are missing: 1\.png, 2\.png"):
+            open_table(tmp_path / table)
 
 
 def test_bad_parquet(tmp_path):

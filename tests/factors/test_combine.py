@@ -205,6 +205,7 @@ def test_numeric_levels_are_binned():
         (continuous([1], period=360.0), 1000, "do not fill the period"),
         (continuous([1]), 0, "must be a positive number, not 0"),
         (continuous([1]), -1, "must be a positive number"),
+        (continuous([1]), "wide", "must be a positive number, not 'wide'"),
         (continuous([1]), np.nan, "must be a positive number"),
         (continuous([0, 1]), 1e-9, "in too many; take wider"),
         (continuous([np.inf]), 1, "too many"),

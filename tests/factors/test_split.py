@@ -148,6 +148,8 @@ def test_rows_with_unknown_values_are_in_no_part():
         ({"fractions": {"a": "0.5", "b": 0.5}}, "positive numbers"),
         ({"fractions": {"a": 0.999, "b": 0.001}}, "no row falls into the part 'b' of 'split'"),
         ({"repeats": 0}, "at least once"),
+        ({"repeats": 1.5}, "at least once, not 1.5"),
+        ({"fractions": [0.5, 0.5]}, "share of each part by its name"),
         ({"name": "light"}, "has a factor 'light' already"),
         ({"stratify": "lihgt"}, "unknown factor 'lihgt'; did you mean 'light'"),
         ({"disjoint": ["subjects"]}, "unknown factor 'subjects'"),

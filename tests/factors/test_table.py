@@ -116,6 +116,14 @@ def test_select_keeps_order_and_repeats():
     assert len(columns().select([])) == 0
 
 
+def test_a_mask_is_no_list_of_rows():
+    table = FactorTable([HUE, SIZE])
+    with pytest.raises(RowError, match=r"integers, not bool; table\.rows"):
+        table.select(table.mask("size == 3"))
+    with pytest.raises(RowError, match="integers, not float64"):
+        table.select([1.5])
+
+
 def test_factors_come_and_go():
     table = FactorTable([HUE, SIZE]).with_factor(ANGLE, np.arange(6.0)).without(["hue"])
     assert table.names == ("size", "angle")

@@ -182,6 +182,18 @@ def test_the_next_mirror_is_tried_and_every_failure_told(tmp_path: Path, mirror:
     assert (tmp_path / "x.bin").read_bytes() == body
 
 
+def test_telling_a_web_page_takes_no_longer_than_reading_it(tmp_path: Path, mirror: Any) -> None:
+    # comments before the page: a pattern that goes back over them would take for ever
+    comments = b"<!-- -->" * 4000
+    page = mirror.add("page.bin", comments + b"<html>")
+    noise = mirror.add("noise.bin", comments + b"none")
+    with pytest.raises(DataError, match=r"/page\.bin sends a web page"):
+        fetch(toy(published(b"", page)), tmp_path / "page")
+    assert (
+        fetch(toy(published(comments + b"none", noise)), tmp_path / "noise") / "x.bin"
+    ).read_bytes() == comments + b"none"
+
+
 def test_a_server_that_is_busy_for_a_moment(tmp_path: Path, mirror: Any) -> None:
     fetch(toy(published(b"abc", mirror.add("x.bin", b"abc", codes=[503, 429]))), tmp_path)
     assert (tmp_path / "x.bin").read_bytes() == b"abc"

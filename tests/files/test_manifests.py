@@ -236,7 +236,7 @@ def test_an_unknown_name_is_answered_with_near_ones() -> None:
     assert "did you mean 'shapes3d'" in str(caught.value)
     assert "`setsup datasets` lists them" in str(caught.value)
     for name in ("", "../pyproject", "MNIST\0"):
-        with pytest.raises(DataError, match="no data set is named"):
+        with pytest.raises(DataError, match="there is no data set"):
             load_manifest(name)
 
 

@@ -25,8 +25,8 @@ def test_no_more_than_the_limit_is_shown() -> None:
     assert (pixels == COLORS[0]).all(-1).sum() == 20 * 56 * 56
 
 
-def test_rows_that_do_not_fit_the_heads_are_refused() -> None:
-    with pytest.raises(DataError, match="needs 3 images a row"):
+def test_what_is_no_triplet_is_refused() -> None:
+    with pytest.raises(DataError, match=r"has 3 images .*, not 4"):
         triplet_sheet(np.zeros((2, 4, 8, 8, 3), np.uint8))
 
 

@@ -156,6 +156,14 @@ def test_every_golden_stream_is_compared():
     assert len(set(golden.values())) == len(golden)
 
 
+@pytest.mark.parametrize(
+    "name", ["SetSampler large", "DomainSampler large", "DomainSampler many", "EpochSampler large"]
+)
+def test_permutations_of_more_than_4096_elements_are_compared_with_all_their_rounds(monkeypatch, name):
+    monkeypatch.setattr("setsup.random._ROUNDS", 6)
+    assert digest(CASES[name]()) != json.loads(GOLDEN.read_text())[name]
+
+
 if __name__ == "__main__":
     if sys.argv[1:] != ["--write"]:
         sys.exit("usage: python tests/samplers/test_golden.py --write")

@@ -194,6 +194,11 @@ def test_a_pool_apart_from_the_base():
         Mixture(base_of(table), "prt == 'b'")
 
 
+def test_a_mixture_is_over_a_sampler():
+    with pytest.raises(SamplerError, match="over another sampler, not over a FactorTable"):
+        Mixture(both(), "part == 'b'")
+
+
 def test_a_pool_that_is_large_enough():
     table = both(pool=4)
     Mixture(base_of(table, size=4), "part == 'b'")

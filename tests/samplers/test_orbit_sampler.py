@@ -289,6 +289,16 @@ def test_no_orbit_has_a_canonical_row():
         assert "pass small='drop'" not in str(refusal.value)
 
 
+def test_the_report_counts_orbits_without_a_canonical_row_as_left_out():
+    table = FactorTable(
+        [Factor("face", Kind.NOMINAL, ("a", "b", "c")), Factor("light", Kind.ORDINAL, (1, 2))],
+        {"face": [0, 0, 1, 1, 1, 2], "light": [0, 1, 1, 1, 1, 0]},
+    )
+    report = OrbitSampler(table, "face", sets=1, size=1, canonical={"light": 1}, small="drop").report()
+    assert (report.entries[0].groups, report.entries[0].drawable, report.entries[0].unreachable) == (3, 2, 3)
+    assert report.notes == ["1 orbits without a canonical row are left out"]
+
+
 def test_no_canonical_rows_unless_asked():
     assert OrbitSampler(table_of([3, 4]), "face", sets=1)[0].canonical is None
 
@@ -300,6 +310,8 @@ def test_no_canonical_rows_unless_asked():
     ("arguments", "error", "sentence"),
     [
         ({"orbit": []}, SamplerError, "at least one factor"),
+        ({"orbit": None}, SamplerError, "orbit must be a list of factor names"),
+        ({"canonical": {"yaw": "left"}}, SamplerError, "'yaw' is continuous.*not 'left'"),
         ({"orbit": "fase"}, FactorError, "did you mean 'face'"),
         ({"orbit": "yaw"}, FactorError, "'yaw' is continuous"),
         ({"values": "diferent"}, SamplerError, "did you mean 'different'"),

@@ -205,7 +205,7 @@ def test_the_report_in_words():
     assert text[1] == "held: a"
     assert text[2] == "  groups: 3, drawable 2, of 1 to 3 rows"
     assert text[3] == (
-        "  rows never drawn: 1 in groups too small, 1 with an unknown value, 2 left out by where or weights"
+        "  rows never drawn: 1 in groups too small or left out, 1 with an unknown value, 2 left out by where or weights"
     )
     assert text[4].startswith("  distinct sets: about 10^0.8; two sets share 0.667 rows on average")
     assert text[5].startswith("  distinct values expected in a set: b ")

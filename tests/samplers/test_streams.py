@@ -429,6 +429,12 @@ def test_plain_data_is_checked():
         from_dict(nested, BOTH)
 
 
+@pytest.mark.parametrize("kind", [SetSampler, DomainSampler, OrbitSampler, TripletSampler, EpochSampler])
+def test_a_data_set_is_no_table(kind):
+    with pytest.raises(SamplerError, match=r"a FactorTable, such as dataset\.factors, not object"):
+        kind(object(), *(["kind"] if kind is not EpochSampler else []))
+
+
 def test_a_changed_list_does_not_reach_the_sampler():
     held, tolerance = [["kind"], []], {"yaw": 40.0}
     weights = np.ones(len(COLUMNS))

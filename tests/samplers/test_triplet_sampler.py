@@ -119,6 +119,19 @@ def test_orbits_of_one_row():
         TripletSampler(table_of([1, 1, 1]), "face", small="drop")
 
 
+def test_the_report_counts_triplets():
+    table = table_of([1, 3, 1, 2])
+    report = TripletSampler(table, "face", small="drop").report()
+    entry = report.entries[0]
+    orbits = orbits_of(table).values()
+    every = {(a, p, n) for o in orbits for q in orbits if q is not o for a in o for p in o if a != p for n in q}
+    assert 10**entry.log10_sets == pytest.approx(len(every))
+    assert {row for triplet in every for row in triplet} == set(range(7))
+    assert (entry.unreachable, entry.unknown) == (0, len(table) - 7)
+    assert "2 orbits of one row are drawn as negatives only" in str(report)
+    assert "nan" not in str(report)
+
+
 def test_on_a_grid_and_on_columns():
     factors = [Factor(name, Kind.ORDINAL, tuple(range(size))) for name, size in zip("abc", (3, 4, 5), strict=True)]
     grid = FactorTable(factors)
@@ -135,6 +148,7 @@ def test_on_a_grid_and_on_columns():
     ("arguments", "error", "sentence"),
     [
         ({"orbit": []}, SamplerError, "at least one factor"),
+        ({"orbit": 3}, SamplerError, "orbit must be a list of factor names"),
         ({"orbit": "fce"}, FactorError, "did you mean 'face'"),
         ({"triplets": 0}, SamplerError, "triplets must be a whole number"),
         ({"triplets": 1.5}, SamplerError, "triplets must be a whole number"),

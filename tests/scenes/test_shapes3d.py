@@ -8,8 +8,8 @@ from PIL import Image
 from setsup.errors import FactorError
 from setsup.factors.factor import Kind
 from setsup.scenes import shapes3d
-from setsup.scenes._shapes3d_rays import meet
 from setsup.scenes.shapes3d_caster import FLOOR, HUE_FIFTHS, OBJECT, SKY, WALL, compose, planes, trace
+from setsup.scenes.shapes3d_rays import meet
 
 FRAMES = pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "data" / "shapes3d" / "3dshapes.gif"
 
