@@ -197,12 +197,17 @@ class _Conversion:
             return
         shape = (min(self.rows, self.array.shape[0]), *self.array.shape[1:])
         buffers = [np.empty(shape, self.array.dtype) for _ in blocks[:2]]
-        with self.journal.open("ab") as journal, ThreadPoolExecutor(1, "setsup-write") as writer:
+        with (
+            self.journal.open("ab") as journal,
+            ThreadPoolExecutor(1, "setsup-write") as writer,
+            ThreadPoolExecutor(1, "setsup-read") as reader,
+        ):
             writing: Future[int] | None = None
             for turn, block in enumerate(blocks):
                 start, stop = self._span(block)
                 out = buffers[turn % 2][: stop - start]
-                fill(start, stop, out)
+                # not on this thread: a Ctrl-C inside the container's library is lost in a callback that Python ignores
+                reader.submit(fill, start, stop, out).result()
                 if writing is not None:
                     advance(writing.result())
                 writing = writer.submit(self._store, part, journal.fileno(), block, out)
