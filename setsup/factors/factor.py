@@ -1,6 +1,7 @@
 """One factor of variation: its name, kind, levels and unit."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -161,6 +162,6 @@ def _checked_levels(levels: Sequence[Level] | None, where: str) -> tuple[Level, 
     if any(isinstance(level, float) and not math.isfinite(level) for level in levels):
         raise FactorError(f"{where}: levels must be finite numbers; an unknown value is no level")
     if len(set(levels)) != len(levels):
-        twice = next(level for i, level in enumerate(levels) if level in levels[:i])
+        twice = Counter(levels).most_common(1)[0][0]
         raise FactorError(f"{where}: the level {twice!r} stands there twice")
     return tuple(levels)

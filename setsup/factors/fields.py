@@ -52,7 +52,6 @@ class Field:
         self._distinct: set[Any] | None = set()
         self._as_text = False
         self._factor = factor
-        self._codes: dict[Any, int] = {}
         self._places: dict[Any, int] = {}
         if factor is not None:
             self._settle(factor, "text" if _texts(factor) else "truth" if _truths(factor) else "number")
@@ -186,14 +185,12 @@ class Field:
         return self._factor
 
     def _code(self, value: Any, place: int, index: Array) -> int | None:
-        if value in self._codes:
-            return self._codes[value]
         level = self._read(value)
         if level is None:
             return None
         if level not in self._places:
             self._refuse(value, int(np.argmax(index == place)))
-        return self._codes.setdefault(value, self._places[level])
+        return self._places[level]
 
     def _refuse(self, value: Any, row: int) -> NoReturn:
         if not self.given:

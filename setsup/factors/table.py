@@ -7,6 +7,7 @@ largest representable number means *unknown*, or float32, where NaN does.
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +27,8 @@ __all__ = ["FactorTable"]
 
 Array = npt.NDArray[Any]
 Kinds = Mapping[str, Kind | str]
+
+_MOST_CELLS = 1 << 30  # combinations counted at once, 8 bytes each
 
 
 class FactorTable:
@@ -241,21 +244,31 @@ class FactorTable:
         -------
         int64, one axis a factor in the order of ``names``
 
+        Raises
+        ------
+        FactorError
+            When a factor is continuous, or there are more than 2³⁰ combinations.
+
         """
         names = list(names)
         sizes = tuple(len(self[name]) for name in names)
         for name in names:
             if self[name].continuous:
                 raise FactorError(f"factor {name!r} is continuous and cannot be counted; use table.binned({name!r}, …)")
+        cells = math.prod(sizes)
+        if cells > _MOST_CELLS:
+            raise FactorError(
+                f"{', '.join(names)} have {cells:,} combinations, too many to count each; group_by({names!r}).sizes "
+                "counts those that occur"
+            )
         if self.is_grid:
-            return np.full(sizes, self._length // max(int(np.prod(sizes)), 1), dtype=np.int64)
+            return np.full(sizes, self._length // cells, dtype=np.int64)
         key = np.zeros(self._length, dtype=np.int64)
         known = np.ones(self._length, dtype=bool)
         for name, size in zip(names, sizes, strict=True):
             codes = self.codes(name)
             known &= codes >= 0
             key = key * size + codes
-        cells = int(np.prod(sizes))
         return np.bincount(key[known], minlength=cells).reshape(sizes)
 
     # -- choosing and adding ---------------------------------------------------------------------------------------

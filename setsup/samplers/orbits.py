@@ -1,13 +1,14 @@
 """Orbits: images of one object under transformations, with a canonical member.
 
-The joint loss on orbits [1]_ pulls the members of an orbit together, pushes other orbits away and decodes every member
-to the orbit's canonical image; a batch is therefore several different orbits with some or all of their members.
+The joint loss on orbits [1]_ [2]_ pulls the members of an orbit together, pushes other orbits away and decodes every
+member to the orbit's canonical image; a batch is therefore several different orbits with some or all of their members.
 
 References
 ----------
 .. [1] A. Tacchetti, S. Voinea, G. Evangelopoulos, "Discriminate-and-rectify encoders: learning from image
-   transformation sets", 2017 (arXiv 1703.04775); "Trading robust representations for sample complexity through self-supervised
-   visual experience", NeurIPS 2018.
+   transformation sets", 2017 (arXiv 1703.04775).
+.. [2] A. Tacchetti, S. Voinea, G. Evangelopoulos, "Trading robust representations for sample complexity through
+   self-supervised visual experience", NeurIPS 2018.
 
 """
 

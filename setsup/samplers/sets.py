@@ -124,7 +124,7 @@ class SetSampler(Sampler):
     ) -> None:
         self.arguments = stated(locals())
         self.table, self.size, self.sets = checked_table(table), positive(size, "size"), positive(sets, "sets")
-        self._small = check_small(small)
+        check_small(small)
         if values not in VALUES:
             raise SamplerError(f"values must be one of {', '.join(VALUES)}, not {values!r}{near(values, VALUES)}")
         self._values = values

@@ -22,6 +22,8 @@ Rows = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
+_BLOCK = 1 << 14  # rows whose neighbourhoods are sought at a time: what that takes stays in the processor's cache
+
 
 class WindowMembers:
     """Rows around an anchor; the anchor takes slot 0.
@@ -57,7 +59,10 @@ class WindowMembers:
         self._rows = rows[order]
         self._values = values[order].astype(np.float64)
         self._given = table.column(name)
-        self._first, self.widths = self._windows(which, tolerance, period)
+        self._first, self.widths = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+        for start in range(0, len(rows), _BLOCK):
+            some = slice(start, start + _BLOCK)
+            self._first[some], self.widths[some] = self._windows(which[some], self._values[some], tolerance, period)
         enough = np.ones(len(rows), bool) if small in ("short", "replace") else self.widths >= need
         self._anchors = np.flatnonzero(enough)
         bounds = np.searchsorted(self._anchors, np.append(self._begin, len(rows)))
@@ -69,15 +74,17 @@ class WindowMembers:
         """Never known: neighbourhoods differ in size."""
         return False
 
-    def _windows(self, which: Rows, tolerance: float, period: float | None) -> tuple[Rows, Rows]:
-        """First position within the group, and number, of the rows near each row."""
-        begin, end = self._begin[which], (self._begin + self._count)[which]
-        anchor = self._values
+    def _windows(
+        self, which: Rows, anchor: npt.NDArray[np.float64], tolerance: float, period: float | None
+    ) -> tuple[Rows, Rows]:
+        """First position within the group, and number, of the rows near rows of given groups and values."""
+        begin = self._begin[which]
+        end = begin + self._count[which]
         low = self._bound(begin, end, lambda value: anchor - value <= tolerance)
         high = self._bound(begin, end, lambda value: value - anchor > tolerance)
         if period is None:
             return low - begin, high - low
-        count = self._count[which]
+        count = end - begin
         # near rows on the other side of the seam, above and below
         above = self._bound(begin, end, lambda value: anchor + period - value <= tolerance)
         below_seam = self._bound(begin, end, lambda value: value + period - anchor > tolerance)

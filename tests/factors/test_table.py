@@ -109,6 +109,13 @@ def test_counts_leave_unknown_values_out():
     assert table.joint_counts(["size", "hue"]).tolist() == [[0, 1], [0, 0], [2, 0]]
 
 
+def test_combinations_that_memory_could_not_hold_are_not_counted():
+    many = tuple(range(50_000))
+    table = FactorTable([Factor("a", Kind.ORDINAL, many), Factor("b", Kind.ORDINAL, many)])
+    with pytest.raises(FactorError, match=r"a, b have 2,500,000,000 combinations.*group_by"):
+        table.joint_counts(["a", "b"])
+
+
 def test_select_keeps_order_and_repeats():
     table = FactorTable([HUE, SIZE]).select([5, 0, 5])
     assert table.values("size").tolist() == [3, 1, 3]

@@ -112,6 +112,17 @@ def test_every_member_lies_within_the_tolerance_and_every_reachable_row_comes(ta
     assert entry.unknown == kept.sum() - sum(map(len, near.values()))
 
 
+@pytest.mark.parametrize("period", [None, 360.0])
+def test_neighbourhoods_do_not_depend_on_how_many_are_sought_at_a_time(monkeypatch, period):
+    random = np.random.default_rng(7)
+    table = table_of(random.uniform(0, 360, 300), random.integers(0, 3, 300), period)
+    options = {"size": 4, "tolerance": {"x": 9.0}, "small": "drop"}
+    draws = [SetSampler(table, ["a", "x"], **options).block(0, 50).indices]
+    monkeypatch.setattr("setsup.samplers.window._BLOCK", 7)
+    draws.append(SetSampler(table, ["a", "x"], **options).block(0, 50).indices)
+    np.testing.assert_array_equal(*draws)
+
+
 @given(table=tables(), data=st.data())
 def test_steps_blocks_and_plain_data_agree(table, data):
     options = data.draw(st.sampled_from([{}, {"values": "equal"}, {"unconstrained": 1}, {"random": 1}]))
