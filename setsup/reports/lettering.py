@@ -1,11 +1,13 @@
-"""Text on pictures: Pillow's own font, its missing letters replaced, lines broken to a width."""
+"""Text on pictures: Pillow's own font, a font of the system for letters it lacks, lines broken to a width."""
 
+import itertools
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
-from PIL import ImageFont
+from PIL import ImageDraw, ImageFont
 
-__all__ = ["Lines", "Style", "fitted", "font", "line_height", "plain", "wrapped"]
+__all__ = ["Lines", "Style", "draw_text", "fitted", "font", "legible", "line_height", "plain", "text_width", "wrapped"]
 
 Style = tuple[int, str]
 """Size in pixels and colour of a line of text."""
@@ -14,12 +16,19 @@ Lines = list[tuple[str, Style]]
 """Lines of text, each with its style."""
 
 # the font that comes with Pillow has ASCII and a few signs more
-_REPLACED = str.maketrans(
-    {"×": "x", "−": "-", "–": "-", "—": "-", "≤": "<=", "≥": ">=", "→": "->", "µ": "u", "ß": "ss"}
-    | {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "AE", "œ": "oe", "đ": "d", "ı": "i"}
+_SIGNS = str.maketrans(
+    {"×": "x", "−": "-", "–": "-", "—": "-", "≤": "<=", "≥": ">=", "→": "->", "µ": "u"}
     | {"‘": "'", "’": "'", "“": '"', "”": '"'}
 )
+_LETTERS = {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "AE", "œ": "oe", "đ": "d", "ı": "i", "ß": "ss"}
 _KNOWN = frozenset("…·°±")
+
+# common fonts of Linux, macOS and Windows; Pillow knows in which folders each system keeps them
+_FONTS = (
+    *("DejaVuSans.ttf", "NotoSans-Regular.ttf", "NotoSansCJK-Regular.ttc", "DroidSansFallbackFull.ttf"),
+    *("wqy-microhei.ttc", "Arial Unicode.ttf", "Hiragino Sans GB.ttc", "arial.ttf", "msyh.ttc", "malgun.ttf"),
+)
+_NO_LETTER = "\uffff"  # every font shows its sign for missing letters in its place
 
 
 @lru_cache(maxsize=8)
@@ -37,30 +46,74 @@ def line_height(size: int) -> int:
 
 
 def plain(text: str) -> str:
-    """Spell a text with the letters the font has; what cannot be spelled becomes a question mark.
+    """Spell a text with the letters that fonts here have; what cannot be spelled becomes a question mark.
 
     Examples
     --------
-    >>> plain("café, 2 × 32")
-    'cafe, 2 x 32'
+    >>> plain("2 × 32 ± 5°")
+    '2 x 32 ± 5°'
 
     """
-    spelled = unicodedata.normalize("NFC", text).translate(_REPLACED)
-    return "".join(letter if letter in _KNOWN else _spelled(letter) for letter in spelled)
+    return "".join(_spelled(letter) for letter in unicodedata.normalize("NFC", text).translate(_SIGNS))
+
+
+def legible(text: str) -> bool:
+    """Whether a text is written with all its letters, so that no other text looks the same."""
+    wanted = unicodedata.normalize("NFC", text).translate(_SIGNS)
+    return all(letter.isspace() or _spelled(letter) == letter for letter in wanted)
+
+
+def _own(letter: str) -> bool:
+    return " " <= letter <= "~" or letter in _KNOWN
 
 
 def _spelled(letter: str) -> str:
-    if " " <= letter <= "~":
+    if _own(letter):
         return letter
     if letter.isspace() or not letter.isprintable():
         return " "
+    if _system_font(letter):
+        return letter
     base = "".join(part for part in unicodedata.normalize("NFKD", letter) if " " <= part <= "~")
-    return base or "?"
+    return _LETTERS.get(letter, base) or "?"
+
+
+@lru_cache(maxsize=4096)
+def _system_font(letter: str) -> str | None:
+    """Find the first of the common fonts that is installed and has a letter."""
+    for name in _FONTS:
+        found = _opened(name, 24)
+        if found is not None and bytes(found.getmask(letter)) != bytes(found.getmask(_NO_LETTER)):
+            return name
+    return None
+
+
+@lru_cache(maxsize=64)
+def _opened(name: str, size: int) -> ImageFont.FreeTypeFont | None:
+    try:
+        return ImageFont.truetype(name, size)
+    except OSError:
+        return None
+
+
+def _runs(text: str, size: int) -> Iterator[tuple[str, ImageFont.FreeTypeFont]]:
+    """Parts of a spelled text, each with its font."""
+    for name, letters in itertools.groupby(text, lambda letter: None if _own(letter) else _system_font(letter)):
+        yield "".join(letters), (_opened(name, size) if name else None) or font(size)
+
+
+def draw_text(draw: ImageDraw.ImageDraw, left: int, top: int, text: str, style: Style) -> None:
+    """Write a spelled line of text; all its fonts stand on the line of Pillow's own."""
+    size, colour = style
+    x, line = float(left), top + font(size).getmetrics()[0]
+    for part, face in _runs(text, size):
+        draw.text((x, line), part, fill=colour, font=face, anchor="ls")
+        x += face.getlength(part)
 
 
 def text_width(text: str, size: int) -> int:
     """Pixels a line of text takes."""
-    return int(font(size).getlength(text) + 0.999)
+    return int(sum(face.getlength(part) for part, face in _runs(text, size)) + 0.999)
 
 
 def wrapped(text: str, width: int, styles: tuple[Style, Style], most: int = 4) -> Lines:

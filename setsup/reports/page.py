@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from setsup.reports.lettering import Lines, Style, font, line_height, wrapped
+from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrapped
 from setsup.reports.thumbnails import cell_size, thumbnail
 
 __all__ = ["Cell", "Page", "cell_for", "lines_height"]
@@ -91,9 +91,9 @@ class Page:
 
     def write(self, left: int, top: int, lines: Lines) -> int:
         """Write lines and give the height below them."""
-        for text, (size, colour) in lines:
-            self._draw.text((left, top), text, fill=colour, font=font(size))
-            top += line_height(size)
+        for text, style in lines:
+            draw_text(self._draw, left, top, text, style)
+            top += line_height(style[0])
         return top
 
 

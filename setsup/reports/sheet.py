@@ -18,7 +18,9 @@ __all__ = ["contact_sheet"]
 Pictures = Sequence[npt.NDArray[Any]] | npt.NDArray[Any]
 """Pictures (n, height, width, channels) uint8, or n pictures of different sizes."""
 
-_ASPECT = 2.0
+_ASPECT = 2.0  # width by height of a sheet
+_SHAPE = 1.5  # and of the pictures of a block
+_RAGGED = 0.75  # what a last row that is not full costs
 _NARROW = 300  # a caption in a narrower block breaks into many lines
 _NARROWEST = 220
 
@@ -142,11 +144,13 @@ def _layout(sets: int, size: int, cell: Cell, width: int, front: int) -> tuple[i
             inner = max(cell.span(columns) + front, _NARROWEST)
             rows, lines = -(-size // columns), -(-sets // across)
             aspect = across * (inner + 2 * PADDING + GUTTER) / (lines * (cell.rise(rows) + 2 * PADDING + GUTTER + 50))
-            places = rows * columns * lines * across
-            empty = 1 - size * sets / places if places else 0.0
+            # the page and each block have a pleasant shape, with few empty places in the last rows of both
+            shape = (columns * (cell.width + GAP)) / (rows * (cell.height + GAP))
+            cost = abs(math.log(aspect / _ASPECT)) + abs(math.log(shape / _SHAPE))
+            cost += (rows * columns > size) * (_RAGGED + 4 * (1 - size / (rows * columns)))
+            cost += 3 * (1 - sets / (lines * across))
             # captions need some room, and a few small sets are compared best side by side
-            cost = abs(math.log(aspect / _ASPECT)) + 10 * empty + max(0, _NARROW - inner) / 100
-            cost += across == 1 and 2 <= sets <= 4 and size <= 32
+            cost += max(0, _NARROW - inner) / 100 + (across == 1 and 2 <= sets <= 4 and size <= 32)
             if cost < best - 1e-9:
                 best, found = cost, (columns, across)
     return found

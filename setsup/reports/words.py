@@ -1,6 +1,6 @@
 """Draws in words and units: what a set holds, and what varies in it over how many levels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,13 +41,19 @@ class SetWords:
     varies: dict[str, Variation]
     members: int
 
-    def held_words(self, table: FactorTable, tolerance: Mapping[str, float] | None = None) -> str:
-        """Say what is held: ``wall_hue = 0.3 turn``."""
-        near = tolerance or {}
-        words = [
-            f"{name} = {value_words(table[name], value)}{f' ± {near[name]:.4g}' if name in near else ''}"
-            for name, value in self.held.items()
-        ]
+    def held_words(
+        self,
+        table: FactorTable,
+        tolerance: Mapping[str, float] | None = None,
+        legible: Callable[[str], bool] = lambda text: True,
+    ) -> str:
+        """Say what is held: ``wall_hue = 0.3 turn``; a level that is not ``legible`` is followed by its number."""
+        near, words = tolerance or {}, []
+        for name, value in self.held.items():
+            spelled = table[name].levels is None or legible(str(value))
+            number = "" if spelled else f" (level {table[name].code(value)})"
+            around = f" ± {near[name]:.4g}" if name in near else ""
+            words.append(f"{name} = {value_words(table[name], value)}{number}{around}")
         return ", ".join(words) or "nothing"
 
     def varying_words(self, table: FactorTable) -> str:

@@ -11,6 +11,8 @@ from setsup.samplers.sampler import Sampler, Steps, checked_table, positive, sta
 
 __all__ = ["EpochSampler"]
 
+_ENDLESS = 2**63  # steps are below
+
 
 class EpochSampler(Sampler):
     """Draws batches that together pass over all rows, epoch after epoch.
@@ -83,8 +85,8 @@ class EpochSampler(Sampler):
                 f"{self._count:,} rows do not fill one batch of size={size}; lower size, or pass partial='pad'"
             )
         self.steps_per_epoch = self._count // self.size if partial == "drop" else -(-self._count // self.size)
-        self.length = None if epochs is None else positive(epochs, "epochs") * self.steps_per_epoch
-        if self.length is not None and self.length >= 2**63:
+        self.length = None if epochs is None else positive(epochs, "epochs", _ENDLESS) * self.steps_per_epoch
+        if self.length is not None and self.length >= _ENDLESS:
             raise SamplerError(f"epochs={epochs} of {self.steps_per_epoch:,} steps are too many: steps are below 2**63")
         self.free_sets = frozenset({0})
         self._key = stream_key(seed, stream)

@@ -187,6 +187,8 @@ def drawable_groups(
     """
     held = ", ".join(groups.names) or "nothing"
     if not len(groups):
+        if groups.excluded and not groups.unknown:
+            raise SamplerError(f"no group holds {held}: where or weights leave out all {groups.excluded:,} rows")
         raise SamplerError(
             f"no group holds {held}: {groups.unknown:,} rows have an unknown value there, "
             f"and {groups.excluded:,} are left out by where or weights; let more rows in"
@@ -197,7 +199,9 @@ def drawable_groups(
     if few.any() and (small == "error" or few.all()):
         smallest = np.argsort(sizes, kind="stable")[:5]
         named = "; ".join(f"{groups.describe(table, int(g))}: {sizes[g]}" for g in smallest)
-        if "short" not in policies:
+        if nearby:
+            mend = "widen the tolerance or lower size"
+        elif "short" not in policies:
             mend = "name fewer factors" if few.all() else "pass small='drop' to leave them out"
         elif few.all():
             mend = "lower size, hold fewer factors, or pass small='short' or 'replace' (--small short)"

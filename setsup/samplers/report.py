@@ -75,7 +75,8 @@ class Entry:
         found.append(f"  rows never drawn: {', '.join(never) or 'none'}")
         if not math.isnan(self.log10_sets):
             shared = "" if math.isnan(self.shared_rows) else f"; two sets share {self.shared_rows:.3g} rows on average"
-            found.append(f"  distinct sets: about 10^{self.log10_sets:.1f}{shared}")
+            number = f"{10**self.log10_sets:,.0f}" if self.log10_sets < 6 else f"about 10^{self.log10_sets:.1f}"
+            found.append(f"  distinct sets: {number}{shared}")
         if self.distinct:
             kind = "about " if self.estimated else ""
             values = ", ".join(f"{name} {kind}{count:.1f}" for name, count in self.distinct.items())

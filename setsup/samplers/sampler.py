@@ -54,6 +54,11 @@ class Sampler(ABC):
     def report(self) -> "Report":
         """What will be drawn, and what never can be, before any training."""
 
+    def __repr__(self) -> str:
+        """Show the arguments that were given."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items() if value is not None)
+        return f"{type(self).__name__}({self.table!r}, {given})"
+
     def __getitem__(self, step: int) -> Draw:
         """Draw of one step, which depends on the arguments and the step alone.
 
@@ -185,10 +190,12 @@ def _start(start: Any, last: int) -> int:
     return int(start)
 
 
-def positive(number: Any, option: str) -> int:
-    """A whole number from 1 on; SamplerError otherwise."""
+def positive(number: Any, option: str, limit: int = 2**31) -> int:
+    """A whole number from 1 on and below a limit, by default what one draw can hold; SamplerError otherwise."""
     if not whole(number) or number < 1:
         raise SamplerError(f"{option} must be a whole number from 1 on, not {number!r}")
+    if number >= limit:
+        raise SamplerError(f"{option}={number!r} is too many: it must be below {limit:,}")
     return int(number)
 
 

@@ -207,7 +207,7 @@ def test_the_report_in_words():
     assert text[3] == (
         "  rows never drawn: 1 in groups too small or left out, 1 with an unknown value, 2 left out by where or weights"
     )
-    assert text[4].startswith("  distinct sets: about 10^0.8; two sets share 0.667 rows on average")
+    assert text[4].startswith("  distinct sets: 6; two sets share 0.667 rows on average")
     assert text[5].startswith("  distinct values expected in a set: b ")
     assert "  rows never drawn: none" in str(SetSampler(grid_of(2, 3), ["a"], size=2).report())
 

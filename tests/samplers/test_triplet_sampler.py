@@ -156,7 +156,7 @@ def test_on_a_grid_and_on_columns():
         ({"small": "replace"}, SamplerError, "small must be error or drop"),
         ({"choose": "row"}, SamplerError, "did you mean 'rows'"),
         ({"where": "face == 'f1'"}, SamplerError, "only one orbit"),
-        ({"where": "face == 'f1' and half > 1"}, SamplerError, "left out by where"),
+        ({"where": "face == 'f1' and half > 1"}, SamplerError, "where or weights leave out all"),
         ({"seed": 2**64}, SamplerError, "seed"),
     ],
 )
