@@ -7,6 +7,7 @@ from setsup.files import fetch, load_manifest
 from setsup_cli.arguments import Dataset, Json, Root
 from setsup_cli.datasets import foreign
 from setsup_cli.output import say, show_json
+from setsup_cli.source import check_root
 
 __all__ = ["HELP", "Options", "run"]
 
@@ -27,6 +28,7 @@ class Options:
 def run(options: Options) -> int:
     """Fetch and say where the files are."""
     name = options.dataset
+    check_root(options.root)
     package = foreign().get(name)
     if package is not None:
         raise DataError(f"{name} comes from the package {package}, which says how to get its files")

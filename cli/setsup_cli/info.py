@@ -1,13 +1,12 @@
 """``setsup info``: the card of a data set, or what a table of the user's own holds."""
 
-import textwrap
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import SetsupError
 from setsup.files import Manifest, load_manifest, manifest_names, readable_size
 from setsup_cli.arguments import Image, Json, Kinds, MaybeDataset, Root, Table
-from setsup_cli.output import say, show_json, show_table
+from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.source import DEFAULT, open_source
 
 if TYPE_CHECKING:
@@ -112,11 +111,11 @@ def _factor(factor: "Factor") -> dict[str, Any]:
 def _print(card: dict[str, Any], closed: str) -> None:
     say(f"{card['name']}" + (f": {card['title']}" if card.get("title") else ""))
     if card.get("description"):
-        say(textwrap.fill(card["description"], 100))
+        say_prose(card["description"], piped=100)
     say()
     samples = "any number of" if card["samples"] is None else f"{card['samples']:,}"
     shapes = "; ".join(f"{kind['name']} {_shape(kind)}" for kind in card["modalities"])
-    say(
+    say_prose(
         f"{samples} samples"
         + (f", {readable_size(card['bytes'])} to fetch" if card.get("bytes") else "")
         + f"; {shapes}"
@@ -127,15 +126,15 @@ def _print(card: dict[str, Any], closed: str) -> None:
         show_table(heads, [_cells(factor, card["sample"]) for factor in card["factors"]], right=("levels",))
     for split in card.get("splits", ()):
         rows = "" if split["rows"] is None else f", rows {split['rows'][0]:,} to {split['rows'][1] - 1:,}"
-        say(f"split {split['name']}{rows}" + (f": {split['description']}" if split["description"] else ""))
+        say_prose(f"split {split['name']}{rows}" + (f": {split['description']}" if split["description"] else ""))
     if card["sample"] is not None:
         from setsup.reports.words import number_words
 
-        say(f"row 0: {', '.join(f'{name} = {number_words(value)}' for name, value in card['sample'].items())}")
+        say_prose(f"row 0: {', '.join(f'{name} = {number_words(value)}' for name, value in card['sample'].items())}")
     if card.get("licence"):
         licence = card["licence"]
         say()
-        say(f"licence: {' · '.join(licence[part] for part in ('name', 'url', 'note', 'sign') if licence[part])}")
+        say_prose(f"licence: {' · '.join(licence[part] for part in ('name', 'url', 'note', 'sign') if licence[part])}")
     if card.get("homepage"):
         say(f"home: {card['homepage']}")
     if card.get("citation"):
@@ -143,7 +142,7 @@ def _print(card: dict[str, Any], closed: str) -> None:
         say(card["citation"].strip())
     if closed:
         say()
-        say(f"not opened: {closed}")
+        say_prose(f"not opened: {closed}")
 
 
 def _shape(kind: dict[str, Any]) -> str:

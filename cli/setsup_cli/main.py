@@ -7,6 +7,7 @@ from importlib import import_module
 
 from setsup.errors import SetsupError, near
 from setsup_cli.output import output_errors, write
+from setsup_cli.usage import check_words
 
 __all__ = ["VERBS", "main"]
 
@@ -84,6 +85,7 @@ def _run_verb(verb: str, rest: list[str]) -> int:
     import tyro
 
     module = import_module(f"setsup_cli.{verb}")
+    check_words(verb, module.Options, rest)
     try:
         with output_errors():  # for --help
             options = tyro.cli(

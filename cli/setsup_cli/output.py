@@ -3,17 +3,22 @@
 import io
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from setsup.errors import SetsupError
 
-__all__ = ["output_errors", "say", "show_json", "show_table", "write"]
+__all__ = ["output_errors", "say", "say_prose", "show_json", "show_table", "write"]
 
 _PIPED = 160
 """Columns of a table that goes to a file or another program."""
+
+_WORD = 24
+"""Letters from which on a word of a table may be broken."""
 
 
 @contextmanager
@@ -50,6 +55,14 @@ def say(text: str = "") -> None:
     write(f"{text}\n")
 
 
+def say_prose(text: str, piped: int | None = None) -> None:
+    """Print a paragraph: on a terminal its lines are broken between words, elsewhere after ``piped`` columns if any."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else piped
+    if width is not None:
+        text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+    say(text)
+
+
 def show_json(value: Any) -> None:
     """Print one JSON value."""
     say(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
@@ -73,10 +86,18 @@ def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Seque
     from rich.table import Table
     from rich.text import Text
 
+    listed = [heads, *rows]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for number, head in enumerate(heads):
-        table.add_column(head, justify="right" if head in right else "left", no_wrap=number == 0, overflow="fold")
-    for row in rows:
+        longest = max(len(word) for row in listed for word in row[number].split(" "))
+        table.add_column(
+            head,
+            justify="right" if head in right else "left",
+            no_wrap=number == 0,
+            overflow="fold",
+            min_width=min(longest, _WORD),
+        )
+    for row in listed[1:]:
         # Text: brackets in a name are no style
         table.add_row(*(Text(cell) for cell in row))
     watched = sys.stdout.isatty()

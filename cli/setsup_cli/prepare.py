@@ -7,6 +7,7 @@ from setsup.errors import DataError
 from setsup.files import load_manifest
 from setsup_cli.arguments import Dataset, Json, Root
 from setsup_cli.output import say, show_json
+from setsup_cli.source import check_root
 
 __all__ = ["HELP", "Options", "run"]
 
@@ -27,6 +28,7 @@ class Options:
 def run(options: Options) -> int:
     """Convert and say where the array is."""
     name = options.dataset
+    check_root(options.root)
     adapter = load_manifest(name).adapter
     prepare = getattr(import_module(adapter), "prepare", None) if adapter else None
     if prepare is None:

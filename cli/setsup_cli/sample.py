@@ -18,8 +18,8 @@ from setsup_cli.arguments import (
     Table,
     option,
 )
-from setsup_cli.output import say, show_json, show_table
-from setsup_cli.sampling import build_sampler, chosen_sampler
+from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.sampling import build_sampler, check_places, chosen_sampler
 from setsup_cli.source import assignments, open_source
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ class Options:
         MaybeWords, option("FACTOR ...", "Triplets: anchor and positive share these factors, the negative does not.")
     ] = None
 
-    size: Annotated[MaybeNumber, option("N", "Rows a set.", "(default: 32)")] = None
+    size: Annotated[
+        MaybeNumber, option("N", "Rows a set.", "(default: 32; with --table what every group has, up to 32)")
+    ] = None
     sets: Annotated[MaybeNumber, option("N", "Sets a step.", "(default: 2 sets, 4 domains, 8 orbits, 32 triplets)")] = (
         None
     )
@@ -82,6 +84,10 @@ class Options:
     values: Annotated[MaybeText, option("independent|equal|different", "How the values of a step's sets relate.")] = (
         None
     )
+    domains: Annotated[
+        MaybeText,
+        option("balanced|all", "Domains of a batch: --sets of them, each equally often, or all there are."),
+    ] = None
     small: Annotated[
         MaybeText,
         option("error|drop|short|replace", "What to do with groups of fewer rows than a set.", "(default: error)"),
@@ -126,16 +132,21 @@ def run(options: Options) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """What was drawn from what; ``table`` tells a later replay how a user's table was read, not where it lies."""
+    """What was drawn from what; ``table`` tells a later replay how a user's table was read, not where it lies.
+
+    Each of the ``notes`` is a line for the user.
+    """
 
     dataset: "Dataset"
     sampler: "Sampler"
     draws: "Draw"
     table: dict[str, Any] | None
+    notes: list[str]
 
 
 def _asked(options: Options) -> _Drawn:
     kind = chosen_sampler(options)
+    check_places(options)
     kinds = options.kinds or ()
     dataset = open_source(options.dataset, options.root, options.table, options.image, kinds)
     if kind is None:
@@ -145,11 +156,15 @@ def _asked(options: Options) -> _Drawn:
             f"factors of {dataset.name}: {', '.join(names)}"
         )
     card = f"`setsup info {f'--table {options.table}' if options.table else dataset.name}`"
-    sampler = build_sampler(kind, options, dataset.factors, card)
-    table = None
+    table: dict[str, Any] | None = None
+    notes: list[str] = []
     if options.table is not None:
+        from setsup_cli.defaults import suited
+
+        options, notes = suited(kind, options, dataset.factors, card)
         table = {"image": options.image, "kinds": assignments(kinds, "--kinds", "kind")}
-    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table)
+    sampler = build_sampler(kind, options, dataset.factors, card)
+    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, notes)
 
 
 def _replayed(options: Options, path: Path) -> _Drawn:
@@ -167,7 +182,9 @@ def _replayed(options: Options, path: Path) -> _Drawn:
     name = recorded.head["dataset"] if table is None else None
     dataset = open_source(name, options.root, options.table, image, kinds)
     sampler = recorded.sampler(dataset)
-    return _Drawn(dataset, sampler, recorded.draws(sampler), table)
+    draws = recorded.draws(sampler)
+    notes = [f"the same draws as {path}"] if recorded.steps else []
+    return _Drawn(dataset, sampler, draws, table, notes)
 
 
 def _words(drawn: _Drawn) -> "list[list[SetWords]]":
@@ -192,12 +209,14 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     table, arguments = drawn.dataset.factors, drawn.sampler.arguments
     steps, sets = drawn.draws.indices.shape[:2]
     say(f"{drawn.dataset.name}: {len(table):,} rows, seed {arguments['seed']}, {steps:,} step{'s' * (steps > 1)}")
+    for note in drawn.notes:
+        say(note)
     say()
     rows = []
     for step, found in enumerate(_words(drawn)):
         for number, words in enumerate(found):
             held, varies = words.held_words(table, arguments.get("tolerance")), words.varying_words(table)
-            rows.append([str(step), str(number), str(words.members), held, varies])
+            rows.append([str(step), str(number), f"{words.members:,}", held, varies])
     if isinstance(drawn.sampler, TripletSampler):
         heads = ["step", "triplet", "rows", "anchor and positive share", "they have (values of levels)"]
     else:
@@ -206,7 +225,8 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     if steps * sets > len(rows):
         say(f"… and {steps * sets - len(rows):,} more in {paths['jsonl']}")
     say()
-    say(str(drawn.sampler.report()))
+    for line in str(drawn.sampler.report()).splitlines():
+        say_prose(line)
     say()
     for path in paths.values():
         say(str(path))

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import FactorError, SamplerError, near
-from setsup_cli.source import assignments, check_factors, numbers
+from setsup_cli.source import assignments, check_factors, is_table, numbers
 
 if TYPE_CHECKING:
     from setsup.factors import Factor, FactorTable
@@ -13,15 +13,18 @@ if TYPE_CHECKING:
     from setsup.samplers import Sampler
     from setsup_cli.sample import Options
 
-__all__ = ["build_sampler", "chosen_sampler"]
+__all__ = ["build_sampler", "check_places", "chosen_sampler"]
 
 _TAKES = {
     "set": ("size", "sets", "unconstrained", "random", "choose", "values", "small", "tolerance", "where", "seed"),
-    "domain": ("size", "sets", "small", "where", "seed"),
+    "domain": ("size", "sets", "domains", "small", "where", "seed"),
     "orbit": ("size", "sets", "canonical", "choose", "values", "small", "where", "seed"),
     "triplets": ("sets", "choose", "small", "where", "seed"),
 }
 """Which options go with which sampler."""
+
+_LISTS = ("inactive", "active", "domain", "orbit", "triplets")
+"""Options that name factors."""
 
 _SHOWN = {"set": "--inactive, --active", "domain": "--domain", "orbit": "--orbit", "triplets": "--triplets"}
 
@@ -35,9 +38,7 @@ def chosen_sampler(options: "Options") -> str | None:
         When they ask for two, or an option does not go with the sampler.
 
     """
-    asked = [
-        name for name in ("inactive", "active", "domain", "orbit", "triplets") if getattr(options, name) is not None
-    ]
+    asked = [name for name in _LISTS if getattr(options, name) is not None]
     if len(asked) > 1:
         raise SamplerError(f"give one of --{' and --'.join(asked)}: each is a way to draw of its own")
     if not asked:
@@ -49,6 +50,31 @@ def chosen_sampler(options: "Options") -> str | None:
             goes = ", ".join(_SHOWN[other] for other, takes in _TAKES.items() if name in takes)
             raise SamplerError(f"--{name} goes with {goes}, not with --{asked[0]}")
     return kind
+
+
+def check_places(options: "Options") -> None:
+    """Refuse a data set or a table that stands among the factors of an option.
+
+    Raises
+    ------
+    FactorError
+        When neither is named in its own place, and a factor has the name of one.
+
+    """
+    if options.dataset is not None or options.table is not None:
+        return
+    from setsup.datasets import names
+
+    for option, named in zip(_LISTS, _factor_lists(options), strict=True):
+        for name in named or ():
+            others = " ".join(other for other in named or () if other != name) or "FACTOR ..."
+            if is_table(name):
+                right = f"give it as `setsup sample --table {name} --{option} {others}`"
+            elif name in names():
+                right = f"name it before the options: `setsup sample {name} --{option} {others}`"
+            else:
+                continue
+            raise FactorError(f"{name!r} was taken for a factor of --{option}; {right}")
 
 
 def build_sampler(kind: str, options: "Options", table: "FactorTable", card: str) -> "Sampler":
@@ -88,8 +114,8 @@ def build_sampler(kind: str, options: "Options", table: "FactorTable", card: str
 
 
 def _factor_lists(options: "Options") -> list[list[str] | None]:
-    lists = (options.inactive, options.active, options.domain, options.orbit, options.triplets)
-    return [None if names is None else list(names) for names in lists]
+    """Factors named by each of the options that name some, None for those left out."""
+    return [None if getattr(options, name) is None else list(getattr(options, name)) for name in _LISTS]
 
 
 def _given(kind: str, options: "Options") -> dict[str, Any]:

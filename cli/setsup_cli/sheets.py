@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.reports import contact_sheet, describe, triplet_sheet
+from setsup.reports.lettering import legible
 from setsup.reports.thumbnails import thumbnail
 
 if TYPE_CHECKING:
@@ -64,8 +65,9 @@ def _blocks_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: 
     for step, number in blocks:
         found = words[step][number]
         label = f"{noun} {number}" if steps == 1 else f"step {step}, {noun} {number}"
-        held, varies = found.held_words(table, sampler.arguments.get("tolerance")), found.varying_words(table)
-        short = f" · {found.members} of {size} slots" if found.members < size else ""
+        held = found.held_words(table, sampler.arguments.get("tolerance"), legible)
+        varies = found.varying_words(table)
+        short = f" · {found.members:,} of {size:,} slots" if found.members < size else ""
         captions.append(f"{label} · held: {_joined(held)}{short}\nvaries: {_joined(varies)}")
     if sets > most:
         title += f"\nthe first {most} of {sets:,} {noun}s"
@@ -95,7 +97,7 @@ def _joined(words: str) -> str:
 def _title(dataset: "Dataset", sampler: "Sampler", draws: "Draw", shown: int) -> str:
     noun = _noun(sampler)
     steps, sets, size = draws.indices.shape
-    what = f"{sets} {noun}{'s' * (sets > 1)}" + (f" of {size}" if noun != "triplet" else "")
+    what = f"{sets:,} {noun}{'s' * (sets > 1)}" + (f" of {size:,}" if noun != "triplet" else "")
     which = "step 0" if shown == 1 else f"steps 0 to {shown - 1}"
     which += f" of {steps:,}" if shown < steps else ""
     where = sampler.arguments.get("where")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
 
-__all__ = ["DEFAULT", "assignments", "check_factors", "open_source"]
+__all__ = ["DEFAULT", "assignments", "check_factors", "check_root", "is_table", "numbers", "open_source"]
 
 DEFAULT = "shapes3d-procedural"
 """What the verbs work on when nothing is named: drawn on demand, no download."""
@@ -44,6 +44,9 @@ def open_source(
         When the options contradict each other, or the data cannot be opened.
 
     """
+    if dataset is not None and is_table(dataset):
+        raise DataError(f"{dataset!r} is a table of your own, not the name of a data set; give it as --table {dataset}")
+    check_root(root)
     if table is None:
         if image is not None or kinds:
             raise DataError("--image and --kinds describe a table of your own; give it with --table FILE")
@@ -57,6 +60,24 @@ def open_source(
     from setsup.datasets import open_table
 
     return open_table(table, image, kinds=assignments(kinds, "--kinds", "kind"))
+
+
+def is_table(word: str) -> bool:
+    """Whether a word is the name of a file such as ``--table`` takes."""
+    return Path(word).suffix.lower() in (".csv", ".parquet", ".pq")
+
+
+def check_root(root: Path | None) -> None:
+    """Refuse a file where a folder is asked for.
+
+    Raises
+    ------
+    DataError
+        When ``--root`` names a file.
+
+    """
+    if root is not None and root.is_file():
+        raise DataError(f"--root takes the folder that holds the files, and {root} is a file: --root {root.parent}")
 
 
 def assignments(words: Iterable[str], option: str, what: str) -> dict[str, str]:
@@ -89,8 +110,12 @@ def check_factors(names: Iterable[str], table: "FactorTable", card: str) -> None
 
     """
     for name in names:
-        if name not in table:
-            raise FactorError(f"unknown factor {name!r}{near(name, table.names)} ({card} lists the factors)")
+        if name in table:
+            continue
+        parts = [part for part in name.split(",") if part]
+        if len(parts) > 1 and all(part in table for part in parts):
+            raise FactorError(f"{name!r} is no factor; put spaces between factors: {' '.join(parts)}")
+        raise FactorError(f"unknown factor {name!r}{near(name, table.names)} ({card} lists the factors)")
 
 
 def numbers(words: Mapping[str, str], option: str) -> dict[str, float]:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from setsup_cli import sample
+from setsup_cli import cache, sample
 from setsup_cli.main import VERBS, main
+from setsup_cli.usage import check_words
 
 Run = Callable[..., Any]
 
@@ -75,17 +76,43 @@ def test_an_option_before_the_verb(setsup: Run) -> None:
     assert "`setsup datasets --json`" in found.err
 
 
-def test_an_unknown_option(setsup: Run) -> None:
-    found = setsup("sample", "--inactiv", "shape")
-    assert (found.code, found.out) == (2, "")
-    assert "--inactive" in found.err
-
-
-@pytest.mark.parametrize("words", [["fetch"], ["sample", "--size", "many"], ["datasets", "extra"]])
-def test_ill_formed_options(setsup: Run, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["sample", "--inactiv", "shape"], "unknown option '--inactiv'; did you mean '--inactive' or '--active'?"),
+        (["info", "--jsno"], "unknown option '--jsno'; did you mean '--json'? (`setsup info --help` explains them)"),
+        (["doctor", "-v"], "unknown option '-v'; known: --json"),
+        (["sample", "--size", "abc"], "--size must be a whole number, not 'abc'"),
+        (["sample", "--size=3.5"], "--size must be a whole number, not '3.5'"),
+        (["sample", "--size", "None"], "--size must be a whole number, not 'None'"),
+        (["sample", "--seed"], "nothing stands behind --seed: give it as `--seed N`"),
+        (["sample", "--inactive"], "nothing stands behind --inactive: give it as `--inactive FACTOR ...`"),
+        (["sample", "--inactive", "--json"], "nothing stands behind --inactive: give it as `--inactive FACTOR ...`"),
+        (["bench", "--inactive"], "nothing stands behind --inactive"),
+        (["sample", "--json=3"], "--json takes no value, so leave out '=3'"),
+        (["sample", "--seed", "1", "--seed", "2"], "--seed is given twice; give it once, as in `--seed 2`"),
+        (["sample", "--active", "a", "--active", "b", "c"], "give it once, as in `--active a b c`"),
+        (["sample", "mnist", "--seed", "1", "shape"], "'shape' is one word too many: 'mnist' was taken for the data"),
+        (["datasets", "extra"], "`setsup datasets` takes no 'extra'"),
+        (["fetch"], "name a data set, as in `setsup fetch mnist` (`setsup datasets` lists them)"),
+    ],
+)
+def test_ill_formed_words_get_one_plain_sentence(setsup: Run, words: list[str], sentence: str) -> None:
     found = setsup(*words)
     assert (found.code, found.out) == (2, "")
-    assert found.err
+    assert found.err.startswith("setsup: ")
+    assert found.err.count("\n") == 1
+    assert sentence in found.err
+
+
+def test_words_that_are_well_formed_are_let_through() -> None:
+    for words in (
+        ["shapes3d", "--seed", "-1", "--where", "scale < 1", "--inactive", "a", "b", "--size=4", "--json"],
+        ["--inactive=a", "--out", "x y", "mnist"],
+        ["--kinds", "a=nominal", "b=cyclic", "--help", "--whatever"],
+    ):
+        check_words("sample", sample.Options, words)
+    check_words("cache", cache.Options, ["--clear"])
 
 
 @pytest.mark.parametrize(

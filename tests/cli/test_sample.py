@@ -195,6 +195,61 @@ class TestTable:
         assert not (tmp_path / "setsup-samples").exists()
 
     @pytest.mark.parametrize(
+        ("words", "note", "shape"),
+        [
+            (["--inactive", "subject"], "size 12: as many rows as every group has", (1, 2, 12)),
+            (
+                ["--inactive", "subject", "--values", "equal"],
+                "size 6: as many rows as every group has for 2",
+                (1, 2, 6),
+            ),
+            (["--inactive", "subject", "--where", "light == 'day'"], "size 6: ", (1, 2, 6)),
+            (["--inactive", "subject", "light", "--random", "1"], "size 12: ", (1, 2, 12)),
+            (["--active", "subject", "--where", "age < 29"], "size 6: ", (1, 2, 6)),
+            (["--inactive", "age", "--kinds", "age=continuous", "--tolerance", "age=3"], "size 5: ", (1, 2, 5)),
+            (["--inactive", "subject", "--where", "subject == 'Mei'", "--small", "short"], "", (1, 2, 32)),
+            (["--inactive", "subject", "--size", "3"], "", (1, 2, 3)),
+            (["--domain", "light"], "size 24: as many rows as every group has", (1, 2, 24)),
+            (["--domain", "light", "--domains", "all"], "size 24: ", (1, 2, 24)),
+            (["--orbit", "subject"], "sets 4: as many as there are groups", (1, 4, 12)),
+        ],
+    )
+    def test_without_a_size_every_group_suffices(
+        self, setsup: Run, photos: Path, tmp_path: Path, words: list[str], note: str, shape: tuple[int, ...]
+    ) -> None:
+        found = setsup("sample", "--table", photos, *words)
+        assert (found.code, found.err) == (0, "")
+        notes = [line for line in found.out.splitlines() if line.startswith(("size ", "sets "))]
+        assert any(line.startswith(note) for line in notes) if note else not notes
+        assert np.load(tmp_path / "setsup-samples" / "draws.npz")["indices"].shape == shape
+        again = setsup("sample", "--table", photos, "--replay", "setsup-samples/draws.jsonl", "--out", "again")
+        assert "the same draws as setsup-samples/draws.jsonl" in again.out.splitlines()
+        assert contents(tmp_path / "again") == contents(tmp_path / "setsup-samples")
+
+    def test_large_groups_have_the_usual_size(self, setsup: Run, photos: Path, tmp_path: Path) -> None:
+        lines = photos.read_text(encoding="utf-8").splitlines()
+        photos.write_text("\n".join([*lines, *lines[1:], *lines[1:]]) + "\n", encoding="utf-8")
+        assert "\nsize 32: the default, " in setsup("sample", "--table", photos, "--inactive", "subject").out
+        assert np.load(tmp_path / "setsup-samples" / "draws.npz")["indices"].shape == (1, 2, 32)
+
+    def test_a_group_of_one_row(self, setsup: Run, photos: Path) -> None:
+        text = photos.read_text(encoding="utf-8").replace("47.png,Mei", "47.png,Zoe")
+        photos.write_text(text, encoding="utf-8")
+        refused(setsup("sample", "--table", photos, "--inactive", "subject"), "subject = Zoe: 1", "--small")
+
+    def test_a_table_that_is_given_without_its_option(self, setsup: Run) -> None:
+        refused(setsup("sample", "photos.csv", "--inactive", "subject"), "give it as --table photos.csv")
+        refused(
+            setsup("sample", "--inactive", "subject", "photos.csv"), "`setsup sample --table photos.csv --inactive subj"
+        )
+        refused(setsup("info", "album/photos.parquet"), "give it as --table album/photos.parquet")
+
+    def test_factors_with_commas(self, setsup: Run, photos: Path) -> None:
+        refused(
+            setsup("sample", "--table", photos, "--inactive", "subject,light"), "spaces between factors: subject light"
+        )
+
+    @pytest.mark.parametrize(
         ("words", "sentence"),
         [
             (["--inactive", "subjekt"], ["'subject'", "setsup info --table"]),
@@ -242,6 +297,11 @@ class TestTable:
         (["--orbit", "shape", "--size", "3", "--canonical", "orient=1"], ["did you mean 'orientation'?"]),
         (["--inactive", "shape", "--kinds", "a=nominal"], ["--kinds", "--table"]),
         (["mnist", "--table", "x.csv", "--inactive", "a"], ["--table", "'mnist'"]),
+        (["--inactive", "wall_hue,shape"], ["put spaces between factors: wall_hue shape"]),
+        (["--inactive", "digit", "mnist", "--root", "."], ["`setsup sample mnist --inactive digit`"]),
+        (["--orbit", "mnist"], ["`setsup sample mnist --orbit FACTOR ...`"]),
+        (["--domain", "shape", "--domains", "some"], ["domains", "'some'"]),
+        (["--inactive", "shape", "--domains", "all"], ["--domains goes with --domain"]),
         (["--replay", "absent.jsonl"], ["absent.jsonl"]),
         (["--replay", "absent.jsonl", "--seed", "3"], ["--replay", "leave out --seed"]),
     ],
@@ -249,6 +309,14 @@ class TestTable:
 def test_bad_words_get_one_sentence(setsup: Run, tmp_path: Path, words: list[str], sentence: list[str]) -> None:
     refused(setsup("sample", *words), *sentence)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", ["sample", "info", "fetch", "prepare"])
+def test_a_root_that_is_a_file(setsup: Run, tmp_path: Path, verb: str) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "3dshapes.h5").write_text("")
+    words = ["--inactive", "shape"] if verb == "sample" else []
+    refused(setsup(verb, "shapes3d", "--root", "data/3dshapes.h5", *words), "data/3dshapes.h5 is a file: --root data")
 
 
 def test_a_folder_that_cannot_be_written(setsup: Run, tmp_path: Path) -> None:

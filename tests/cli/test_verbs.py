@@ -1,5 +1,6 @@
 import importlib.metadata
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,16 @@ class TestDatasets:
         assert listed["my-rooms"]["package"] == "nowhere.rooms"
         assert "my-rooms" in setsup("datasets").out
         assert "nowhere.rooms" in setsup("fetch", "my-rooms").err
+
+
+@pytest.mark.parametrize("words", [["datasets"], ["info"], ["info", "shapes3d"]])
+def test_words_stay_whole_on_a_narrow_terminal(setsup: Run, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    piped = setsup(*words).out
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    shown = re.sub("\x1b\\[[0-9;]*m", "", setsup(*words).out)
+    assert max(map(len, shown.splitlines()[:20])) <= 80
+    assert {word for word in shown.split() if "─" not in word} == {word for word in piped.split() if "─" not in word}
 
 
 class TestInfo:
@@ -193,6 +204,9 @@ def test_bench(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert data["inactive"] == ["floor_hue"]
     assert all(rate["rate"] > 0 for rate in data["rates"])
     found = setsup("bench", "--inactive", "shape")
-    assert found.code == 0
+    assert (found.code, found.err) == (0, "")
     assert "draws/s" in found.out
+    assert "pictures, for the first time" in found.out
+    assert "pictures, afterwards" in found.out
+    assert "casting a shape in a pose" in found.out
     assert setsup("bench", "--inactive", "shap").code == 2

@@ -1,10 +1,31 @@
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image, ImageDraw, ImageFont
 
-from setsup.reports.lettering import fitted, plain, text_width, wrapped
+from setsup.reports import lettering
+from setsup.reports.lettering import draw_text, fitted, font, legible, plain, text_width, wrapped
 
 STYLES = ((15, "#000000"), (13, "#666666"))
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine without any of the common fonts."""
+    monkeypatch.setattr(lettering, "_FONTS", ())
+    lettering._system_font.cache_clear()
+    yield
+    lettering._system_font.cache_clear()
+
+
+@pytest.fixture
+def dejavu() -> None:
+    try:
+        ImageFont.truetype("DejaVuSans.ttf")
+    except OSError:
+        pytest.skip("DejaVu Sans is not installed here")
 
 
 @pytest.mark.parametrize(
@@ -18,8 +39,38 @@ STYLES = ((15, "#000000"), (13, "#666666"))
         ("犬", "?"),
     ],
 )
+@pytest.mark.usefixtures("alone")
 def test_spelling_with_the_letters_of_the_font(text: str, spelled: str) -> None:
     assert plain(text) == spelled
+
+
+@pytest.mark.usefixtures("dejavu")
+def test_letters_that_a_font_of_the_system_has_are_written() -> None:
+    assert plain("Łęcka, Мария, José − \uffff") == "Łęcka, Мария, José -  "
+    assert legible("Łęcka, Мария × José")
+    assert not legible("犬\U0010ffff")
+    sheets = []
+    for name in ("Мария", "Мерия"):
+        sheets.append(Image.new("L", (100, 30)))
+        draw_text(ImageDraw.Draw(sheets[-1]), 4, 4, name, (15, "white"))
+        left, _, right, _ = sheets[-1].getbbox() or (0, 0, 0, 0)
+        assert abs(right - left - text_width(name, 15)) <= 3
+    assert sheets[0].tobytes() != sheets[1].tobytes()
+
+
+@pytest.mark.usefixtures("alone")
+def test_what_is_spelled_otherwise_is_not_legible() -> None:
+    assert legible("wall_hue = 0.3 turn, 2 × 32\u00a0±\u00a05°")
+    assert not any(legible(name) for name in ("José", "Łucja", "犬", "a\u202eb"))
+
+
+def test_letters_of_pillows_own_font_look_as_pillow_draws_them() -> None:
+    text, pictures = "step 0, set 1 · held: wall_hue = 0.3 turn, jgy … 5°", []
+    for _ in range(2):
+        pictures.append(Image.new("L", (600, 40)))
+    draw_text(ImageDraw.Draw(pictures[0]), 7, 9, text, (15, "white"))
+    ImageDraw.Draw(pictures[1]).text((7, 9), text, fill="white", font=font(15))
+    assert pictures[0].tobytes() == pictures[1].tobytes()
 
 
 @given(st.text(max_size=200), st.integers(80, 600))

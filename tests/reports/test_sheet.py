@@ -48,6 +48,22 @@ def test_members_are_in_order_from_left_to_right_and_down() -> None:
     assert corners == sorted(corners)
 
 
+def columns(sets: int, size: int) -> int:
+    """Pictures in the first row of the first set."""
+    images = np.concatenate([solid(RED, 1, size), solid(BLUE, max(sets - 1, 1), size)])[:sets]
+    red = (np.asarray(contact_sheet(images, [""] * sets)) == np.uint8(RED)).all(-1)
+    row = red[np.flatnonzero(red.any(1))[0]]
+    return int((np.diff(row.astype(int)) == 1).sum())
+
+
+@pytest.mark.parametrize(
+    ("sets", "size", "expected"),
+    [(2, 32, 8), (2, 64, 8), (8, 5, 5), (4, 8, 4), (2, 13, 5), (2, 15, 5), (2, 7, 4), (8, 13, 5), (4, 17, 6)],
+)
+def test_pictures_of_a_set_form_a_block_that_is_neither_a_row_nor_a_column(sets: int, size: int, expected: int) -> None:
+    assert columns(sets, size) == expected
+
+
 def test_small_grey_pictures_are_enlarged_by_whole_factors() -> None:
     sheet = contact_sheet(np.full((2, 64, 28, 28, 1), 77, np.uint8), ["a", "b"])
     assert count(sheet, (77, 77, 77)) >= 2 * 64 * 56 * 56

@@ -30,6 +30,13 @@ def test_held_and_varying_factors_in_words() -> None:
     assert found.varying_words(TABLE) == "shape 2 of 2, angle 10 to 20 deg"
 
 
+def test_levels_that_cannot_be_written_have_their_numbers() -> None:
+    found = describe(TABLE, Draw(np.array([[1, 2]]), {"hue": np.array([1]), "shape": np.array([1])}))[0]
+    assert found.held_words(TABLE, legible=lambda text: text != "ball") == "hue = 0.25 turn, shape = ball (level 1)"
+    near = describe(TABLE, Draw(np.array([[0, 5]]), {"angle": np.float32([12.5])}))[0]
+    assert near.held_words(TABLE, {"angle": 5.0}, lambda text: False) == "angle = 12.5 deg ± 5"
+
+
 def test_padding_and_unknown_values_do_not_count() -> None:
     mask = np.array([[True, True, False]])
     found = describe(TABLE, Draw(np.array([[0, 5, 1]]), {"hue": np.array([1])}, mask))[0]

@@ -1,0 +1,62 @@
+"""Numbers of rows and sets that suit a table of the user's own, where the options leave them out."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from setsup_cli.sampling import build_sampler
+
+if TYPE_CHECKING:
+    from setsup.factors import FactorTable
+    from setsup_cli.sample import Options
+
+__all__ = ["suited"]
+
+_SIZE = 32
+_SETS = {"domain": 4, "orbit": 8}
+"""Defaults of the samplers, of which the second must not exceed the number of groups."""
+
+
+def suited(kind: str, options: "Options", table: "FactorTable", card: str) -> tuple["Options", list[str]]:
+    """Choose what options leave out: the most rows a set that every group allows, and no more sets than groups.
+
+    Parameters
+    ----------
+    kind : str
+        As :func:`setsup_cli.sampling.chosen_sampler` names it.
+    options : Options
+        Of ``setsup sample``.
+    table : FactorTable
+        What to draw from.
+    card : str
+        The command that lists the factors, for messages.
+
+    Returns
+    -------
+    options : Options
+        With ``size`` and ``sets`` where the sampler's defaults are too many.
+    notes : list of str
+        What was chosen and why, a line each.
+
+    """
+    # whoever says what becomes of small groups, or how sets relate, wants the sampler's own defaults
+    size = options.size is None and options.small is None and kind in ("set", "domain")
+    sets = options.sets is None and options.values is None and options.domains is None and kind in _SETS
+    if not (size or sets):
+        return options, []
+    least = replace(options, size=1 if size else options.size, sets=1 if sets else options.sets)
+    sampler = build_sampler(kind, least, table, card)
+    entries = sampler.report().entries
+    notes: list[str] = []
+    if size:
+        together = int(sampler.arguments["sets"]) if options.values == "equal" else 1
+        most = min(entry.smallest for entry in entries) // together
+        if most >= _SIZE:
+            notes.append(f"size {_SIZE}: the default, for which every group has enough rows (--size takes another)")
+        elif most > 1:  # sets of one row hold nothing together: the sampler's error says what to do
+            options = replace(options, size=most)
+            shared = f" for {together} sets" if together > 1 else ""
+            notes.append(f"size {most}: as many rows as every group has{shared} (--size takes another)")
+    if sets and entries[0].drawable < _SETS[kind]:
+        options = replace(options, sets=entries[0].drawable)
+        notes.append(f"sets {options.sets}: as many as there are groups (--sets takes another)")
+    return options, notes
