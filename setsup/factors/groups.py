@@ -297,18 +297,19 @@ def _renumbered(columns: list[Array], radix: list[int]) -> tuple[Array, int]:
 
 
 def _counting_sort(cell: Array, cells: int) -> tuple[Rows, Array]:
-    """Offsets of each cell and the rows in cell order, stable: a compressed column turned into rows."""
-    from scipy.sparse import csc_array
+    """Offsets of each cell and the rows in cell order, stable: coordinates turned into compressed lines."""
+    from scipy.sparse import coo_array
 
     count = len(cell)
     index = np.int32 if max(count, cells) < 2**31 else np.int64
-    matrix = csc_array((cells, count), dtype=np.bool_)
-    # one entry a column, in the row of its cell; attributes are set directly, for the constructor would check and copy
-    matrix.indices = cell.view(index) if cell.dtype.itemsize == np.dtype(index).itemsize else cell.astype(index)
-    matrix.indptr = np.arange(count + 1, dtype=index)
+    matrix: Any = coo_array((cells, count), dtype=np.bool_)
+    # one entry a row, in the line of its cell; attributes are set directly, for the constructor would check and copy
+    line = cell.view(index) if cell.dtype.itemsize == np.dtype(index).itemsize else cell.astype(index)
+    matrix.coords = (line, np.arange(count, dtype=index))
     matrix.data = np.ones(count, dtype=np.bool_)
-    sorted_rows = matrix.tocsr()
-    return sorted_rows.indptr.astype(np.int64), _as_rows(sorted_rows.indices, count)
+    matrix.has_canonical_format = True  # no row stands twice, so nothing is summed
+    lines = matrix.tocsr()
+    return lines.indptr.astype(np.int64), _as_rows(lines.indices, count)
 
 
 def _as_rows(indices: Array, count: int) -> Array:
