@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from setsup.errors import SetsupError
     from setsup.factors.factor import Factor, Kind
     from setsup.factors.table import FactorTable
+    from setsup.loading.loader import loader
     from setsup.samplers import (
         DomainSampler,
         Draw,
@@ -40,6 +41,7 @@ __all__ = [
     "__version__",
     "concat",
     "load",
+    "loader",
     "names",
     "open_table",
 ]
@@ -49,6 +51,7 @@ if not TYPE_CHECKING:
         "concat": "setsup.datasets.dataset",
         "load": "setsup.datasets.registry",
         "names": "setsup.datasets.registry",
+        "loader": "setsup.loading.loader",
         "open_table": "setsup.datasets.table",
         "SetsupError": "setsup.errors",
         "Factor": "setsup.factors.factor",

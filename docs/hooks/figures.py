@@ -19,6 +19,7 @@ USES = {
     "rich": "tables and progress bars on the terminal",
     "scipy": "the index of groups: a sparse matrix, sorted by counting in compiled code",
     "tyro": "options of the command, from typed dataclasses",
+    "torch": "batches as tensors, and data sets for torch's own loader",
     "datasets": "factor tables from and to Hugging Face `datasets`",
     "pandas": "factor tables from and to data frames",
     "mkdocs": "this site",
@@ -50,6 +51,7 @@ REASONS = {
     "rich": "widths and colours, and terminals that lack them",
     "scipy": "a compiled counting sort without a compiler",
     "tyro": "parsing and help from one declaration",
+    "torch": "it is what most trainers take",
     "datasets": "it is the format",
     "pandas": "it is the format",
 }

@@ -130,6 +130,20 @@ class Dataset(Protocol):
         """
         ...
 
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write modalities of the given rows into arrays, which spares fresh memory for every batch.
+
+        Parameters
+        ----------
+        indices : integer array of any shape
+            Row numbers.
+        out : mapping of str to array
+            For each wanted modality where its rows go, of the shape ``indices.shape + modality.shape``.
+
+        """
+        for name, array in self.fetch(indices, tuple(out)).items():
+            out[name][...] = array
+
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.factors)
@@ -189,6 +203,11 @@ class Selection(Dataset):
         """Arrays of the given rows; see :meth:`Dataset.fetch`."""
         index, names = fetch_request(self, indices, modalities)
         return self.source.fetch(self.rows[index], names)
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write rows into arrays; see :meth:`Dataset.fetch_into`."""
+        index, _ = fetch_request(self, indices, tuple(out))
+        self.source.fetch_into(self.rows[index], out)
 
     def __repr__(self) -> str:
         """Show the source and the number of rows."""
@@ -313,7 +332,7 @@ def fetch_request(
     return rows, names
 
 
-def gather(array: Array, rows: npt.NDArray[np.int64]) -> Array:
+def gather(array: Array, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:
     """Copy rows out of an array in memory or mapped from a file.
 
     Parameters
@@ -322,6 +341,8 @@ def gather(array: Array, rows: npt.NDArray[np.int64]) -> Array:
         Where the rows lie.
     rows : integer array of any shape
         Row numbers that :func:`fetch_request` has checked.
+    out : array, optional
+        Where to put the copies, of the result's shape and dtype.
 
     Returns
     -------
@@ -334,7 +355,7 @@ def gather(array: Array, rows: npt.NDArray[np.int64]) -> Array:
 
     """
     # the rows are in range already; "clip" spares numpy a second look at them
-    return np.asarray(np.asarray(array).take(rows, axis=0, mode="clip"))
+    return np.asarray(np.asarray(array).take(rows, axis=0, out=out, mode="clip"))
 
 
 def _common_modalities(datasets: Sequence[Dataset]) -> dict[str, Modality]:

@@ -1,6 +1,6 @@
 """MNIST: handwritten digits, read from the four published idx files."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,16 +67,22 @@ class Mnist(Dataset):
         rows, names = fetch_request(self, indices, modalities)
         return {name: self._images(rows)[..., np.newaxis] for name in names}
 
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            self._images(rows, out[name][..., 0])
+
     def __repr__(self) -> str:
         """Show the folder and the number of rows."""
         return f"Mnist({str(self._train.path.parent)!r}, {len(self):,} rows)"
 
-    def _images(self, rows: npt.NDArray[np.int64]) -> Array:
+    def _images(self, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:
         train = len(self._train)
         beyond = rows >= train
         if beyond.all():
-            return gather(self._test.array(), rows - train)
-        images = gather(self._train.array(), rows)
+            return gather(self._test.array(), rows - train, out)
+        images = gather(self._train.array(), rows, out)
         if beyond.any():
             images[beyond] = self._test.array()[rows[beyond] - train]
         return images

@@ -1,0 +1,51 @@
+"""Buffers that are used again as soon as nobody holds their batch any more.
+
+Copying rows into memory that was touched before costs half of what fresh memory does. An array is free when only the
+ring refers to it: views, and tensors that share its memory, keep a reference to it.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Ring"]
+
+Array = npt.NDArray[Any]
+Allocate = Callable[[tuple[int, ...], np.dtype[Any]], Array]
+
+_OWN = 3  # references to a free array: the ring's list, the loop's variable, and the argument of getrefcount
+
+
+class Ring:
+    """Arrays of one shape, handed out and taken back without anyone giving them back.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of each array.
+    dtype : str
+        Of each array.
+    allocate : callable of (shape, dtype), optional
+        Makes an array; ``numpy.empty`` by default, page-locked memory where batches go to a GPU.
+
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: str, allocate: Allocate = np.empty) -> None:
+        self._shape, self._dtype, self._allocate = shape, np.dtype(dtype), allocate
+        self._arrays: list[Array] = []
+
+    def __len__(self) -> int:
+        """Count the arrays that were made."""
+        return len(self._arrays)
+
+    def take(self) -> Array:
+        """Hand out an array that nobody refers to; a fresh one where all are in use."""
+        for array in self._arrays:
+            if sys.getrefcount(array) == _OWN:
+                return array
+        array = self._allocate(self._shape, self._dtype)
+        self._arrays.append(array)
+        return array

@@ -1,0 +1,128 @@
+"""The one place where torch comes in: batches as tensors, and data sets and samplers for torch's own DataLoader."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.dataset import Dataset, Modality
+from setsup.errors import SetsupError
+from setsup.loading.batch import Batch
+from setsup.samplers import Sampler
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Door", "as_torch", "set_batches"]
+
+Array = npt.NDArray[Any]
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise SetsupError(
+            "torch is not installed: pip install 'setsup[torch]', or pass to='numpy' for batches of arrays"
+        ) from None
+    return torch
+
+
+class Door:
+    """Turns batches of arrays into batches of tensors on one device.
+
+    Parameters
+    ----------
+    to : str
+        ``"torch"`` for the CPU, or a device such as ``"cuda:0"``.
+
+    """
+
+    def __init__(self, to: str) -> None:
+        self._torch = _torch()
+        try:
+            self._device = None if to == "torch" else self._torch.device(to)
+        except RuntimeError:
+            raise SetsupError(f"to must be 'numpy', 'torch' or a torch device such as 'cuda:0', not {to!r}") from None
+
+    def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Array for rows; page-locked where they go to a GPU, so that the copy there overlaps with work."""
+        if self._device is None or self._device.type != "cuda":
+            return np.empty(shape, dtype)
+        size = int(np.prod(shape)) * dtype.itemsize
+        page_locked: Array = self._torch.empty(size, dtype=self._torch.uint8, pin_memory=True).numpy()
+        return page_locked.view(dtype).reshape(shape)
+
+    def deliver(self, batch: Batch, described: Mapping[str, Modality], modalities: Sequence[str]) -> Batch:
+        """The batch as tensors; pictures become (…, channels, height, width), a view of the same memory."""
+        pictures = {name for name in modalities if described[name].color}
+        pictures |= {f"canonical_{name}" for name in pictures}
+        return {name: self._tensors(value, name in pictures) for name, value in batch.items()}
+
+    def _tensors(self, value: Any, picture: bool) -> Any:
+        if isinstance(value, Mapping):
+            return {name: self._tensors(inner, False) for name, inner in value.items()}
+        # a draw's rows may be a view of a block that other steps share, and torch takes no read-only memory
+        array = value if value.flags.writeable else value.copy()
+        tensor = self._torch.from_numpy(array)
+        if picture:
+            tensor = tensor.movedim(-1, -3)
+        return tensor if self._device is None else tensor.to(self._device, non_blocking=True)
+
+
+def as_torch(dataset: Dataset) -> "torch.utils.data.Dataset[Batch]":
+    """A map-style data set for torch's own DataLoader.
+
+    An item is a dict of the modalities, pictures as (channels, height, width) uint8 tensors, with the row number under
+    ``index`` and the codes under ``factors``. DataLoader fetches whole batches at once where it can.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.loading.as_torch(setsup.load("shapes3d-procedural"))
+    >>> len(shapes), tuple(shapes[0]["image"].shape)
+    (480000, (3, 64, 64))
+
+    """
+    torch = _torch()
+    door = Door("torch")
+
+    class Rows(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
+        """Rows of a dataset as dicts of tensors."""
+
+        def __len__(self) -> int:
+            return len(dataset)
+
+        def __getitem__(self, row: int) -> Batch:
+            return self.__getitems__([row])[0]
+
+        def __getitems__(self, rows: list[int]) -> list[Batch]:
+            index = np.asarray(rows, dtype=np.int64)
+            fetched: Batch = dict(dataset.fetch(index))
+            fetched["index"] = index
+            fetched["factors"] = {name: dataset.factors.codes(name, index) for name in dataset.factors.names}
+            tensors = door.deliver(fetched, dataset.modalities, tuple(dataset.modalities))
+            return [_item(tensors, place) for place in range(len(rows))]
+
+    return Rows()
+
+
+def _item(batch: Batch, place: int) -> Batch:
+    return {k: _item(v, place) if isinstance(v, dict) else v[place] for k, v in batch.items()}
+
+
+def set_batches(sampler: Sampler, start: int = 0) -> Iterator[list[int]]:
+    """Rows of each draw as a list, set after set: a ``batch_sampler`` for torch's own DataLoader.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> sets = setsup.SetSampler(shapes.factors, inactive=["shape"], size=4, sets=2)
+    >>> len(next(setsup.loading.set_batches(sets)))
+    8
+
+    """
+    for draw in sampler.iterate(start):
+        yield draw.indices.reshape(-1).tolist()

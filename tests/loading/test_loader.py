@@ -1,0 +1,242 @@
+"""The loader gives a sampler's draws as batches: same stream however it is made, one position, clear refusals."""
+
+import itertools
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import setsup
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.errors import DataError, SamplerError, SetsupError
+from setsup.factors import Factor, FactorTable, Kind
+
+FACTORS = FactorTable([Factor("shape", Kind.NOMINAL, ("a", "b", "c")), Factor("size", Kind.ORDINAL, tuple(range(40)))])
+PICTURES = np.arange(120 * 4 * 5 * 3, dtype=np.uint8).reshape(120, 4, 5, 3)
+
+MODALITIES = {"image": Modality((4, 5, 3), "uint8", color="srgb"), "depth": Modality((4, 5), "float32", unit="m")}
+
+
+class Pictures(Dataset):
+    """Rows of an array in memory."""
+
+    name = "pictures"
+    factors = FACTORS
+    modalities = MODALITIES
+
+    def fetch(self, indices: Any, modalities: Iterable[str] | None = None) -> dict[str, Any]:
+        rows, names = fetch_request(self, indices, modalities)
+        depth = PICTURES[..., 0].astype(np.float32)
+        return {name: gather(PICTURES if name == "image" else depth, rows) for name in names}
+
+    def fetch_into(self, indices: Any, out: Any) -> None:
+        for name, array in out.items():
+            gather(PICTURES if name == "image" else PICTURES[..., 0].astype(np.float32), np.asarray(indices), array)
+
+
+class Deadly(Pictures):
+    """A data set whose fetch kills the process it runs in, unless that is the parent."""
+
+    def fetch(self, indices: Any, modalities: Iterable[str] | None = None) -> dict[str, Any]:
+        if multiprocessing.parent_process() is not None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().fetch(indices, modalities)
+
+
+class Damaged(Pictures):
+    """A data set with a damaged file."""
+
+    def fetch(self, indices: Any, modalities: Iterable[str] | None = None) -> dict[str, Any]:
+        raise DataError("picture 7 is damaged")
+
+    fetch_into = Dataset.fetch_into
+
+
+def sets(**options: Any) -> setsup.SetSampler:
+    return setsup.SetSampler(FACTORS, inactive=["shape"], size=6, sets=2, **options)
+
+
+def head(loader: Any, count: int) -> list[dict[str, Any]]:
+    return [
+        {name: value if isinstance(value, dict) else np.array(value) for name, value in batch.items()}
+        for batch in itertools.islice(iter(loader), count)
+    ]
+
+
+def assert_draws(batches: list[dict[str, Any]], steps: Iterable[int], sampler: Any = None) -> None:
+    sampler = sampler or sets()
+    for batch, step in zip(batches, steps, strict=True):
+        np.testing.assert_array_equal(batch["indices"], sampler[step].indices)
+        np.testing.assert_array_equal(batch["image"], PICTURES[sampler[step].indices])
+
+
+@pytest.mark.parametrize("workers", [0, "thread", 1, 2])
+def test_every_way_to_make_batches_gives_the_same_stream(workers: Any) -> None:
+    loader = setsup.loader(Pictures(), sets(), workers=workers, to="numpy")
+    batches = head(loader, 9)
+    assert_draws(batches, range(9))
+    assert loader.state_dict() == {"delivered": 9}
+
+
+def test_a_batch_has_modalities_roles_and_factors() -> None:
+    sampler = setsup.OrbitSampler(FACTORS, "shape", sets=2, size=3, canonical="first")
+    batch = next(iter(setsup.loader(Pictures(), sampler, workers=0, to="numpy")))
+    draw = sampler[0]
+    np.testing.assert_array_equal(batch["canonical_image"], PICTURES[draw.canonical])
+    np.testing.assert_array_equal(batch["canonical"], draw.canonical)
+    np.testing.assert_array_equal(batch["factors"]["size"], FACTORS.codes("size", draw.indices))
+    np.testing.assert_array_equal(batch["inactive"]["shape"], draw.inactive["shape"])
+    assert batch["mask"].all()
+    assert batch["depth"].dtype == np.float32
+    assert set(batch) == {
+        *("image", "depth", "canonical_image", "canonical_depth"),
+        *("indices", "mask", "inactive", "factors", "canonical"),
+    }
+
+
+def test_only_the_named_modalities_are_fetched() -> None:
+    batch = next(iter(setsup.loader(Pictures(), sets(), modalities=["depth"], workers=0, to="numpy")))
+    assert "image" not in batch
+    with pytest.raises(DataError, match=r"no modality 'dept'.*'depth'"):
+        setsup.loader(Pictures(), sets(), modalities=["dept"])
+
+
+@pytest.mark.parametrize("world", [1, 2, 4])
+@pytest.mark.parametrize("workers", [0, "thread"])
+def test_ranks_share_the_draws(world: int, workers: Any) -> None:
+    streams = [
+        head(setsup.loader(Pictures(), sets(), rank=rank, world=world, start=3, workers=workers, to="numpy"), 5)
+        for rank in range(world)
+    ]
+    assert_draws([batch for step in zip(*streams, strict=True) for batch in step], range(3, 3 + 5 * world))
+
+
+@pytest.mark.parametrize("step", [step * step * 37 % 10_007 for step in range(1, 21)])
+def test_a_resumed_stream_goes_on_where_it_was(step: int) -> None:
+    loader = setsup.loader(Pictures(), sets(), workers="thread", to="numpy")
+    loader.load_state_dict({"delivered": step})
+    assert_draws(head(loader, 2), range(step, step + 2))
+    assert_draws(head(loader, 2), range(step + 2, step + 4))
+    assert loader.state_dict() == {"delivered": step + 4}
+
+
+def test_prefetched_batches_are_not_delivered() -> None:
+    loader = setsup.loader(Pictures(), sets(), workers="thread", prefetch=8, to="numpy")
+    batches = iter(loader)
+    next(batches)
+    time.sleep(0.05)
+    assert loader.state_dict() == {"delivered": 1}
+
+
+def test_another_world_size_resumes() -> None:
+    first = [setsup.loader(Pictures(), sets(), rank=rank, world=4, workers=0, to="numpy") for rank in range(4)]
+    for loader in first:
+        head(loader, 3)
+    states = {loader.state_dict()["delivered"] for loader in first}
+    assert states == {12}
+    later = setsup.loader(Pictures(), sets(), rank=1, world=2, workers=0, to="numpy")
+    later.load_state_dict(first[2].state_dict())
+    assert_draws(head(later, 2), [13, 15])
+
+
+def test_a_finite_sampler_ends_alike_on_every_rank() -> None:
+    once = setsup.EpochSampler(FACTORS, size=16, epochs=1, partial="pad")
+    loaders = [setsup.loader(Pictures(), once, rank=rank, world=3, workers="thread", to="numpy") for rank in range(3)]
+    assert [len(loader) for loader in loaders] == [3, 3, 3]
+    batches = [head(loader, 100) for loader in loaders]
+    assert [len(found) for found in batches] == [3, 3, 3]
+    seen = np.concatenate([batch["indices"][batch["mask"]] for found in batches for batch in found])
+    assert sorted(seen.tolist()) == list(range(120))
+    assert [loader.state_dict()["delivered"] for loader in loaders] == [8, 8, 8]
+    assert head(loaders[0], 1) == []
+
+
+def test_a_buffer_is_used_again_only_when_nobody_holds_its_batch() -> None:
+    batches = iter(setsup.loader(Pictures(), sets(), modalities=["image"], workers="thread", to="numpy"))
+    held = [next(batches)["image"][0] for _ in range(6)]  # views keep their buffers
+    assert_held = [PICTURES[sets()[step].indices[0]] for step in range(6)]
+    addresses = set()
+    for _ in range(40):
+        batch = next(batches)
+        addresses.add(batch["image"].__array_interface__["data"][0])
+        del batch
+    for view, wanted in zip(held, assert_held, strict=True):
+        np.testing.assert_array_equal(view, wanted)
+    assert len(addresses) <= 6
+    assert not addresses & {view.__array_interface__["data"][0] for view in held}
+
+
+def test_a_sampler_of_another_table_is_refused() -> None:
+    other = setsup.SetSampler(FACTORS.where("shape != 'c'"), inactive=["shape"], size=6)
+    with pytest.raises(SamplerError, match="another table"):
+        setsup.loader(Pictures(), other)
+
+
+@pytest.mark.parametrize("workers", [0, "thread", 1])
+def test_an_error_in_fetch_is_raised_where_the_batch_is_asked_for(workers: Any) -> None:
+    with pytest.raises(DataError, match="picture 7 is damaged"):
+        next(iter(setsup.loader(Damaged(), sets(), workers=workers, to="numpy")))
+
+
+def test_a_killed_worker_is_one_sentence_and_no_hang() -> None:
+    with pytest.raises(DataError, match="worker process of the loader ended"):
+        next(iter(setsup.loader(Deadly(), sets(), workers=2, to="numpy")))
+    assert not multiprocessing.active_children()
+
+
+def test_what_cannot_be_pickled_is_refused_before_a_process_starts() -> None:
+    dataset = Pictures()
+    dataset.lock = threading.Lock()  # type: ignore[attr-defined]
+    with pytest.raises(SetsupError, match=r"cannot be sent to worker processes.*workers='thread'"):
+        next(iter(setsup.loader(dataset, sets(), workers=2, to="numpy")))
+
+
+@pytest.mark.parametrize("workers", ["thread", 2])
+def test_an_abandoned_stream_leaves_nothing_behind(workers: Any) -> None:
+    threads = threading.active_count()
+    batches = iter(setsup.loader(Pictures(), sets(), workers=workers, to="numpy"))
+    next(batches)
+    batches.close()
+    assert threading.active_count() == threads
+    assert not multiprocessing.active_children()
+
+
+def test_a_transform_changes_batches_and_keeps_their_slots() -> None:
+    def darker(batch: dict[str, Any]) -> dict[str, Any]:
+        return batch | {"image": batch["image"] // 2}
+
+    batch = next(iter(setsup.loader(Pictures(), sets(), transform=darker, workers=0, to="numpy")))
+    np.testing.assert_array_equal(batch["image"], PICTURES[sets()[0].indices] // 2)
+
+    def halved(batch: dict[str, Any]) -> dict[str, Any]:
+        return batch | {"image": batch["image"][:, :3]}
+
+    with pytest.raises(SetsupError, match=r"changed 'image' from 2 sets of 6 to \(2, 3\)"):
+        next(iter(setsup.loader(Pictures(), sets(), transform=halved, workers=0, to="numpy")))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"workers": -1}, "workers must be"),
+        ({"workers": "many"}, "workers must be"),
+        ({"prefetch": 0}, "prefetch must be"),
+        ({"rank": 2, "world": 2}, "rank"),
+        ({"start": -1}, "start"),
+    ],
+)
+def test_wrong_options_are_one_sentence(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(SetsupError, match=words):
+        setsup.loader(Pictures(), sets(), to="numpy", **options)
+
+
+@pytest.mark.parametrize("state", [{}, {"delivered": "x"}, {"delivered": -1}, None])
+def test_wrong_states_are_refused(state: Any) -> None:
+    with pytest.raises(SetsupError):
+        setsup.loader(Pictures(), sets(), to="numpy").load_state_dict(state)

@@ -1,0 +1,59 @@
+"""The torch door: tensors that are views of the same memory, and torch's own DataLoader."""
+
+import numpy as np
+import pytest
+
+import setsup
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+
+@pytest.fixture(scope="module")
+def shapes() -> setsup.datasets.dataset.Dataset:
+    return setsup.load("shapes3d-procedural", where="scale == 1.25")
+
+
+@pytest.fixture(scope="module")
+def sets(shapes: setsup.datasets.dataset.Dataset) -> setsup.SetSampler:
+    return setsup.SetSampler(shapes.factors, inactive=["wall_hue"], size=8, sets=2)
+
+
+def test_pictures_are_channels_first_views_of_uint8(shapes, sets) -> None:
+    batch = next(iter(setsup.loader(shapes, sets)))
+    wanted = shapes.fetch(sets[0].indices)["image"]
+    assert batch["image"].dtype == torch.uint8
+    assert tuple(batch["image"].shape) == (2, 8, 3, 64, 64)
+    np.testing.assert_array_equal(batch["image"].numpy(), np.moveaxis(wanted, -1, -3))
+    assert batch["image"].movedim(-3, -1).is_contiguous()
+    assert batch["factors"]["wall_hue"].dtype == torch.int64
+    assert torch.equal(batch["indices"], torch.from_numpy(sets[0].indices.copy()))
+
+
+def test_numpy_and_torch_streams_are_equal(shapes, sets) -> None:
+    pairs = zip(setsup.loader(shapes, sets), setsup.loader(shapes, sets, to="numpy"), range(5), strict=False)
+    for tensors, arrays, _ in pairs:
+        np.testing.assert_array_equal(tensors["image"].movedim(-3, -1).numpy(), arrays["image"])
+
+
+def test_a_tensor_keeps_its_buffer(tmp_path, shapes, sets) -> None:
+    batches = iter(setsup.loader(shapes, sets))
+    first = next(batches)["image"]
+    before = first.clone()
+    for _ in range(10):
+        next(batches)
+    assert torch.equal(first, before)
+
+
+def test_torch_own_loader_reads_rows_and_sets(shapes, sets) -> None:
+    rows = setsup.loading.as_torch(shapes)
+    plain = torch.utils.data.DataLoader(rows, batch_size=4)
+    batch = next(iter(plain))
+    assert tuple(batch["image"].shape) == (4, 3, 64, 64)
+    assert batch["index"].tolist() == [0, 1, 2, 3]
+    in_sets = torch.utils.data.DataLoader(rows, batch_sampler=setsup.loading.set_batches(sets))
+    assert next(iter(in_sets))["index"].tolist() == sets[0].indices.reshape(-1).tolist()
+
+
+def test_an_unknown_device_is_one_sentence(shapes, sets) -> None:
+    with pytest.raises(setsup.SetsupError, match="to must be"):
+        next(iter(setsup.loader(shapes, sets, to="abacus")))
