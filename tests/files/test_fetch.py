@@ -341,6 +341,7 @@ def test_nothing_to_fetch(tmp_path: Path) -> None:
 
 
 def run(manifest: Manifest, root: Path) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job has it ignored
     fetch(manifest, root)
 
 
