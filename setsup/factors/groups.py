@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, RowError
+from setsup.factors.counting import counting_sort, known_rows, packed, renumbered, row_dtype
 from setsup.factors.table import FactorTable
 from setsup.files import cache_folder, locked, written_folder
 
@@ -29,7 +30,6 @@ Rows = npt.NDArray[np.int64]
 CACHED_FROM = 50_000_000
 """Rows from which an index of columns is kept on disk."""
 
-_STRETCH = 1 << 16  # rows packed at a time
 _VERSION = 1  # of the index on disk
 _log = logging.getLogger("setsup")
 
@@ -231,7 +231,7 @@ def _of_grid(table: FactorTable, names: tuple[str, ...]) -> Groups:
 def _indexed(table: FactorTable, names: tuple[str, ...], mask: npt.NDArray[np.bool_] | None) -> Groups:
     excluded = 0 if mask is None else len(table) - int(np.count_nonzero(mask))
     columns, radix = [table.column(name) for name in names], [len(table[name]) for name in names]
-    rows = _known_rows(columns, mask)
+    rows = known_rows(columns, mask)
     count = len(table) if rows is None else len(rows)
     if not names:
         sizes = np.array([count] if count else [], dtype=np.int64)
@@ -241,8 +241,8 @@ def _indexed(table: FactorTable, names: tuple[str, ...], mask: npt.NDArray[np.bo
         columns = [column[rows] for column in columns]
     cells = math.prod(radix)
     plain = cells <= max(4 * count, 1 << 20) and cells < 2**31
-    cell, cells = (_packed(columns, radix), cells) if plain else _renumbered(columns, radix)
-    offsets, order = _counting_sort(cell, cells)
+    cell, cells = (packed(columns, radix), cells) if plain else renumbered(columns, radix)
+    offsets, order = counting_sort(cell, cells)
     sizes = np.diff(offsets)
     filled = np.flatnonzero(sizes)
     if plain:
@@ -252,73 +252,9 @@ def _indexed(table: FactorTable, names: tuple[str, ...], mask: npt.NDArray[np.bo
         first = order[offsets[filled]]
         codes = [column[first] for column in columns]
     if rows is not None:
-        order = rows.astype(_row_dtype(len(table)))[order]
+        order = rows.astype(row_dtype(len(table)))[order]
     layout = _Index(np.stack(codes, axis=-1), offsets[filled], order)
     return Groups(names, sizes[filled], layout, unknown=len(table) - excluded - count, excluded=excluded)
-
-
-def _known_rows(columns: list[Array], mask: npt.NDArray[np.bool_] | None) -> Rows | None:
-    """Rows that the mask keeps and whose codes are all known; None for all rows."""
-    kept = mask
-    for column in columns:
-        unknown = np.iinfo(column.dtype).max
-        if len(column) and column.max() == unknown:
-            kept = column != unknown if kept is None else kept & (column != unknown)
-    return None if kept is None else np.flatnonzero(kept)
-
-
-def _packed(columns: list[Array], radix: list[int]) -> Array:
-    """Number of each row's combination of levels, lexicographic; uint32.
-
-    A stretch of rows at a time stays in the processor's cache from factor to factor.
-    """
-    cell = np.empty(len(columns[0]), dtype=np.uint32)
-    for start in range(0, len(cell), _STRETCH):
-        part = cell[start : start + _STRETCH]
-        part[:] = columns[0][start : start + _STRETCH]
-        for column, size in zip(columns[1:], radix[1:], strict=True):
-            part *= np.uint32(size)
-            np.add(part, column[start : start + _STRETCH], out=part, casting="unsafe")
-    return cell
-
-
-def _renumbered(columns: list[Array], radix: list[int]) -> tuple[Array, int]:
-    """Rank of each row's combination among those that occur, where there could be far more; and how many occur."""
-    cell = np.zeros(len(columns[0]), dtype=np.int64)
-    cells = 1
-    for column, size in zip(columns, radix, strict=True):
-        if cells * size >= 2**62:
-            levels, cell = np.unique(cell, return_inverse=True)
-            cells = len(levels)
-        cell = cell * size + column.astype(np.int64)
-        cells *= size
-    levels, cell = np.unique(cell, return_inverse=True)
-    return cell, len(levels)
-
-
-def _counting_sort(cell: Array, cells: int) -> tuple[Rows, Array]:
-    """Offsets of each cell and the rows in cell order, stable: coordinates turned into compressed lines."""
-    from scipy.sparse import coo_array
-
-    count = len(cell)
-    index = np.int32 if max(count, cells) < 2**31 else np.int64
-    matrix: Any = coo_array((cells, count), dtype=np.bool_)
-    # one entry a row, in the line of its cell; attributes are set directly, for the constructor would check and copy
-    line = cell.view(index) if cell.dtype.itemsize == np.dtype(index).itemsize else cell.astype(index)
-    matrix.coords = (line, np.arange(count, dtype=index))
-    matrix.data = np.ones(count, dtype=np.bool_)
-    matrix.has_canonical_format = True  # no row stands twice, so nothing is summed
-    lines = matrix.tocsr()
-    return lines.indptr.astype(np.int64), _as_rows(lines.indices, count)
-
-
-def _as_rows(indices: Array, count: int) -> Array:
-    dtype = _row_dtype(count)
-    return indices.view(dtype) if indices.dtype.itemsize == dtype.itemsize else indices.astype(dtype)
-
-
-def _row_dtype(rows: int) -> np.dtype[Any]:
-    return np.dtype(np.uint32 if rows <= 2**32 else np.int64)
 
 
 _Terms = list[tuple[Array | None, Array | None]]

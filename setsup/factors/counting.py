@@ -1,0 +1,84 @@
+"""The work behind the index of columns: combinations of levels as numbers, and rows sorted by counting them."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["counting_sort", "known_rows", "packed", "renumbered", "row_dtype"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+_STRETCH = 1 << 16  # rows packed at a time
+
+
+def known_rows(columns: list[Array], mask: npt.NDArray[np.bool_] | None) -> Rows | None:
+    """Numbers of the rows that the mask keeps and whose stored codes are all known, ascending; None for all rows."""
+    kept = mask
+    for column in columns:
+        unknown = np.iinfo(column.dtype).max
+        if len(column) and column.max() == unknown:
+            kept = column != unknown if kept is None else kept & (column != unknown)
+    return None if kept is None else np.flatnonzero(kept)
+
+
+def packed(columns: list[Array], radix: list[int]) -> Array:
+    """Number of each row's combination of levels, lexicographic: (rows,) uint32 below the product of ``radix``.
+
+    A stretch of rows at a time stays in the processor's cache from factor to factor.
+    """
+    cell = np.empty(len(columns[0]), dtype=np.uint32)
+    for start in range(0, len(cell), _STRETCH):
+        part = cell[start : start + _STRETCH]
+        part[:] = columns[0][start : start + _STRETCH]
+        for column, size in zip(columns[1:], radix[1:], strict=True):
+            part *= np.uint32(size)
+            np.add(part, column[start : start + _STRETCH], out=part, casting="unsafe")
+    return cell
+
+
+def renumbered(columns: list[Array], radix: list[int]) -> tuple[Array, int]:
+    """Rank of each row's combination among those that occur, (rows,) int64, and how many occur.
+
+    For tables whose levels have far more combinations than there are rows.
+    """
+    cell = np.zeros(len(columns[0]), dtype=np.int64)
+    cells = 1
+    for column, size in zip(columns, radix, strict=True):
+        if cells * size >= 2**62:
+            levels, cell = np.unique(cell, return_inverse=True)
+            cells = len(levels)
+        cell = cell * size + column.astype(np.int64)
+        cells *= size
+    levels, cell = np.unique(cell, return_inverse=True)
+    return cell, len(levels)
+
+
+def counting_sort(cell: Array, cells: int) -> tuple[Rows, Array]:
+    """Where each cell begins, (cells + 1,) int64, and the rows in the order of their cells, stable.
+
+    A sparse matrix does it in compiled code: coordinates (cell, row) turned into compressed lines.
+    """
+    from scipy.sparse import coo_array
+
+    count = len(cell)
+    index = np.int32 if max(count, cells) < 2**31 else np.int64
+    matrix: Any = coo_array((cells, count), dtype=np.bool_)
+    # one entry a row, in the line of its cell; attributes are set directly, for the constructor would check and copy
+    line = cell.view(index) if cell.dtype.itemsize == np.dtype(index).itemsize else cell.astype(index)
+    matrix.coords = (line, np.arange(count, dtype=index))
+    matrix.data = np.ones(count, dtype=np.bool_)
+    matrix.has_canonical_format = True  # no row stands twice, so nothing is summed
+    lines = matrix.tocsr()
+    return lines.indptr.astype(np.int64), _as_rows(lines.indices, count)
+
+
+def _as_rows(indices: Array, count: int) -> Array:
+    dtype = row_dtype(count)
+    return indices.view(dtype) if indices.dtype.itemsize == dtype.itemsize else indices.astype(dtype)
+
+
+def row_dtype(rows: int) -> np.dtype[Any]:
+    """Type that numbers so many rows: 4 bytes each up to 2³² of them, 8 beyond."""
+    return np.dtype(np.uint32 if rows <= 2**32 else np.int64)
