@@ -146,13 +146,15 @@ class H5Images:
         """Whether the file itself is mapped into memory, so that rows cost no more than copying them."""
         return self._mapped is not None
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Bytes:
+    def take(self, rows: npt.NDArray[np.int64], out: Bytes | None = None) -> Bytes:
         """Read any pictures.
 
         Parameters
         ----------
         rows : int64, any shape
             Numbers of pictures, checked.
+        out : uint8, optional
+            Where to put them, of the result's shape.
 
         Returns
         -------
@@ -165,7 +167,7 @@ class H5Images:
 
         """
         if self._mapped is not None:
-            return gather(self._mapped, rows)
+            return gather(self._mapped, rows, out)
         single, back = np.unique(rows, return_inverse=True)
         if self._reader is not None:
             found = self._reader.take(single)
@@ -175,7 +177,7 @@ class H5Images:
                 # row by row: h5py's own indexing by lists is 20 times slower
                 for slot, row in enumerate(single.tolist()):
                     self._images.read_direct(found, np.s_[row], np.s_[slot])
-        return gather(found, back.reshape(rows.shape))
+        return gather(found, back.reshape(rows.shape), out)
 
     def fill(self, start: int, stop: int, out: Bytes) -> None:
         """Read consecutive pictures ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, channels).

@@ -3,7 +3,7 @@
 import logging
 import os
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from setsup.scenes import shapes3d as scene
 __all__ = ["Shapes3D", "open", "prepare"]
 
 Array = npt.NDArray[Any]
-Take = Callable[[npt.NDArray[np.int64]], Array]
+Take = Callable[[npt.NDArray[np.int64], Array | None], Array]
 
 _FILE = "3dshapes.h5"
 _PICTURE = (64, 64, 3)
@@ -81,6 +81,12 @@ class Shapes3D(Dataset):
         rows, names = fetch_request(self, indices, modalities)
         return {name: self._pictures(rows) for name in names}
 
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write pictures into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            self._pictures(rows, out[name])
+
     def prepare(self) -> Path:
         """Convert the pictures into an array that is mapped into memory, unless that was done already.
 
@@ -102,12 +108,12 @@ class Shapes3D(Dataset):
         """Show the file and the number of rows."""
         return f"Shapes3D({str(self.file)!r}, {len(self):,} rows)"
 
-    def _pictures(self, rows: npt.NDArray[np.int64]) -> Array:
+    def _pictures(self, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:
         # keyed by process: a forked child must not use its parent's HDF5 handles, nor its locks
         reader = self._readers.get(os.getpid()) or self._readers.setdefault(os.getpid(), _Reader())
         with reader.lock:
             take = reader.take = reader.take or self._opened()
-        return take(rows)
+        return take(rows, out)
 
     def _opened(self) -> Take:
         prepared = self._prepared.open()

@@ -4,7 +4,7 @@ These are not the published pictures. Factors, levels and row order are those of
 over; the pictures are setsup's own, fitted to published frames but without the faint texture of their walls and floor.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,12 @@ class ProceduralShapes3D(Dataset):
         rows, names = fetch_request(self, indices, modalities)
         return {name: self._images(rows) for name in names}
 
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Draw pictures into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            self._images(rows, out[name])
+
     def __repr__(self) -> str:
         """Show the class and the number of rows."""
         return f"ProceduralShapes3D({len(self):,} rows)"
@@ -56,12 +62,17 @@ class ProceduralShapes3D(Dataset):
         """Pickle as the call that makes it."""
         return ProceduralShapes3D, ()
 
-    def _images(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        images = np.empty((rows.size, SIDE, SIDE, 3), np.uint8)
+    def _images(self, rows: npt.NDArray[np.int64], out: npt.NDArray[Any] | None = None) -> npt.NDArray[np.uint8]:
+        # a reshape of what is not contiguous would be a copy, and what is written there lost
+        fits = out is not None and out.flags.c_contiguous
+        found = out if out is not None and fits else np.empty((*rows.shape, SIDE, SIDE, 3), np.uint8)
+        images = found.reshape(-1, SIDE, SIDE, 3)
         hues, states = np.divmod(rows.ravel(), len(self._states))
         for image, hue, state in zip(images, hues.tolist(), states.tolist(), strict=True):
             image[:] = compose(self._state(state), hue // 100, hue // 10 % 10, hue % 10)
-        return images.reshape(*rows.shape, SIDE, SIDE, 3)
+        if out is not None and not fits:
+            out[...] = found
+        return found
 
     def _state(self, number: int) -> npt.NDArray[np.uint8]:
         state = self._states[number]

@@ -4,17 +4,20 @@ import itertools
 import multiprocessing
 import os
 import signal
+import struct
 import threading
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
 import setsup
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
-from setsup.errors import DataError, SamplerError, SetsupError
+from setsup.errors import DataError, RowError, SamplerError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 
 FACTORS = FactorTable([Factor("shape", Kind.NOMINAL, ("a", "b", "c")), Factor("size", Kind.ORDINAL, tuple(range(40)))])
@@ -240,3 +243,38 @@ def test_wrong_options_are_one_sentence(options: dict[str, Any], words: str) -> 
 def test_wrong_states_are_refused(state: Any) -> None:
     with pytest.raises(SetsupError):
         setsup.loader(Pictures(), sets(), to="numpy").load_state_dict(state)
+
+
+@pytest.mark.parametrize("name", ["procedural", "mapped", "selection", "digits"])
+def test_what_is_written_into_buffers_is_what_a_fetch_gives(name: str, tmp_path: Path) -> None:
+    if name == "digits":
+        dataset: Dataset = digits(tmp_path)
+    elif name == "mapped":
+        dataset = published(tmp_path)
+    else:
+        dataset = setsup.load("shapes3d-procedural")
+        dataset = dataset.where("scale == 0.75 and shape == 'cube'") if name == "selection" else dataset
+    rows = np.array([[3, 0, 5], [5, 1, 2]])
+    wanted = dataset.fetch(rows)["image"]
+    out = np.empty_like(wanted)
+    dataset.fetch_into(rows, {"image": out})
+    np.testing.assert_array_equal(out, wanted)
+    with pytest.raises(RowError):
+        dataset.fetch_into([len(dataset)], {"image": out[:1, 0]})
+
+
+def digits(folder: Path) -> Dataset:
+    pixels = np.arange(8 * 784, dtype=np.uint8)
+    for prefix, count in (("train", 4), ("t10k", 4)):
+        images = pixels[: count * 784] + np.uint8(len(prefix))
+        header = struct.pack(">4I", 2051, count, 28, 28)
+        (folder / f"{prefix}-images-idx3-ubyte").write_bytes(header + images.tobytes())
+        (folder / f"{prefix}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 2049, count) + bytes(range(count)))
+    return setsup.load("mnist", root=folder)
+
+
+def published(folder: Path) -> Dataset:
+    with h5py.File(folder / "3dshapes.h5", "w") as file:
+        file["images"] = np.arange(6 * 64 * 64 * 3, dtype=np.uint8).reshape(6, 64, 64, 3)
+        file["labels"] = np.tile([0.1, 0.2, 0.3, 0.75, 2.0, -30.0], (6, 1))
+    return setsup.load("shapes3d", root=folder)
