@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
+    _PARTS = ("datasets", "factors", "files", "loading", "random", "reports", "samplers")
     _HOMES = {
         "concat": "setsup.datasets.dataset",
         "load": "setsup.datasets.registry",
@@ -64,6 +65,8 @@ if not TYPE_CHECKING:
             from importlib.metadata import version
 
             found = version("setsup")
+        elif name in _PARTS:
+            found = import_module(f"setsup.{name}")
         elif name in __all__:
             found = getattr(import_module(_HOMES.get(name, "setsup.samplers")), name)
         else:

@@ -39,6 +39,11 @@ def test_no_name_needs_anything_heavy(name):
     assert not _loaded(f"from setsup import {name}") & set(HEAVY)
 
 
+@pytest.mark.parametrize("part", ["datasets", "factors", "files", "loading", "random", "reports", "samplers"])
+def test_packages_are_there_without_an_import_of_their_own(part):
+    assert not _loaded(f"import setsup; setsup.{part}") & {"torch", "OpenGL", "moderngl"}
+
+
 def test_all_names_are_there():
     for name in setsup.__all__:
         assert getattr(setsup, name) is not None

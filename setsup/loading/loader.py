@@ -10,6 +10,7 @@ from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.stream import Source, by_processes, by_thread, inline
+from setsup.loading.torch import Door
 from setsup.samplers import Sampler
 
 __all__ = ["Loader", "loader"]
@@ -88,14 +89,14 @@ class Loader:
         sampler.shard(rank, world, start)  # checks the three
         self.dataset, self.sampler, self.rank, self.world = dataset, sampler, rank, world
         self.modalities = fetch_request(dataset, [], modalities)[1]
-        self._transform, self._to = transform, to
+        self._transform, self._door = transform, _door(to)
         self._workers, self._prefetch = _checked_workers(workers), _positive(prefetch)
         self._delivered = start
 
     def __iter__(self) -> Iterator[Batch]:
         """Batches from the first global draw that was not delivered yet."""
         shard = self.sampler.shard(self.rank, self.world, self._delivered)
-        door = _door(self._to)
+        door = self._door
         for batch in self._stream(Source(self.dataset, shard, self.modalities)):
             shape = batch["indices"].shape
             given = door.deliver(batch, self.dataset.modalities, self.modalities) if door else batch
@@ -109,8 +110,7 @@ class Loader:
             del given  # so that its buffer is free once the consumer lets go of it
 
     def _stream(self, source: Source) -> Iterator[Batch]:
-        door = _door(self._to)
-        allocate = door.allocate if door else np.empty
+        allocate = self._door.allocate if self._door else np.empty
         if self._workers == 0:
             return inline(source, allocate)
         if self._workers == "thread":
@@ -145,13 +145,9 @@ class Loader:
 loader = Loader
 
 
-def _door(to: str) -> Any:
-    """The module that makes batches of another library out of numpy's; None for numpy."""
-    if to == "numpy":
-        return None
-    from setsup.loading import torch
-
-    return torch.Door(to)
+def _door(to: str) -> Door | None:
+    """What turns batches of arrays into tensors; None where they stay arrays."""
+    return None if to == "numpy" else Door(to)
 
 
 def _checked_workers(workers: int | str) -> int | str:

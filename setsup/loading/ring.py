@@ -16,7 +16,14 @@ __all__ = ["Ring"]
 Array = npt.NDArray[Any]
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], Array]
 
-_OWN = 3  # references to a free array: the ring's list, the loop's variable, and the argument of getrefcount
+_KEPT = 32  # arrays that a ring keeps; whoever holds more batches gets fresh memory
+
+
+def _holders(things: list[Any], place: int) -> int:
+    return sys.getrefcount(things[place])
+
+
+_FREE = _holders([object()], 0)  # what the list alone makes of it, which differs between versions of Python
 
 
 class Ring:
@@ -38,14 +45,15 @@ class Ring:
         self._arrays: list[Array] = []
 
     def __len__(self) -> int:
-        """Count the arrays that were made."""
+        """Count the arrays that are kept."""
         return len(self._arrays)
 
     def take(self) -> Array:
         """Hand out an array that nobody refers to; a fresh one where all are in use."""
-        for array in self._arrays:
-            if sys.getrefcount(array) == _OWN:
-                return array
+        for place in range(len(self._arrays)):
+            if _holders(self._arrays, place) == _FREE:
+                return self._arrays[place]
         array = self._allocate(self._shape, self._dtype)
-        self._arrays.append(array)
+        if len(self._arrays) < _KEPT:
+            self._arrays.append(array)
         return array

@@ -7,7 +7,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
@@ -126,18 +126,13 @@ def by_processes(source: Source, workers: int, prefetch: int) -> Iterator[Batch]
         draws = source.draws()
         futures = deque(pool.submit(_work, draw) for draw in itertools.islice(draws, workers * prefetch))
         while futures:
-            batch = _result(futures.popleft())
+            batch = futures.popleft().result()
             futures.extend(pool.submit(_work, draw) for draw in itertools.islice(draws, 1))
             yield batch
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _result(future: "Future[Batch]") -> Batch:
-    try:
-        return future.result()
-    except BrokenProcessPool:
+    except BrokenProcessPool:  # from a result, or from giving out more work
         raise DataError(
             "a worker process of the loader ended while it made a batch (killed, or out of memory): lower workers= or "
             "prefetch=, or pass workers=0 to see the error itself"
         ) from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

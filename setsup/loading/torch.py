@@ -1,7 +1,7 @@
 """The one place where torch comes in: batches as tensors, and data sets and samplers for torch's own DataLoader."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,7 @@ from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.samplers import Sampler
 
-if TYPE_CHECKING:
-    import torch
-
-__all__ = ["Door", "as_torch", "set_batches"]
+__all__ = ["Door", "TorchRows", "as_torch", "set_batches"]
 
 Array = npt.NDArray[Any]
 
@@ -47,7 +44,7 @@ class Door:
             raise SetsupError(f"to must be 'numpy', 'torch' or a torch device such as 'cuda:0', not {to!r}") from None
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Array for rows; page-locked where they go to a GPU, so that the copy there overlaps with work."""
+        """Array for rows; page-locked where they go to a GPU, which makes the copy there faster."""
         if self._device is None or self._device.type != "cuda":
             return np.empty(shape, dtype)
         size = int(np.prod(shape)) * dtype.itemsize
@@ -68,11 +65,37 @@ class Door:
         tensor = self._torch.from_numpy(array)
         if picture:
             tensor = tensor.movedim(-1, -3)
-        return tensor if self._device is None else tensor.to(self._device, non_blocking=True)
+        # not asynchronous: the buffer is free for the next batch as soon as nobody refers to it here
+        return tensor if self._device is None else tensor.to(self._device)
 
 
-def as_torch(dataset: Dataset) -> "torch.utils.data.Dataset[Batch]":
-    """A map-style data set for torch's own DataLoader.
+class TorchRows:
+    """A map-style data set for torch's own DataLoader; made by :func:`as_torch`."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.dataset)
+
+    def __getitem__(self, row: int) -> Batch:
+        """One row as a dict of tensors."""
+        return self.__getitems__([row])[0]
+
+    def __getitems__(self, rows: list[int]) -> list[Batch]:
+        """Several rows, fetched at once."""
+        index = np.asarray(rows, dtype=np.int64)
+        fetched: Batch = dict(self.dataset.fetch(index))
+        names = tuple(fetched)
+        fetched["index"] = index
+        fetched["factors"] = {name: self.dataset.factors.codes(name, index) for name in self.dataset.factors.names}
+        tensors = Door("torch").deliver(fetched, self.dataset.modalities, names)
+        return [_item(tensors, place) for place in range(len(rows))]
+
+
+def as_torch(dataset: Dataset) -> TorchRows:
+    """A map-style data set for torch's own DataLoader, with worker processes or without.
 
     An item is a dict of the modalities, pictures as (channels, height, width) uint8 tensors, with the row number under
     ``index`` and the codes under ``factors``. DataLoader fetches whole batches at once where it can.
@@ -85,27 +108,8 @@ def as_torch(dataset: Dataset) -> "torch.utils.data.Dataset[Batch]":
     (480000, (3, 64, 64))
 
     """
-    torch = _torch()
-    door = Door("torch")
-
-    class Rows(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
-        """Rows of a dataset as dicts of tensors."""
-
-        def __len__(self) -> int:
-            return len(dataset)
-
-        def __getitem__(self, row: int) -> Batch:
-            return self.__getitems__([row])[0]
-
-        def __getitems__(self, rows: list[int]) -> list[Batch]:
-            index = np.asarray(rows, dtype=np.int64)
-            fetched: Batch = dict(dataset.fetch(index))
-            fetched["index"] = index
-            fetched["factors"] = {name: dataset.factors.codes(name, index) for name in dataset.factors.names}
-            tensors = door.deliver(fetched, dataset.modalities, tuple(dataset.modalities))
-            return [_item(tensors, place) for place in range(len(rows))]
-
-    return Rows()
+    _torch()
+    return TorchRows(dataset)
 
 
 def _item(batch: Batch, place: int) -> Batch:

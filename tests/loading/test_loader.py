@@ -193,6 +193,25 @@ def test_a_killed_worker_is_one_sentence_and_no_hang() -> None:
     assert not multiprocessing.active_children()
 
 
+class Mortal(Pictures):
+    """A data set whose worker is killed at the third fetch, when earlier batches are ready."""
+
+    def fetch(self, indices: Any, modalities: Iterable[str] | None = None) -> dict[str, Any]:
+        self.fetched = getattr(self, "fetched", 0) + 1
+        if self.fetched > 2 and multiprocessing.parent_process() is not None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().fetch(indices, modalities)
+
+
+def test_a_worker_killed_between_batches_is_the_same_sentence() -> None:
+    def slowly() -> None:
+        for _ in itertools.islice(iter(setsup.loader(Mortal(), sets(), workers=1, prefetch=1, to="numpy")), 5):
+            time.sleep(0.3)
+
+    with pytest.raises(DataError, match="worker process of the loader ended"):
+        slowly()
+
+
 def test_what_cannot_be_pickled_is_refused_before_a_process_starts() -> None:
     dataset = Pictures()
     dataset.lock = threading.Lock()  # type: ignore[attr-defined]

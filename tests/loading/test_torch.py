@@ -57,3 +57,10 @@ def test_torch_own_loader_reads_rows_and_sets(shapes, sets) -> None:
 def test_an_unknown_device_is_one_sentence(shapes, sets) -> None:
     with pytest.raises(setsup.SetsupError, match="to must be"):
         next(iter(setsup.loader(shapes, sets, to="abacus")))
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_torch_own_loader_may_use_worker_processes(shapes, sets, context) -> None:
+    rows = setsup.loading.as_torch(shapes)
+    loader = torch.utils.data.DataLoader(rows, batch_size=4, num_workers=1, multiprocessing_context=context)
+    assert next(iter(loader))["index"].tolist() == [0, 1, 2, 3]
