@@ -83,6 +83,11 @@ class Dataset(Protocol):
     modalities : mapping of str to Modality
         What ``fetch`` can give.
 
+    Notes
+    -----
+    A dataset whose ``fetch`` decodes or renders, rather than copies, may say so with an attribute ``computes = True``:
+    a loader then gives it worker processes, which for copies would cost more than they bring.
+
     Examples
     --------
     >>> from setsup.factors import Factor, FactorTable, Kind
@@ -195,6 +200,7 @@ class Selection(Dataset):
         self.name = source.name
         self.factors = source.factors.select(index)
         self.modalities = source.modalities
+        self.computes: bool = getattr(source, "computes", False)
         self.source: Dataset = source.source if isinstance(source, Selection) else source
         self.rows: npt.NDArray[np.int64] = source.rows[index] if isinstance(source, Selection) else index.copy()
         self.rows.flags.writeable = False
@@ -242,6 +248,7 @@ class Concat(Dataset):
         self.modalities = _common_modalities(self.datasets)
         self.factors = concat_tables([dataset.factors for dataset in self.datasets], parts)
         self.name = " + ".join(dataset.name for dataset in self.datasets)
+        self.computes = any(getattr(dataset, "computes", False) for dataset in self.datasets)
         self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *(len(dataset) for dataset in self.datasets)])
 
     def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:

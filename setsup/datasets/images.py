@@ -7,6 +7,7 @@ is applied.
 """
 
 import io
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ _MODES = {
     **dict.fromkeys(("LA", "PA", "RGBA"), 4),
 }
 _CHANNEL_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+
+threads = min(8, os.cpu_count() or 1)
+"""Threads that read and decode images at once; 1 in a loader's worker processes, which share the cores."""
 
 
 @dataclass(frozen=True, slots=True)

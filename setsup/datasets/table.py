@@ -1,6 +1,5 @@
 """A user's own data: a CSV or Parquet file with a column of images and a column for every factor."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets import images as image_files
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.datasets.images import Header, channels_of, decode, header
 from setsup.datasets.sources import ImageFiles, PackedImages
@@ -49,6 +49,8 @@ class ImageTable(Dataset):
         When there are no rows, not as many images, or the header of an image is damaged.
 
     """
+
+    computes = True
 
     def __init__(
         self, name: str, factors: FactorTable, images: ImageFiles | PackedImages, size: tuple[int, int] | None
@@ -255,7 +257,7 @@ def _common(headers: Sequence[Header]) -> tuple[int | None, int | None]:
 
 def _parallel(read: Callable[[tuple[Path | bytes, str]], T], items: Sequence[tuple[Path | bytes, str]]) -> list[T]:
     """Results in the order of the items; many are read by several threads, since Pillow lets others run meanwhile."""
-    if len(items) <= _FEW:
+    if len(items) <= _FEW or image_files.threads == 1:
         return [read(item) for item in items]
-    with ThreadPoolExecutor(min(_FEW, os.cpu_count() or 1)) as threads:
+    with ThreadPoolExecutor(image_files.threads) as threads:
         return list(threads.map(read, items))

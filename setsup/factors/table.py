@@ -187,17 +187,34 @@ class FactorTable:
             When a row number is out of range.
 
         """
-        factor = self[name]
         if rows is None:
-            stored = self.column(name)
-        else:
-            index = check_rows(rows, self._length)
-            if self._columns is None:
-                return index // self.strides[name] % len(factor)
-            stored = np.asarray(self._columns[name][index])
+            return self._signed(self[name], self.column(name))
+        return self._codes(self[name], check_rows(rows, self._length))
+
+    def all_codes(self, rows: npt.ArrayLike) -> dict[str, Array]:
+        """Codes of every factor for some rows, as :meth:`codes` gives them, in one look at the row numbers.
+
+        Raises
+        ------
+        RowError
+            When a row number is out of range.
+
+        """
+        index = check_rows(rows, self._length)
+        return {factor.name: self._codes(factor, index) for factor in self.factors}
+
+    def _codes(self, factor: Factor, index: npt.NDArray[np.int64]) -> Array:
+        if self._columns is None:
+            return index // self.strides[factor.name] % len(factor)
+        # the rows are in range already; "clip" spares numpy a second look at them
+        return self._signed(factor, np.asarray(self._columns[factor.name].take(index, mode="clip")))
+
+    @staticmethod
+    def _signed(factor: Factor, stored: Array) -> Array:
+        """Codes with -1 for unknown, of codes as they are stored, with the largest number for it."""
         if factor.continuous:
             return stored
-        codes = np.array(stored, dtype=np.int64)
+        codes = stored.astype(np.int64)
         codes[stored == np.iinfo(stored.dtype).max] = -1
         return codes
 

@@ -1,22 +1,28 @@
 """From a draw to a batch: one dict of arrays, the same wherever it is made."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset
+from setsup.datasets.dataset import Dataset, Modality
+from setsup.errors import SetsupError
 from setsup.samplers import Draw
 
-__all__ = ["Batch", "batch_of"]
+if TYPE_CHECKING:
+    from setsup.loading.torch import Door
+
+__all__ = ["Batch", "Finish", "Transform", "batch_of"]
 
 Array = npt.NDArray[Any]
 Batch = dict[str, Any]
+Transform = Callable[[Batch], Batch]
 
 
 def batch_of(
-    dataset: Dataset, draw: Draw, modalities: Sequence[str], buffers: Mapping[str, Array] | None = None
+    dataset: Dataset, step: int, draw: Draw, modalities: Sequence[str], buffers: Mapping[str, Array] | None = None
 ) -> Batch:
     """Fetch what a draw names.
 
@@ -24,6 +30,8 @@ def batch_of(
     ----------
     dataset : Dataset
         Whose rows the draw holds.
+    step : int
+        Global number of the draw.
     draw : Draw
         One step.
     modalities : sequence of str
@@ -34,9 +42,10 @@ def batch_of(
     Returns
     -------
     dict
-        Modalities ``(sets, size, …)``; ``indices`` (sets, size) int64; ``mask`` (sets, size) bool, all True where
-        every slot counts; ``inactive``, name → (sets,) codes; ``factors``, name → (sets, size) codes, or float32 of
-        continuous ones; and where the draw has canonical rows ``canonical`` (sets,) and ``canonical_<modality>``.
+        Modalities ``(sets, size, …)``; ``step``, an int; ``indices`` (sets, size) int64; ``mask`` (sets, size) bool,
+        all True where every slot counts; ``inactive``, name → (sets,) codes; ``factors``, name → (sets, size) codes,
+        or float32 of continuous ones; and where the draw has canonical rows ``canonical`` (sets,) and
+        ``canonical_<modality>``.
 
     """
     batch: Batch = {}
@@ -49,8 +58,41 @@ def batch_of(
         canonical = dataset.fetch(draw.canonical, modalities)
         batch |= {f"canonical_{name}": array for name, array in canonical.items()}
         batch["canonical"] = draw.canonical
+    batch["step"] = step
     batch["indices"] = draw.indices
     batch["mask"] = np.ones(draw.indices.shape, dtype=bool) if draw.mask is None else draw.mask
     batch["inactive"] = dict(draw.inactive)
-    batch["factors"] = {name: dataset.factors.codes(name, draw.indices) for name in dataset.factors.names}
+    batch["factors"] = dataset.factors.all_codes(draw.indices)
+    return batch
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What happens to a fetched batch before it is handed out: to tensors where they are wanted, then the transform."""
+
+    door: "Door | None"
+    transform: Transform | None
+    described: Mapping[str, Modality]
+    modalities: tuple[str, ...]
+
+    def __call__(self, batch: Batch) -> Batch:
+        """The batch as the consumer gets it."""
+        shape = batch["indices"].shape
+        if self.door is not None:
+            batch = self.door.deliver(batch, self.described, self.modalities)
+        if self.transform is not None:
+            batch = _same_slots(self.transform(batch), self.modalities, shape)
+        return batch
+
+
+def _same_slots(batch: Batch, modalities: Sequence[str], shape: tuple[int, ...]) -> Batch:
+    """The batch a transform gave, if it kept the sets and slots."""
+    if not isinstance(batch, dict):
+        raise SetsupError(f"the transform returned {type(batch).__name__}, not the batch: let it return a dict")
+    for name in modalities:
+        if name in batch and tuple(batch[name].shape[:2]) != shape:
+            raise SetsupError(
+                f"the transform changed {name!r} from {shape[0]} sets of {shape[1]} to {tuple(batch[name].shape[:2])}: "
+                "keep one array a slot; further copies go on an axis after the slots, or under names of their own"
+            )
     return batch

@@ -1,21 +1,22 @@
 """The loader: an iterable of batches with one position, the same for any number of workers and ranks."""
 
-import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError
-from setsup.loading.batch import Batch
-from setsup.loading.stream import Source, by_processes, by_thread, inline
+from setsup.loading.batch import Batch, Finish, Transform
+from setsup.loading.processes import Crew, for_workers
+from setsup.loading.stream import Maker, ahead, inline, requests
 from setsup.loading.torch import Door
 from setsup.samplers import Sampler
 
 __all__ = ["Loader", "loader"]
 
-Transform = Callable[[Batch], Batch]
+_MOST = 8  # processes that "auto" starts
 
 
 class Loader:
@@ -33,17 +34,18 @@ class Loader:
     modalities : sequence of str, optional
         What to fetch; everything by default.
     transform : callable of a batch, optional
-        Changes a batch after it has arrived where ``to`` says; it must keep the number of sets and slots.
+        Changes a batch, see :mod:`setsup.loading.transforms`; it must keep the number of sets and slots. It runs where
+        the batch is made, in the thread or the worker process; with batches on a device, in this process.
     start : int
         Global draw to begin with.
     rank, world : int
         This process's share: draws start + rank, start + rank + world, …
     workers : int or str
         0 makes batches when they are asked for, ``"thread"`` in one thread ahead, a number in so many processes.
-        ``"auto"`` is a thread: moving batches between processes costs several times what copying rows does, and data
-        sets that decode images do so in threads of their own.
+        ``"auto"`` is the thread for data sets that copy rows, for which processes cost several times the copy; and for
+        those that decode or render (``dataset.computes``) one process a core, at most 8.
     prefetch : int
-        Batches made ahead, by each worker.
+        Batches made ahead.
     to : str
         ``"torch"``, ``"numpy"``, or a torch device such as ``"cuda:0"``. In torch images are uint8
         (sets, size, channels, height, width), a view of the same memory.
@@ -89,34 +91,44 @@ class Loader:
         sampler.shard(rank, world, start)  # checks the three
         self.dataset, self.sampler, self.rank, self.world = dataset, sampler, rank, world
         self.modalities = fetch_request(dataset, [], modalities)[1]
-        self._transform, self._door = transform, _door(to)
-        self._workers, self._prefetch = _checked_workers(workers), _positive(prefetch)
+        self._door = _door(to)
+        self._finish = Finish(self._door, transform, dataset.modalities, self.modalities)
+        self._workers, self._prefetch = _checked_workers(workers, dataset), _positive(prefetch)
         self._delivered = start
+        self._turn = 0  # of the iterator that may go on; others would take batches away from it
 
     def __iter__(self) -> Iterator[Batch]:
-        """Batches from the first global draw that was not delivered yet."""
-        shard = self.sampler.shard(self.rank, self.world, self._delivered)
-        door = self._door
-        for batch in self._stream(Source(self.dataset, shard, self.modalities)):
-            shape = batch["indices"].shape
-            given = door.deliver(batch, self.dataset.modalities, self.modalities) if door else batch
-            del batch
-            if self._transform is not None:
-                given = _same_slots(self._transform(given), self.modalities, shape)
+        """Batches from the first global draw that was not delivered yet; an iterator made before ends here."""
+        self._turn += 1
+        return self._batches(self._turn)
+
+    def _batches(self, turn: int) -> Iterator[Batch]:
+        stream = self._stream()
+        while turn == self._turn:
+            batch = next(stream, None)
+            if batch is None:
+                return
             self._delivered += self.world
             if self.sampler.length is not None:
                 self._delivered = min(self._delivered, self.sampler.length)
-            yield given
-            del given  # so that its buffer is free once the consumer lets go of it
+            yield batch
+            del batch  # so that its buffer is free once the consumer lets go of it
+        raise SetsupError(
+            "this iterator has ended: the loader went on with another one, or to another position; a loader has one "
+            "position, so make a second loader for a second stream"
+        )
 
-    def _stream(self, source: Source) -> Iterator[Batch]:
+    def _stream(self) -> Iterator[Batch]:
+        asked = requests(self.sampler.shard(self.rank, self.world, self._delivered))
+        maker = Maker(self.dataset, self.modalities)
         allocate = self._door.allocate if self._door else np.empty
         if self._workers == 0:
-            return inline(source, allocate)
+            return inline(maker, asked, allocate, self._finish)
         if self._workers == "thread":
-            return by_thread(source, allocate, self._prefetch)
-        _check_picklable(source)
-        return by_processes(source, int(self._workers), self._prefetch)
+            return ahead(inline(maker, asked, allocate, self._finish), self._prefetch)
+        there, here = (None, self._finish) if self._door and self._door.device else (self._finish, None)
+        crew = Crew(for_workers(maker, there), int(self._workers), allocate)
+        return ahead(crew.batches(asked, here), self._prefetch, crew.let_go)
 
     def __len__(self) -> int:
         """Count the batches that are left for this rank; TypeError for an endless sampler."""
@@ -140,6 +152,7 @@ class Loader:
             raise SetsupError(f"the state of a loader is {{'delivered': number of draws}}, not {state!r}")
         self.sampler.shard(self.rank, self.world, delivered)
         self._delivered = delivered
+        self._turn += 1
 
 
 loader = Loader
@@ -150,35 +163,22 @@ def _door(to: str) -> Door | None:
     return None if to == "numpy" else Door(to)
 
 
-def _checked_workers(workers: int | str) -> int | str:
+def _checked_workers(workers: int | str, dataset: Dataset) -> int | str:
     if workers == "auto":
-        return "thread"
+        return _processes() if getattr(dataset, "computes", False) else "thread"
     if workers == "thread" or (isinstance(workers, int) and not isinstance(workers, bool) and workers >= 0):
         return workers
     raise SetsupError(f"workers must be 'auto', 'thread' or a whole number from 0 on, not {workers!r}")
+
+
+def _processes() -> int | str:
+    """One process for each core that this rank may use; the thread where there is but one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    share = cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # torchrun's number of ranks on this machine
+    return min(share, _MOST) if share > 1 else "thread"
 
 
 def _positive(prefetch: int) -> int:
     if isinstance(prefetch, bool) or not isinstance(prefetch, int) or prefetch < 1:
         raise SetsupError(f"prefetch must be a whole number from 1 on, not {prefetch!r}")
     return prefetch
-
-
-def _check_picklable(source: Source) -> None:
-    try:
-        pickle.dumps(source)
-    except Exception as error:
-        raise SetsupError(
-            f"the data set cannot be sent to worker processes ({error}): make it picklable, or pass workers='thread'"
-        ) from None
-
-
-def _same_slots(batch: Batch, modalities: Sequence[str], shape: tuple[int, ...]) -> Batch:
-    """The batch a transform gave, if it kept the sets and slots."""
-    for name in modalities:
-        if name in batch and tuple(batch[name].shape[:2]) != shape:
-            raise SetsupError(
-                f"the transform changed {name!r} from {shape[0]} sets of {shape[1]} to {tuple(batch[name].shape[:2])}: "
-                "keep one array a slot; further copies go under names of their own"
-            )
-    return batch

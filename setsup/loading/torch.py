@@ -1,6 +1,7 @@
 """The one place where torch comes in: batches as tensors, and data sets and samplers for torch's own DataLoader."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.samplers import Sampler
 
-__all__ = ["Door", "TorchRows", "as_torch", "set_batches"]
+__all__ = ["Door", "SetBatches", "TorchRows", "as_torch", "set_batches"]
 
 Array = npt.NDArray[Any]
 
@@ -39,13 +40,13 @@ class Door:
     def __init__(self, to: str) -> None:
         self._torch = _torch()
         try:
-            self._device = None if to == "torch" else self._torch.device(to)
+            self.device = None if to in ("torch", "cpu") else self._torch.device(to)
         except RuntimeError:
             raise SetsupError(f"to must be 'numpy', 'torch' or a torch device such as 'cuda:0', not {to!r}") from None
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """Array for rows; page-locked where they go to a GPU, which makes the copy there faster."""
-        if self._device is None or self._device.type != "cuda":
+        if self.device is None or self.device.type != "cuda":
             return np.empty(shape, dtype)
         size = int(np.prod(shape)) * dtype.itemsize
         page_locked: Array = self._torch.empty(size, dtype=self._torch.uint8, pin_memory=True).numpy()
@@ -60,13 +61,15 @@ class Door:
     def _tensors(self, value: Any, picture: bool) -> Any:
         if isinstance(value, Mapping):
             return {name: self._tensors(inner, False) for name, inner in value.items()}
+        if not isinstance(value, np.ndarray):
+            return value
         # a draw's rows may be a view of a block that other steps share, and torch takes no read-only memory
         array = value if value.flags.writeable else value.copy()
         tensor = self._torch.from_numpy(array)
         if picture:
             tensor = tensor.movedim(-1, -3)
         # not asynchronous: the buffer is free for the next batch as soon as nobody refers to it here
-        return tensor if self._device is None else tensor.to(self._device)
+        return tensor if self.device is None else tensor.to(self.device)
 
 
 class TorchRows:
@@ -89,7 +92,7 @@ class TorchRows:
         fetched: Batch = dict(self.dataset.fetch(index))
         names = tuple(fetched)
         fetched["index"] = index
-        fetched["factors"] = {name: self.dataset.factors.codes(name, index) for name in self.dataset.factors.names}
+        fetched["factors"] = self.dataset.factors.all_codes(index)
         tensors = Door("torch").deliver(fetched, self.dataset.modalities, names)
         return [_item(tensors, place) for place in range(len(rows))]
 
@@ -116,17 +119,40 @@ def _item(batch: Batch, place: int) -> Batch:
     return {k: _item(v, place) if isinstance(v, dict) else v[place] for k, v in batch.items()}
 
 
-def set_batches(sampler: Sampler, start: int = 0) -> Iterator[list[int]]:
+@dataclass(frozen=True, slots=True)
+class SetBatches:
+    """Rows of each draw as a list, set after set, from a step on; made by :func:`set_batches`."""
+
+    sampler: Sampler
+    start: int
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """Rows of one draw after the other, from ``start`` on at every call, as torch expects of a batch sampler."""
+        for draw in self.sampler.iterate(self.start):
+            yield draw.indices.reshape(-1).tolist()
+
+    def __len__(self) -> int:
+        """Count the draws; TypeError for an endless sampler."""
+        return len(self.sampler.shard(0, 1, self.start))
+
+
+def set_batches(sampler: Sampler, start: int = 0) -> SetBatches:
     """Rows of each draw as a list, set after set: a ``batch_sampler`` for torch's own DataLoader.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        What to draw.
+    start : int
+        Step to begin with.
 
     Examples
     --------
     >>> import setsup
     >>> shapes = setsup.load("shapes3d-procedural")
     >>> sets = setsup.SetSampler(shapes.factors, inactive=["shape"], size=4, sets=2)
-    >>> len(next(setsup.loading.set_batches(sets)))
+    >>> len(next(iter(setsup.loading.set_batches(sets))))
     8
 
     """
-    for draw in sampler.iterate(start):
-        yield draw.indices.reshape(-1).tolist()
+    return SetBatches(sampler, start)

@@ -53,6 +53,17 @@ def test_rows_of_any_shape():
     assert columns().codes("angle", np.zeros((2, 0), dtype=int)).shape == (2, 0)
 
 
+def test_codes_of_all_factors_at_once_are_those_of_each():
+    for table in (columns(), FactorTable(columns().factors[:1])):
+        for rows in (0, [1, 0], [[0], [1]]):
+            found = table.all_codes(rows)
+            assert tuple(found) == table.names
+            for name, codes in found.items():
+                np.testing.assert_array_equal(codes, table.codes(name, rows))
+    with pytest.raises(RowError):
+        columns().all_codes([0, 3])
+
+
 @pytest.mark.parametrize("rows", [3, -1, [0, 3], 0.5, [True]])
 def test_rows_out_of_range_or_of_another_type_are_refused(rows):
     with pytest.raises(RowError):

@@ -51,7 +51,15 @@ def test_torch_own_loader_reads_rows_and_sets(shapes, sets) -> None:
     assert tuple(batch["image"].shape) == (4, 3, 64, 64)
     assert batch["index"].tolist() == [0, 1, 2, 3]
     in_sets = torch.utils.data.DataLoader(rows, batch_sampler=setsup.loading.set_batches(sets))
-    assert next(iter(in_sets))["index"].tolist() == sets[0].indices.reshape(-1).tolist()
+    for _ in range(2):  # an epoch of torch's loader asks its batch sampler anew
+        assert next(iter(in_sets))["index"].tolist() == sets[0].indices.reshape(-1).tolist()
+
+
+def test_set_batches_have_the_length_of_their_sampler(shapes, sets) -> None:
+    epoch = setsup.EpochSampler(shapes.factors, size=1000)
+    assert len(setsup.loading.set_batches(setsup.EpochSampler(shapes.factors, size=1000, epochs=1), start=3)) == 57
+    with pytest.raises(TypeError, match="no length"):
+        len(setsup.loading.set_batches(epoch))
 
 
 def test_an_unknown_device_is_one_sentence(shapes, sets) -> None:

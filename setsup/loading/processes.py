@@ -1,0 +1,173 @@
+"""Batches made by worker processes, in order.
+
+Workers are fresh Python processes, not forks: a fork would inherit threads' locks, open files and GL contexts. Nor do
+they import the user's script, so it needs no ``if __name__ == "__main__":`` around what it runs. Each is tied to the
+loader by one socket. When the loader goes, however it goes, the socket closes and the worker ends; nothing else could
+be left behind, no named semaphore and no shared memory.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import cycle, islice
+from typing import IO, Any
+
+import cloudpickle
+import numpy.typing as npt
+
+from setsup.errors import DataError, SetsupError
+from setsup.loading import wire
+from setsup.loading.batch import Batch, Finish
+from setsup.loading.ring import Allocate, Ring
+from setsup.loading.stream import Maker, Request
+from setsup.loading.worker import command
+
+__all__ = ["Crew", "for_workers"]
+
+_QUEUED = 2  # requests a worker has: one that it works on, and the next
+_PATIENCE = 1.0  # seconds that a worker has to end by itself
+
+
+def for_workers(maker: Maker, finish: Finish | None) -> IO[bytes]:
+    """What every worker needs, written once.
+
+    Raises
+    ------
+    SetsupError
+        When the data set or the transform does not pickle.
+
+    """
+    try:
+        return wire.store((maker, finish))
+    except Exception as error:
+        culprit = "the transform" if finish is not None and not _pickles(finish.transform) else "the data set"
+        raise SetsupError(
+            f"{culprit} cannot be sent to worker processes ({type(error).__name__}: {error}): leave out what it holds "
+            "open (files, locks, generators), or pass workers='thread'"
+        ) from None
+
+
+class Crew:
+    """Worker processes that make batches by turns.
+
+    Parameters
+    ----------
+    things : file
+        From :func:`for_workers`.
+    workers : int
+        Processes; they start with the first batch that is asked for.
+    allocate : callable of (shape, dtype)
+        Makes the arrays in which batches arrive.
+
+    """
+
+    def __init__(self, things: IO[bytes], workers: int, allocate: Allocate) -> None:
+        self._things, self._count = things, workers
+        self._buffers = _Buffers(allocate)
+        self._workers: list[_Worker] = []
+
+    def batches(self, asked: Iterator[Request], finish: Finish | None) -> Iterator[Batch]:
+        """Batches in the order in which they are asked for, finished here where that is left to do."""
+        pending: deque[_Worker] = deque()
+        try:
+            for _ in range(self._count):  # one by one, so that those before a failure are let go as well
+                self._workers.append(_Worker(self._things))
+            turns = cycle(self._workers)
+            for request in islice(asked, self._count * _QUEUED):
+                pending.append(next(turns))
+                pending[-1].ask(request)
+            while pending:
+                batch = pending.popleft().answer(self._buffers)
+                for request in islice(asked, 1):
+                    pending.append(next(turns))
+                    pending[-1].ask(request)
+                yield batch if finish is None else finish(batch)
+                del batch
+        finally:
+            self.let_go()
+            for worker in self._workers:
+                worker.end()
+            self._things.close()
+
+    def let_go(self) -> None:
+        """End the workers, whatever they are at, and whoever waits for their batches."""
+        for worker in self._workers:
+            worker.let_go()
+
+
+class _Buffers:
+    """Memory for large arrays, one ring for each size."""
+
+    def __init__(self, allocate: Allocate) -> None:
+        self._allocate = allocate
+        self._rings: dict[tuple[int, ...], Ring] = {}
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
+        """Hand out an array that nobody refers to."""
+        if shape not in self._rings:
+            self._rings[shape] = Ring(shape, dtype.name, self._allocate)
+        return self._rings[shape].take()
+
+
+class _Worker:
+    """One worker process, seen from the loader."""
+
+    def __init__(self, things: IO[bytes]) -> None:
+        self._end, theirs = socket.socketpair()
+        with theirs:
+            # a process group of its own: Ctrl-C in a terminal reaches the loader alone
+            self._process = subprocess.Popen(
+                command(theirs.fileno(), things.fileno()),
+                pass_fds=(theirs.fileno(), things.fileno()),
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+                process_group=0,
+            )
+
+    def ask(self, request: Request) -> None:
+        try:
+            wire.send(self._end, request)
+        except OSError:
+            raise self._ended() from None
+
+    def answer(self, buffers: _Buffers) -> Batch:
+        try:
+            answer = wire.receive(self._end, buffers)
+        except (EOFError, OSError):
+            raise self._ended() from None
+        if isinstance(answer, BaseException):
+            raise answer
+        batch: Batch = answer
+        return batch
+
+    def let_go(self) -> None:
+        with suppress(OSError):  # it may have ended by itself
+            self._end.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        self._end.close()
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:  # an interpreter that is busy in compiled code notices nothing
+            self._process.kill()
+            self._process.wait()
+
+    def _ended(self) -> DataError:
+        code = self._process.wait()
+        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+        return DataError(
+            f"a worker process of the loader ended {how} while it made a batch, perhaps for lack of memory: lower "
+            "workers= or prefetch=, or pass workers=0 to see the error itself"
+        )
+
+
+def _pickles(thing: Any) -> bool:
+    try:
+        cloudpickle.dumps(thing)
+    except Exception:
+        return False
+    return True

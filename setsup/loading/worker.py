@@ -1,0 +1,105 @@
+"""A worker process of the loader: makes the batches that it is asked for until the loader lets go of it."""
+
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import cloudpickle
+
+from setsup.errors import SetsupError
+from setsup.loading import wire
+from setsup.loading.batch import Finish
+from setsup.loading.stream import Maker, Request
+
+__all__ = ["command", "serve"]
+
+
+def command(end: int, things: int) -> list[str]:
+    """Command line of a worker: it imports what it needs, not the user's script."""
+    said = f"import sys; sys.path[:] = {sys.path!r}; from setsup.loading.worker import serve; serve({end}, {things})"
+    return [sys.executable, "-c", said]
+
+
+def serve(end: int, things: int) -> None:
+    """Make batches until the other end closes.
+
+    Parameters
+    ----------
+    end : int
+        Number of an open socket: requests come in, batches or exceptions go out.
+    things : int
+        Number of an open file with the maker of batches and what finishes them, or None, see
+        :func:`setsup.loading.wire.store`.
+
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the loader's affair, which then lets go
+    loader = socket.socket(fileno=end)
+    asked: queue.SimpleQueue[Request] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(loader, asked), daemon=True).start()
+    make = _opened(things)
+    with suppress(ConnectionError):  # the loader let go while a batch was on its way
+        while True:
+            wire.send(loader, make(asked.get()))
+
+
+def _listen(loader: socket.socket, asked: "queue.SimpleQueue[Request]") -> None:
+    """Take requests in, so that the loader never waits to send one, and end with the loader, even amid a slow fetch."""
+    try:
+        while True:
+            asked.put(wire.receive(loader))
+    finally:
+        os._exit(0)
+
+
+def _opened(things: int) -> Callable[[Request], Any]:
+    """What makes batches, or exceptions, of requests."""
+    maker: Maker
+    finish: Finish | None
+    try:
+        maker, finish = wire.load(things)
+        os.close(things)
+        _one_thread()
+    except Exception as error:
+        failed = SetsupError(f"a worker process of the loader cannot open what it was sent: {_said(error)}")
+        return lambda request: failed
+
+    def make(request: Request) -> Any:
+        try:
+            batch = maker.make(request)
+            return batch if finish is None else finish(batch)
+        except Exception as error:
+            return _portable(error)
+
+    return make
+
+
+def _one_thread() -> None:
+    """Leave the other cores to the other workers."""
+    from setsup.datasets import images
+
+    images.threads = 1
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+
+
+def _portable(error: Exception) -> Exception:
+    """The exception, or where that does not survive the journey one that says the same."""
+    if not isinstance(error, SetsupError):
+        error.add_note("in a worker process of the loader:\n" + "".join(traceback.format_exception(error)).rstrip())
+    try:
+        cloudpickle.loads(cloudpickle.dumps(error))
+    except Exception:
+        return SetsupError(f"a worker process of the loader failed: {_said(error)}")
+    return error
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

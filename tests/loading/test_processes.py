@@ -1,0 +1,281 @@
+"""Worker processes: what they are sent, how they end, and that nothing of them is left behind."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import setsup
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.errors import DataError, SetsupError
+from setsup.factors import Factor, FactorTable, Kind
+
+FACTORS = FactorTable([Factor("shape", Kind.NOMINAL, ("a", "b", "c")), Factor("size", Kind.ORDINAL, tuple(range(40)))])
+SIDE = 96  # so large that a batch does not fit into a socket
+
+linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="/proc tells about processes on Linux only")
+
+
+class Pictures(Dataset):
+    """Rows of an array, which every worker needs."""
+
+    name = "pictures"
+
+    def __init__(self) -> None:
+        self.factors = FACTORS
+        self.modalities = {"image": Modality((SIDE, SIDE, 3), "uint8", color="srgb")}
+        self.images = np.random.default_rng(0).integers(0, 256, (120, SIDE, SIDE, 3), dtype=np.uint8)
+
+    def fetch(self, indices: Any, modalities: Iterable[str] | None = None) -> dict[str, Any]:
+        rows, names = fetch_request(self, indices, modalities)
+        return {name: gather(self.images, rows) for name in names}
+
+
+class Mortal(Pictures):
+    """Kills the worker it is fetched in at a certain fetch."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.home, self.at, self.fetched = os.getpid(), at, 0
+
+    def fetch(self, indices: Any, modalities: Iterable[str] | None = None) -> dict[str, Any]:
+        self.fetched += 1
+        if self.fetched > self.at and os.getpid() != self.home:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().fetch(indices, modalities)
+
+
+def sets(**options: Any) -> setsup.SetSampler:
+    return setsup.SetSampler(FACTORS, **({"inactive": ["shape"], "size": 6, "sets": 2} | options))
+
+
+def children() -> list[int]:
+    tasks = Path("/proc/self/task").iterdir()
+    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+
+
+def until(true: Any, seconds: float = 20) -> bool:
+    """Whether something becomes true; patient, because machines are busy."""
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.02)
+    return bool(true())
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_batches_come_in_the_order_of_the_draws(workers: int) -> None:
+    dataset = Pictures()
+    loader = setsup.loader(dataset, sets(), workers=workers, start=5, to="numpy")
+    for step, batch in zip(range(5, 18), loader, strict=False):
+        assert batch["step"] == step
+        np.testing.assert_array_equal(batch["image"], dataset.images[sets()[step].indices])
+
+
+def test_a_short_stream_needs_not_all_workers() -> None:
+    epoch = setsup.EpochSampler(FACTORS, size=60, epochs=1, shuffle=False)
+    batches = list(setsup.loader(Pictures(), epoch, workers=4, to="numpy"))
+    assert [batch["indices"][0, 0] for batch in batches] == [0, 60]
+
+
+def test_batches_that_are_kept_stay_as_they_are() -> None:
+    dataset = Pictures()
+    batches = list(itertools.islice(setsup.loader(dataset, sets(), workers=2, to="numpy"), 40))
+    for step, batch in enumerate(batches):
+        np.testing.assert_array_equal(batch["image"], dataset.images[sets()[step].indices])
+
+
+def test_a_request_larger_than_a_socket_takes() -> None:
+    wide = setsup.SetSampler(FACTORS, inactive=[], size=100, sets=1_000)  # 800 kB of row numbers
+    table = setsup.loader(Pictures(), wide, modalities=[], workers=1, to="numpy")
+    for step, batch in enumerate(itertools.islice(table, 6)):
+        np.testing.assert_array_equal(batch["indices"], wide[step].indices)
+
+
+@pytest.mark.parametrize("at", [0, 2])
+def test_a_killed_worker_is_one_sentence_and_no_hang(at: int) -> None:
+    def slowly() -> None:
+        for _ in itertools.islice(setsup.loader(Mortal(at), sets(), workers=1, prefetch=1, to="numpy"), 6):
+            time.sleep(0.05)
+
+    with pytest.raises(DataError, match="worker process of the loader ended by SIGKILL"):
+        slowly()
+
+
+@linux
+def test_a_killed_worker_takes_the_others_with_it() -> None:
+    batches = iter(setsup.loader(Pictures(), sets(), workers=3, to="numpy"))
+    next(batches)
+    crew = children()
+    assert len(crew) == 3
+    os.kill(crew[1], signal.SIGKILL)
+    with pytest.raises(DataError, match="SIGKILL"):
+        list(batches)
+    assert not children()
+
+
+@pytest.mark.parametrize("what", ["dataset", "transform"])
+def test_what_cannot_be_pickled_is_refused_before_a_process_starts(what: str) -> None:
+    lock, dataset = threading.Lock(), Pictures()
+
+    def locked(batch: dict[str, Any]) -> dict[str, Any]:
+        with lock:
+            return batch
+
+    if what == "dataset":
+        dataset.lock = lock  # type: ignore[attr-defined]
+    culprit = "the data set" if what == "dataset" else "the transform"
+    transform = locked if what == "transform" else None
+    with pytest.raises(SetsupError, match=rf"{culprit} cannot be sent to worker processes.*workers='thread'"):
+        next(iter(setsup.loader(dataset, sets(), transform=transform, workers=2, to="numpy")))
+    if what == "transform":  # which no process need know when batches are made here
+        assert next(iter(setsup.loader(dataset, sets(), transform=locked, to="numpy")))
+
+
+class Sealed:
+    """Goes into a pickle but does not come out of it."""
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        return batch
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return int, ("no number",)
+
+
+def test_what_a_worker_cannot_open_is_said() -> None:
+    with pytest.raises(SetsupError, match=r"cannot open what it was sent: ValueError: invalid literal"):
+        next(iter(setsup.loader(Pictures(), sets(), transform=Sealed(), workers=1, to="numpy")))
+
+
+def test_a_lambda_is_a_transform() -> None:
+    dark = setsup.loader(Pictures(), sets(), transform=lambda batch: batch | {"image": None}, workers=1, to="numpy")
+    with pytest.raises(AttributeError, match="shape") as caught:
+        next(iter(dark))
+    assert "in a worker process of the loader" in caught.value.__notes__[0]
+
+
+def test_an_exception_that_does_not_travel_is_named() -> None:
+    class Odd(Exception):
+        def __init__(self, first: str, second: str) -> None:
+            super().__init__(f"{first} and {second}")
+
+    def fail(batch: dict[str, Any]) -> dict[str, Any]:
+        raise Odd("this", "that")
+
+    with pytest.raises(SetsupError, match="Odd: this and that"):
+        next(iter(setsup.loader(Pictures(), sets(), transform=fail, workers=1, to="numpy")))
+
+
+def test_transforms_run_where_batches_are_made() -> None:
+    def where(batch: dict[str, Any]) -> dict[str, Any]:
+        return batch | {"pid": os.getpid(), "thread": threading.current_thread().name}
+
+    made = {
+        workers: next(iter(setsup.loader(Pictures(), sets(), transform=where, workers=workers, to="numpy")))
+        for workers in (0, "thread", 1)
+    }
+    assert made[0]["pid"] == made["thread"]["pid"] == os.getpid() != made[1]["pid"]
+    assert made["thread"]["thread"] == "setsup-loader"
+
+
+SCRIPT = """
+    import os, sys, time
+    import numpy as np
+    import setsup
+    from setsup.datasets.dataset import Dataset, Modality, fetch_request
+
+    class Mine(Dataset):
+        name = "mine"
+        factors = setsup.FactorTable([setsup.Factor("a", setsup.Kind.ORDINAL, tuple(range(50)))])
+        modalities = {"image": Modality((64, 64, 3), "uint8", color="srgb")}
+        def fetch(self, indices, modalities=None):
+            rows, names = fetch_request(self, indices, modalities)
+            time.sleep(SLOW)
+            images = np.zeros((*rows.shape, 64, 64, 3), np.uint8) + rows[..., None, None, None].astype(np.uint8)
+            return {name: images for name in names}
+
+    mine = Mine()
+    sampler = setsup.SetSampler(mine.factors, inactive=[], size=8)
+    for step, batch in enumerate(setsup.loader(mine, sampler, workers=2, to="numpy")):
+        assert (batch["image"][0, :, 0, 0, 0] == batch["indices"][0]).all()
+        print(step, flush=True)
+        if step == LAST:
+            break
+"""
+
+
+def script(slow: float = 0.0, last: int = 3) -> list[str]:
+    return [sys.executable, "-c", f"SLOW, LAST = {slow}, {last}\n" + textwrap.dedent(SCRIPT)]
+
+
+def test_a_script_needs_no_guard_and_may_define_the_data_set(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(script()[-1])
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["0", "1", "2", "3"], "")
+
+
+def started(slow: float) -> Iterator[Any]:
+    """A running script and its workers, of which nothing may be left afterwards."""
+    before = set(os.listdir("/dev/shm"))
+    process = subprocess.Popen(script(slow, 10**9), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    tasks = Path(f"/proc/{process.pid}/task").iterdir()
+    crew = [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+    assert len(crew) == 2
+    yield process, crew
+    assert until(lambda: not any(alive(pid) for pid in crew))
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+@linux
+@pytest.mark.parametrize("slow", [0.0, 0.3])
+def test_an_interrupt_ends_all_and_leaves_nothing(slow: float) -> None:
+    for process, _ in started(slow):
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode != 0
+        assert said.rstrip().endswith("KeyboardInterrupt")
+        assert said.count("Traceback") == 1  # none of a worker
+
+
+@linux
+def test_a_killed_parent_leaves_no_orphans() -> None:
+    for process, _ in started(0.05):
+        process.kill()
+        process.communicate(timeout=60)
+
+
+@linux
+def test_a_worker_ends_with_the_loader_even_amid_a_slow_fetch() -> None:
+    class Slow(Pictures):
+        def fetch(self, indices: Any, modalities: Iterable[str] | None = None) -> dict[str, Any]:
+            if getattr(self, "once", False):
+                time.sleep(600)
+            self.once = True
+            return super().fetch(indices, modalities)
+
+    batches = iter(setsup.loader(Slow(), sets(), workers=2, to="numpy"))
+    next(batches)
+    crew = children()
+    begun = time.monotonic()
+    batches.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - begun < 300
+    assert not any(alive(pid) for pid in crew)
