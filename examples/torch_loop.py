@@ -1,4 +1,7 @@
-"""Train with plain torch: a linear probe that tells the wall's hue from pixels."""
+"""Train with plain torch: a linear probe that tells the wall's hue from pixels.
+
+Needs: pip install "setsup[torch]".
+"""
 
 import torch
 

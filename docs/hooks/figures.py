@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 USES = {
+    "cloudpickle": "what a script or notebook defines, sent to the loader's worker processes",
     "filelock": "two processes that want the same file: one builds, the others wait",
     "h5py": "published files in HDF5, such as `3dshapes.h5`",
     "numpy": "all arrays, draws included",
@@ -20,6 +21,10 @@ USES = {
     "scipy": "the index of groups: a sparse matrix, sorted by counting in compiled code",
     "tyro": "options of the command, from typed dataclasses",
     "torch": "batches as tensors, and data sets for torch's own loader",
+    "kornia": "image operations on batches, on the device",
+    "lightning": "the data module for Lightning's `Trainer`",
+    "transformers": "the callback for Hugging Face's `Trainer`",
+    "accelerate": "what that `Trainer` itself needs",
     "datasets": "factor tables from and to Hugging Face `datasets`",
     "pandas": "factor tables from and to data frames",
     "mkdocs": "this site",
@@ -31,15 +36,19 @@ USES = {
     "import-linter": "holds imports to the layers of the house",
     "mypy": "checks types",
     "pytest": "runs the tests",
+    "pytorch-metric-learning": "an example of its losses on domain batches",
     "ruff": "finds faults and formats",
+    "scikit-image": "the reference that colour spaces are tested against",
     "scipy-stubs": "types of scipy, for mypy",
     "pandas-stubs": "types of pandas, for mypy",
+    "torchdata": "tests that its loaders resume ours",
     "types-pyyaml": "types of PyYAML, for mypy",
     "types-requests": "types of requests, for mypy",
 }
 """What each dependency is for, by name in lower case."""
 
 REASONS = {
+    "cloudpickle": "functions and classes by value are a matter of Python's internals",
     "filelock": "a lock that the system frees when its holder dies, alike on Linux and macOS",
     "h5py": "a large format; this is its reference reader",
     "numpy": "everything in the field takes its arrays",
@@ -52,6 +61,10 @@ REASONS = {
     "scipy": "a compiled counting sort without a compiler",
     "tyro": "parsing and help from one declaration",
     "torch": "it is what most trainers take",
+    "kornia": "batched, differentiable and tested",
+    "lightning": "it is the trainer",
+    "transformers": "it is the trainer",
+    "accelerate": "it is the trainer's",
     "datasets": "it is the format",
     "pandas": "it is the format",
 }
@@ -81,7 +94,7 @@ def licence(name: str) -> str:
     if expression := about.get("License-Expression"):
         return expression
     kinds = [line.rpartition(" :: ")[2] for line in about.get_all("Classifier", []) if line.startswith("License ::")]
-    text = (about.get("License") or "").strip()
+    text = (about.get("License") or "").strip().removeprefix("UNKNOWN")
     # some packages put the whole text there
     return text if text and "\n" not in text and len(text) < 40 else ", ".join(kinds) or "not stated"
 

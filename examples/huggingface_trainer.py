@@ -1,0 +1,36 @@
+"""Train with Hugging Face's Trainer, and resume from a checkpoint at the very draw.
+
+Needs: pip install "setsup[train]".
+"""
+
+import torch
+from transformers import ResNetConfig, ResNetForImageClassification, Trainer, TrainingArguments
+
+import setsup
+from setsup.loading.huggingface import PositionCallback
+
+shapes = setsup.load("shapes3d-procedural", where="scale == 1.25")
+rows = setsup.EpochSampler(shapes.factors, size=32, seed=0)
+
+
+def for_model(batch: dict) -> dict:
+    """The model's arguments: images, and the hue of each wall."""
+    return {"pixel_values": batch["image"][0].float() / 255, "labels": batch["factors"]["wall_hue"][0]}
+
+
+class ShapesTrainer(Trainer):
+    """A Trainer whose batches come from setsup: no data set, no collator."""
+
+    def get_train_dataloader(self):
+        rank, world = self.args.process_index, self.args.world_size
+        return setsup.loader(shapes, rows, transform=for_model, rank=rank, world=world)
+
+
+torch.manual_seed(0)
+config = ResNetConfig(embedding_size=16, hidden_sizes=[16, 32], depths=[1, 1], layer_type="basic", num_labels=10)
+options = {"save_steps": 10, "learning_rate": 1e-2, "use_cpu": True, "report_to": [], "disable_tqdm": True}
+for steps, checkpoint in ((20, None), (40, "runs/checkpoint-20")):  # the second trainer might run a day later
+    arguments = TrainingArguments("runs", max_steps=steps, logging_steps=20, **options)
+    trainer = ShapesTrainer(ResNetForImageClassification(config), arguments, callbacks=[PositionCallback()])
+    trainer.train(resume_from_checkpoint=checkpoint)
+    print("draws delivered:", trainer.callback_handler.train_dataloader.state_dict()["delivered"])
