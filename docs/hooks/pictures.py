@@ -2,13 +2,17 @@
 
 import io
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
-from PIL import Image
+import numpy as np
+import recipe_sheets
+from PIL import Image, ImageDraw
 
 import setsup
 from setsup.datasets import Dataset
 from setsup.reports import contact_sheet, describe, triplet_sheet
+from setsup.reports.lettering import wrapped
+from setsup.reports.page import CAPTIONS, GUTTER, MARGIN, PADDING, SKIP, Cell, Page, lines_height
 from setsup.samplers import Sampler, Stepwise
 
 NAME = "shapes3d-procedural"
@@ -18,6 +22,8 @@ FEW = (
     "and object_hue in (0.0, 0.3, 0.5, 0.7)"
 )
 """16 rows of the data set."""
+ONE = "scale == 1.25 and orientation == 0.0 and wall_hue == 0.6 and floor_hue == 0.3 and object_hue == 0.0"
+"""Four rows, one of each shape."""
 
 
 @cache
@@ -92,6 +98,72 @@ def mixtures() -> Image.Image:
     return contact_sheet(images, captions, title, width=WIDTH)
 
 
+def colors() -> Image.Image:
+    import torch  # only here, so that the other pictures need none
+
+    from setsup.loading.transforms.colors import SPACES, in_color_space
+
+    image = shapes().where(ONE).fetch(np.array([1]))["image"][0]
+    pixels = torch.from_numpy(image).movedim(-1, 0)
+    images, captions = [[image]], ["the image"]
+    for name, space in SPACES.items():
+        grey = (in_color_space(pixels, name, normalize=True).clamp(-1, 1) + 1) * 127.5
+        images.append(list(grey.round().to(torch.uint8)[..., None].numpy()))
+        captions.append(f"{name}\nviews {' and '.join(space.views)}")
+    title = "ColorViews(space): the channels of each space, normalised\n-1 and below is black, 1 and above is white"
+    return contact_sheet(images, captions, title, width=WIDTH)
+
+
+def pixel_pairs() -> Image.Image:
+    import torch  # only here, so that the other pictures need none
+
+    from setsup.loading.transforms.pixels import PixelPairs
+
+    images = torch.from_numpy(shapes().where(ONE).fetch(np.arange(4))["image"])[None].movedim(-1, 2)
+    batch = PixelPairs(32, keep=0.25)({"image": images, "step": 3})
+    views = [(batch[name][0] * 255).round().byte().movedim(1, -1).numpy() for name in ("view_1", "view_2")]
+    partner, positive = batch["partner"][0].numpy(), batch["positive"][0].numpy()
+    couples, captions = [], []
+    for number in range(4):
+        some = np.flatnonzero(positive[number])
+        some = some[np.linspace(0, len(some) - 1, 12).round().astype(int)]
+        couples.append(joined(views[0][number], views[1][number], some, partner[number][some]))
+        text = f"{positive[number].sum()} of 1,024 pixels are positive\n12 of them and their partners"
+        captions.append(wrapped(text, couples[0].width, CAPTIONS))
+    head = lines_height(captions[0]) + SKIP
+    width, height = couples[0].width + 2 * PADDING, couples[0].height + head + 2 * PADDING
+    title = "PixelPairs(size=32, keep=0.25)\nfour images, each with view 1 on the left and view 2 on the right"
+    page = Page(2 * (MARGIN + width) + GUTTER, 2 * height + GUTTER, title, Cell(*couples[0].size, couples[0].width))
+    for number, (couple, caption) in enumerate(zip(couples, captions, strict=True)):
+        left, top = MARGIN + number % 2 * (width + GUTTER), page.top + number // 2 * (height + GUTTER)
+        page.card(left, top, width, height)
+        page.write(left + PADDING, top + PADDING - 2, caption)
+        page.place(np.asarray(couple), left + PADDING, top + PADDING + head)
+    return page.image
+
+
+def joined(one: np.ndarray, two: np.ndarray, pixels: np.ndarray, partners: np.ndarray) -> Image.Image:
+    """Two square views side by side, and pixels of the first joined to pixels of the second."""
+    factor, length = 12, len(one)  # drawn at twice the size, so that lines are smooth
+    side, gap = length * factor, 3 * factor
+    sheet = Image.new("RGB", (2 * side + gap, side), "white")
+    for view, left in ((one, 0), (two, side + gap)):
+        sheet.paste(Image.fromarray(view).resize((side, side), Image.Resampling.NEAREST), (left, 0))
+    draw = ImageDraw.Draw(sheet)
+    starts, ends = (np.stack([at % length, at // length], axis=-1) * factor + factor // 2 for at in (pixels, partners))
+    for number, (start, end) in enumerate(zip(starts, ends + np.array([side + gap, 0]), strict=True)):
+        color = f"hsl({360 * number // len(pixels)}, 90%, 55%)"
+        draw.line([*start, *end], fill=color, width=3)
+        for x, y in (start, end):
+            draw.ellipse((x - 8, y - 8, x + 8, y + 8), fill=color, outline="white", width=3)
+    return sheet.resize((sheet.width // 2, sheet.height // 2), Image.Resampling.LANCZOS)
+
+
+def of_shapes(sheet: Callable[[Dataset], Image.Image]) -> Image.Image:
+    """A sheet of the data set that all pictures show."""
+    return sheet(shapes())
+
+
 def rows() -> Image.Image:
     batch = setsup.EpochSampler(shapes().factors, size=24)[0]
     return contact_sheet(shapes().fetch(batch.indices)["image"], ["24 rows"], NAME, width=WIDTH)
@@ -127,6 +199,9 @@ PICTURES: dict[str, Callable[[], Image.Image]] = {
     "triplet": triplets,
     "epoch": epochs,
     "mixture": mixtures,
+    "colors": colors,
+    "pixel-pairs": pixel_pairs,
+    **{name: partial(of_shapes, sheet) for name, sheet in recipe_sheets.SHEETS.items()},
     NAME: rows,
 }
 """What makes the picture of each name."""

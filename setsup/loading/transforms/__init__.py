@@ -1,0 +1,67 @@
+"""Transforms of batches on their device: augmentations and views of sets of images.
+
+Everything here is a callable of a batch, for ``transform=`` of :func:`setsup.loader`, or an operation that
+:class:`Augment` applies to its images.
+"""
+
+from importlib.util import find_spec
+
+from setsup.errors import SetsupError
+
+if missing := [library for library in ("torch", "kornia") if find_spec(library) is None]:
+    raise SetsupError(f"transforms need {' and '.join(missing)}: pip install 'setsup[torch]'")
+
+from setsup.loading.transforms.augment import Augment, Compose
+from setsup.loading.transforms.choices import Maybe, OneOf, Only
+from setsup.loading.transforms.clips import FrameTriples
+from setsup.loading.transforms.crops import CenterCrop, Crop, Resize, ResizedCrop
+from setsup.loading.transforms.filters import Blur, Noise, SaltAndPepper, Sobel
+from setsup.loading.transforms.geometry import Affine, Flip, Perspective, Rotate, Shift, VerticalFlip
+from setsup.loading.transforms.jitter import Jitter
+from setsup.loading.transforms.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.pixels import PixelPairs
+from setsup.loading.transforms.recipes import recipe, recipes
+from setsup.loading.transforms.regions import Background, Erase
+from setsup.loading.transforms.tones import AutoContrast, Equalize, Posterize
+from setsup.loading.transforms.views import ColorViews, Patches, PatchPairs
+
+__all__ = [
+    "Affine",
+    "Augment",
+    "AutoContrast",
+    "Background",
+    "Blur",
+    "Brightness",
+    "CenterCrop",
+    "ColorViews",
+    "Compose",
+    "Contrast",
+    "Crop",
+    "Equalize",
+    "Erase",
+    "Flip",
+    "FrameTriples",
+    "Gray",
+    "Hue",
+    "Jitter",
+    "Maybe",
+    "Noise",
+    "OneOf",
+    "Only",
+    "PatchPairs",
+    "Patches",
+    "Perspective",
+    "PixelPairs",
+    "Posterize",
+    "Resize",
+    "ResizedCrop",
+    "Rotate",
+    "SaltAndPepper",
+    "Saturation",
+    "Shade",
+    "Shift",
+    "Sobel",
+    "VerticalFlip",
+    "recipe",
+    "recipes",
+]

@@ -1,0 +1,251 @@
+"""Operations for some of the images, and what a list of operations does to each image.
+
+A list becomes *steps* over all images at once: a :class:`Move` holds a matrix an image, a :class:`Paint` one operation
+and the images that it changes. Consecutive moves are one, so that an image is resampled once for them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from setsup.correspondence import planar
+from setsup.errors import SetsupError
+from setsup.loading.transforms.arguments import checked_probability
+from setsup.loading.transforms.geometry import Geometric, where
+from setsup.loading.transforms.slots import Slots
+
+__all__ = ["Maybe", "Move", "OneOf", "Only", "Paint", "Photometric", "factors_of", "moves", "steps_of"]
+
+Size = tuple[int, int]
+Chosen = npt.NDArray[np.bool_]
+
+
+class Photometric(Protocol):
+    """What changes values and no places: a callable of images (n, C, H, W) and their slots."""
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Images of the same shape, in 0 … 1."""
+        ...
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of several operations for each image, all equally likely.
+
+    Only the images that an operation falls to are given to it. Operations that change the size of images must all be
+    geometric, and lead to one size. Where one of them is geometric, images that share their geometry share the choice.
+
+    Parameters
+    ----------
+    operations : sequence of operations
+        At least one.
+
+    Examples
+    --------
+    >>> from setsup.loading.transforms import Flip, Shift
+    >>> OneOf([Flip(1.0), Shift(0.1)])
+    OneOf(operations=(Flip(p=1.0), Shift(fraction=0.1)))
+
+    """
+
+    operations: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        """Check the operations."""
+        object.__setattr__(self, "operations", checked_operations(self.operations, "OneOf"))
+        if not self.operations:
+            raise SetsupError("OneOf needs at least one operation")
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """An operation with probability p, and nothing otherwise.
+
+    Where the operation is geometric, images that share their geometry share the choice.
+
+    Parameters
+    ----------
+    operation : operation
+        Must not change the size of images.
+    p : float
+        0 … 1.
+
+    Examples
+    --------
+    >>> from setsup.loading.transforms import Shift
+    >>> Maybe(Shift(0.1), p=0.3)
+    Maybe(operation=Shift(fraction=0.1), p=0.3)
+
+    """
+
+    operation: Any
+    p: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check the operation and the probability."""
+        checked_operations([self.operation], "Maybe")
+        checked_probability(self.p, "Maybe")
+
+
+@dataclass(frozen=True)
+class Only:
+    """An operation for images of some levels of a factor, and nothing for others.
+
+    Parameters
+    ----------
+    operation : operation
+        Must not change the size of images.
+    factor : str
+        Under ``batch["factors"]``.
+    levels : int or sequence of int
+        Codes of its levels.
+
+    Examples
+    --------
+    >>> from setsup.loading.transforms import Shift
+    >>> Only(Shift(0.1), "part", 1)
+    Only(operation=Shift(fraction=0.1), factor='part', levels=(1,))
+
+    """
+
+    operation: Any
+    factor: str
+    levels: int | Sequence[int]
+
+    def __post_init__(self) -> None:
+        """Check the operation, the factor and the codes."""
+        checked_operations([self.operation], "Only")
+        levels = (self.levels,) if isinstance(self.levels, int | np.integer) else self.levels
+        whole = isinstance(levels, tuple | list) and all(isinstance(code, int | np.integer) for code in levels)
+        if not isinstance(self.factor, str) or not whole or not levels:
+            raise SetsupError(f"Only takes the name of a factor and codes of its levels, not {self.levels!r}")
+        object.__setattr__(self, "levels", tuple(int(code) for code in levels))
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A matrix (n, 3, 3) for each image, and the (height, width) that all then have."""
+
+    matrices: npt.NDArray[np.float64]
+    size: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """A photometric operation, the keys it draws from, and whether each image (n,) is changed; None: all are."""
+
+    operation: Photometric
+    slots: Slots
+    chosen: Chosen | None = None
+
+
+Steps = list[Move | Paint]
+
+
+def checked_operations(operations: Any, of: str) -> tuple[Any, ...]:
+    """Operations as a tuple; SetsupError when one is none."""
+    if isinstance(operations, str) or not isinstance(operations, Iterable):
+        raise SetsupError(f"{of} takes a list of operations, not {operations!r}")
+    found = tuple(operations)
+    for operation in found:
+        if isinstance(operation, type) or not (
+            isinstance(operation, OneOf | Maybe | Only | Geometric) or callable(operation)
+        ):
+            raise SetsupError(f"{of} takes operations such as Flip() or Crop(64), and {operation!r} is none")
+    return found
+
+
+def _inner(operation: Any) -> tuple[Any, ...]:
+    """Operations that an operation chooses from."""
+    if isinstance(operation, OneOf):
+        return tuple(operation.operations)
+    return (operation.operation,) if isinstance(operation, Maybe | Only) else ()
+
+
+def moves(operation: Any) -> bool:
+    """Whether an operation is geometric, or chooses one that is."""
+    return isinstance(operation, Geometric) or any(moves(inner) for inner in _inner(operation))
+
+
+def factors_of(operations: Iterable[Any]) -> set[str]:
+    """Names of the factors that operations read."""
+    found: set[str] = set()
+    for operation in operations:
+        found |= factors_of(_inner(operation)) | ({operation.factor} if isinstance(operation, Only) else set())
+    return found
+
+
+def steps_of(operations: Iterable[Any], own: Slots, shared: Slots, size: Size) -> Steps:
+    """What operations do to each image.
+
+    Parameters
+    ----------
+    operations : iterable of operations
+        In order.
+    own, shared : Slots
+        Keys of each image, and those from which geometry is drawn: the same for images that share it.
+    size : (height, width)
+        Of all images.
+
+    """
+    steps: Steps = []
+    for number, operation in enumerate(operations):
+        for step in _steps(operation, own.at(number), shared.at(number), size):
+            last = steps[-1] if steps else None
+            if isinstance(step, Move) and isinstance(last, Move):
+                steps[-1] = Move(planar.compose(last.matrices, step.matrices), step.size)
+            else:
+                steps.append(step)
+            size = step.size if isinstance(step, Move) else size
+    return steps
+
+
+def _steps(operation: Any, own: Slots, shared: Slots, size: Size) -> Steps:
+    """Steps of one operation."""
+    if isinstance(operation, Geometric):
+        return [Move(*operation.homography(shared, *size))]
+    if not _inner(operation):
+        return [Paint(operation, own)]
+    chooser = shared if moves(operation) else own
+    if isinstance(operation, OneOf):
+        return _one_of(operation, own, shared, size, chooser.below(len(operation.operations)))
+    if isinstance(operation, Maybe):
+        chosen = chooser.uniform(0, 1) < operation.p
+    else:
+        chosen = np.isin(own.factors[operation.factor], operation.levels)
+    # an operation inside draws from keys of its own, apart from the choice, which is parameter 0
+    inner = _steps(operation.operation, own.at(1), shared.at(1), size)
+    return [_restricted(step, chosen, size, operation) for step in inner]
+
+
+def _one_of(operation: OneOf, own: Slots, shared: Slots, size: Size, which: npt.NDArray[np.int64]) -> Steps:
+    branches = [
+        _steps(inner, own.at(1 + number), shared.at(1 + number), size)
+        for number, inner in enumerate(operation.operations)
+    ]
+    found = [steps[0] for steps in branches if len(steps) == 1 and isinstance(steps[0], Move)]
+    if len(found) == len(branches):  # so they may change the size, if they agree on it
+        if len({move.size for move in found}) > 1:
+            raise _other_sizes(operation, [move.size for move in found])
+        return [Move(np.stack([move.matrices for move in found])[which, np.arange(len(which))], found[0].size)]
+    steps = [_restricted(step, which == n, size, operation) for n, branch in enumerate(branches) for step in branch]
+    # an image has one of the steps, so their order is free; moves in front join those before
+    return sorted(steps, key=lambda step: isinstance(step, Paint))
+
+
+def _restricted(step: Move | Paint, chosen: Chosen, size: Size, operation: Any) -> Move | Paint:
+    """A step for chosen images only."""
+    if isinstance(step, Paint):
+        return Paint(step.operation, step.slots, chosen if step.chosen is None else step.chosen & chosen)
+    if step.size != size:
+        raise _other_sizes(operation, [size, step.size])
+    return Move(where(chosen, step.matrices), size)
+
+
+def _other_sizes(operation: Any, sizes: list[Size]) -> SetsupError:
+    shown = " and ".join(dict.fromkeys(f"{height} × {width}" for height, width in sizes))
+    return SetsupError(f"{operation} gives images of different sizes, {shown}: bring all images to one size beside it")

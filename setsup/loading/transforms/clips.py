@@ -1,0 +1,121 @@
+"""Views of clips: frames with the motion around them.
+
+Convention
+----------
+Clips are (sets, size, frames, channels, height, width), and flow fields (sets, size, fields, 2, height, width), first x
+and then y. Field j of a clip leads from frame j to frame j + 1. Times are keyed by (seed, stream, step, set, slot).
+
+References
+----------
+.. [1] Y. Tian, D. Krishnan, P. Isola, "Contrastive multiview coding", 2019 (arXiv 1906.05849).
+.. [2] K. Simonyan, A. Zisserman, "Two-stream convolutional networks for action recognition in videos", 2014
+   (arXiv 1406.2199).
+
+"""
+
+from dataclasses import KW_ONLY, dataclass
+
+import torch
+
+from setsup.errors import DataError, SetsupError
+from setsup.loading.batch import Batch
+from setsup.loading.transforms.modalities import added, check_names, check_whole, keyed, tensor_of
+from setsup.random import stream_key
+
+__all__ = ["FrameTriples"]
+
+
+@dataclass(frozen=True)
+class FrameTriples:
+    """A frame of each clip, a later frame, and the motion around the frame: the views that [1]_ takes of videos.
+
+    Flow field j of a clip leads from frame j to frame j + 1. With t uniform over the times for which everything is in
+    the clip, the triple is frame t, frame t + later, and the flow fields t − ⌊flow/2⌋ … t − ⌊flow/2⌋ + flow − 1: an
+    even number of them lies evenly around frame t.
+
+    Parameters
+    ----------
+    later : int
+        Frames from the frame to the later frame.
+    flow : int
+        Flow fields in the stack.
+    video : str
+        Modality (sets, size, frames, channels, height, width), of any type.
+    fields : str
+        Modality (sets, size, fields, 2, height, width), of any type; a clip has at most one field a frame.
+    names : (str, str, str)
+        Of the frame, the later frame and the stack.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two with one seed take the same times unless this differs.
+
+    Returns
+    -------
+    batch
+        With two images (sets, size, channels, height, width), and a stack (sets, size, 2·flow, height, width): x and y
+        of the first field, x and y of the second, and so on [2]_.
+
+    Raises
+    ------
+    SetsupError
+        When a modality or the step is missing, clips are too short, or the batch has one of the names already.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from setsup.loading.transforms.clips import FrameTriples
+    >>> clips = {"video": torch.zeros(1, 4, 16, 3, 8, 8), "flow": torch.zeros(1, 4, 15, 2, 8, 8), "step": 0}
+    >>> triples = FrameTriples(later=3)(clips)
+    >>> tuple(triples["frame"].shape), tuple(triples["later"].shape), tuple(triples["flow_stack"].shape)
+    ((1, 4, 3, 8, 8), (1, 4, 3, 8, 8), (1, 4, 20, 8, 8))
+
+    """
+
+    later: int
+    flow: int = 10
+    video: str = "video"
+    fields: str = "flow"
+    names: tuple[str, str, str] = ("frame", "later", "flow_stack")
+    _: KW_ONLY
+    seed: int = 0
+    stream: str = "FrameTriples"
+
+    def __post_init__(self) -> None:
+        """Refuse numbers of frames below 1, and seeds out of range."""
+        check_whole("later", self.later)
+        check_whole("flow", self.flow)
+        check_names(self.names, 3)
+        stream_key(self.seed, self.stream)
+
+    def __call__(self, batch: Batch) -> Batch:
+        """Add the triple."""
+        video, fields = self._clips(batch)
+        lead, (frames, motions) = video.shape[:2], (video.shape[2], fields.shape[2])
+        before = self.flow // 2
+        last = min(frames - 1 - self.later, motions - self.flow + before)
+        if last < before:
+            raise SetsupError(
+                f"no frame of clips of {frames} frames and {motions} flow fields has a frame {self.later} later and "
+                f"{self.flow} flow fields around it: take longer clips, or smaller later and flow"
+            )
+        times = before + keyed(batch, self.seed, self.stream, lead).below(last - before + 1)
+        time = torch.from_numpy(times).to(video.device)
+        clip = torch.arange(len(time), device=video.device)
+        stack = (time - before)[:, None] + torch.arange(self.flow, device=video.device)
+        flat, motion = video.flatten(0, 1), fields.flatten(0, 1)
+        triple = flat[clip, time], flat[clip, time + self.later], motion[clip[:, None], stack].flatten(1, 2)
+        return added(batch, self.names, triple, lead)
+
+    def _clips(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        video, fields = tensor_of(batch, self.video), tensor_of(batch, self.fields)
+        if video.ndim != 6:
+            raise DataError(
+                f"{self.video!r} must be (sets, size, frames, channels, height, width), not {tuple(video.shape)}"
+            )
+        if fields.ndim != 6 or fields.shape[3] != 2 or fields.shape[:2] != video.shape[:2]:
+            raise DataError(
+                f"{self.fields!r} must be (sets, size, fields, 2, height, width) with the sets and slots of "
+                f"{self.video!r}, {tuple(video.shape[:2])}, not {tuple(fields.shape)}"
+            )
+        return video, fields

@@ -1,0 +1,235 @@
+"""Colour spaces of sRGB images, with the values that scikit-image's converters give.
+
+They are the spaces between whose channels contrastive multiview coding measures mutual information [1]_ (figure 5): one
+channel is the first view, the other two are the second.
+
+Convention
+----------
+Images are (…, 3, height, width), red, green and blue of sRGB, either float in 0 … 1 or uint8 in 0 … 255. Values are
+those of scikit-image 0.26: L of Lab and Luv in 0 … 100, Y of YCbCr in 16 … 235, hue in turns; white is D65 with the
+observer of 2 degrees; ``rgbcie`` is a mixture of the sRGB values as they are, which scikit-image does not make linear;
+``hed`` is logarithmic, from 10⁻⁶ on, and never negative.
+
+Normalised values are (value − mean) / std. The constants of ``lab`` and ``ycbcr`` are those of [1]_. Those of ``lab``
+are the middle and half the width of each channel's range over all sRGB colours, which puts it on −1 … 1. None are
+published for the other spaces: they follow the same rule.
+
+References
+----------
+.. [1] Y. Tian, D. Krishnan, P. Isola, "Contrastive multiview coding", 2019 (arXiv 1906.05849).
+.. [2] A. C. Ruifrok, D. A. Johnston, "Quantification of histochemical staining by color deconvolution", 2001: HED.
+
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from kornia.color import rgb_to_hsv, rgb_to_linear_rgb
+
+from setsup.errors import DataError, SetsupError, near
+
+__all__ = ["SPACES", "ColorSpace", "color_space", "in_color_space"]
+
+Three = tuple[float, float, float]
+Matrix = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ColorSpace:
+    """A colour space of three channels.
+
+    Attributes
+    ----------
+    channels : (str, str, str)
+        Their names, such as L, a and b.
+    mean, std : (float, float, float)
+        Of each channel: what normalised values are made with.
+    convert : callable
+        From sRGB (…, 3, height, width) float32 in 0 … 1 to values of the same shape and type.
+
+    """
+
+    channels: tuple[str, str, str]
+    mean: Three
+    std: Three
+    convert: Callable[[torch.Tensor], torch.Tensor]
+
+    @property
+    def views(self) -> tuple[str, str]:
+        """Names of the views of one channel and of two, such as L and ab."""
+        first, second, third = self.channels
+        return first, second + third
+
+
+def in_color_space(images: torch.Tensor, space: str, *, normalize: bool = False) -> torch.Tensor:
+    """Convert sRGB images to a colour space.
+
+    Parameters
+    ----------
+    images : (..., 3, height, width) uint8, or float in 0 … 1
+        sRGB, on any device.
+    space : str
+        One of :data:`SPACES`.
+    normalize : bool
+        Whether to subtract the channels' means and divide by their standard deviations.
+
+    Returns
+    -------
+    (..., 3, height, width) float32
+        On the images' device.
+
+    Raises
+    ------
+    SetsupError
+        When there is no such space.
+    DataError
+        When the images are grey, have an alpha channel, or hold whole numbers that are not uint8.
+
+    Examples
+    --------
+    >>> red = torch.tensor([255, 0, 0], dtype=torch.uint8).reshape(3, 1, 1)
+    >>> [round(value, 1) for value in in_color_space(red, "lab").flatten().tolist()]
+    [53.2, 80.1, 67.2]
+
+    """
+    found = color_space(space)
+    if images.ndim < 3 or images.shape[-3] != 3:
+        raise DataError(
+            f"a colour space needs images (…, 3, height, width) of red, green and blue, not {tuple(images.shape)}: "
+            "grey images have no colour, and those with alpha must be put on a background first"
+        )
+    if images.dtype != torch.uint8 and not images.is_floating_point():
+        raise DataError(f"images must be uint8, or float in 0 … 1, not {images.dtype}")
+    # in planes, where arithmetic is several times faster than on interleaved channels
+    rgb = images.to(torch.float32, memory_format=torch.contiguous_format)
+    values = found.convert(rgb / 255 if images.dtype == torch.uint8 else rgb)
+    if not normalize:
+        return values
+    mean, std = (torch.tensor(three, device=values.device).reshape(3, 1, 1) for three in (found.mean, found.std))
+    return (values - mean) / std
+
+
+def color_space(name: str) -> ColorSpace:
+    """Find a colour space by its name.
+
+    Raises
+    ------
+    SetsupError
+        When there is none of that name.
+
+    Examples
+    --------
+    >>> color_space("ycbcr").views
+    ('Y', 'CbCr')
+
+    """
+    if name not in SPACES:
+        raise SetsupError(f"there is no colour space {name!r}{near(name, SPACES)}")
+    return SPACES[name]
+
+
+# sRGB primaries and white D65; CIE RGB primaries; absorbances of haematoxylin, eosin and DAB [2]
+_XYZ = np.array([[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]])
+_CIE = np.array([[0.49, 0.31, 0.20], [0.17697, 0.81240, 0.01063], [0.00, 0.01, 0.99]]) / 0.17697
+_STAINS = np.array([[0.65, 0.70, 0.29], [0.07, 0.99, 0.11], [0.27, 0.57, 0.78]])
+_WHITE = (0.95047, 1.0, 1.08883)
+_DARK = 0.008856  # relative luminance up to which lightness is linear
+
+_RGBCIE = np.linalg.solve(_CIE, _XYZ)
+_HED = np.linalg.inv(_STAINS).T
+_YCBCR = np.array([[65.481, 128.553, 24.966], [-37.797, -74.203, 112.0], [112.0, -93.786, -18.214]])
+_YPBPR = np.array([[0.299, 0.587, 0.114], [-0.168736, -0.331264, 0.5], [0.5, -0.418688, -0.081312]])
+_YDBDR = np.array([[0.299, 0.587, 0.114], [-0.45, -0.883, 1.333], [-1.333, 1.116, 0.217]])
+_YUV = np.array([[0.299, 0.587, 0.114], [-0.14714119, -0.28886916, 0.43601035], [0.61497538, -0.51496512, -0.10001026]])
+_YIQ = np.array([[0.299, 0.587, 0.114], [0.59590059, -0.27455667, -0.32134392], [0.21153661, -0.52273617, 0.31119955]])
+
+
+def _mixed(planes: torch.Tensor, matrix: Matrix, offset: Three = (0.0, 0.0, 0.0)) -> torch.Tensor:
+    """Multiply each pixel by a matrix.
+
+    Sums of planes, not a matrix product or a convolution: those may round their factors to 10 bits on a GPU.
+    """
+    one, two, three = planes.unbind(-3)
+    rows = zip(matrix.tolist(), offset, strict=True)
+    return torch.stack([one * a + two * b + three * c + shift for (a, b, c), shift in rows], dim=-3)
+
+
+def _xyz(rgb: torch.Tensor) -> torch.Tensor:
+    return _mixed(rgb_to_linear_rgb(rgb), _XYZ)
+
+
+def _cube_root(planes: torch.Tensor) -> torch.Tensor:
+    return planes.clamp(min=_DARK).pow(1 / 3)
+
+
+def _lab(rgb: torch.Tensor) -> torch.Tensor:
+    relative = [plane / white for plane, white in zip(_xyz(rgb).unbind(-3), _WHITE, strict=True)]
+    x, y, z = (torch.where(plane > _DARK, _cube_root(plane), 7.787 * plane + 16 / 116) for plane in relative)
+    return torch.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], dim=-3)
+
+
+def _luv(rgb: torch.Tensor) -> torch.Tensor:
+    x, y, z = _xyz(rgb).unbind(-3)
+    lightness = torch.where(y > _DARK, 116 * _cube_root(y) - 16, 903.3 * y)
+    total = (x + 15 * y + 3 * z).clamp(min=1e-12)  # black has no chromaticity, and its lightness is 0
+    white = _WHITE[0] + 15 * _WHITE[1] + 3 * _WHITE[2]
+    u = 13 * lightness * (4 * x / total - 4 * _WHITE[0] / white)
+    v = 13 * lightness * (9 * y / total - 9 * _WHITE[1] / white)
+    return torch.stack([lightness, u, v], dim=-3)
+
+
+def _hsv(rgb: torch.Tensor) -> torch.Tensor:
+    hue, saturation, value = rgb_to_hsv(rgb).unbind(-3)
+    return torch.stack([hue / (2 * math.pi), saturation, value], dim=-3)
+
+
+def _hed(rgb: torch.Tensor) -> torch.Tensor:
+    return _mixed(rgb.clamp(min=1e-6).log() / math.log(1e-6), _HED).clamp(min=0)
+
+
+def _ycbcr(rgb: torch.Tensor) -> torch.Tensor:
+    return _mixed(rgb, _YCBCR, (16.0, 128.0, 128.0))
+
+
+def _ranged(
+    channels: tuple[str, str, str],
+    low: npt.ArrayLike,
+    high: npt.ArrayLike,
+    convert: Callable[[torch.Tensor], torch.Tensor],
+) -> ColorSpace:
+    """Space whose normalised channels go from −1 at ``low`` to 1 at ``high``."""
+    bounds = np.array([low, high], dtype=np.float64)
+    mean, std = bounds.mean(axis=0).tolist(), (np.diff(bounds, axis=0)[0] / 2).tolist()
+    return ColorSpace(channels, tuple(mean), tuple(std), convert)
+
+
+def _mixture(channels: tuple[str, str, str], matrix: Matrix) -> ColorSpace:
+    """Space whose channels are mixtures of red, green and blue, each of which lies in 0 … 1."""
+    low, high = np.minimum(matrix, 0).sum(axis=1), np.maximum(matrix, 0).sum(axis=1)
+    return _ranged(channels, low, high, partial(_mixed, matrix=matrix))
+
+
+_ZEROS, _ONES = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+SPACES: Mapping[str, ColorSpace] = MappingProxyType(
+    {
+        "lab": ColorSpace(("L", "a", "b"), (50.0, 6.025, -6.6895), (50.0, 92.208, 101.1675), _lab),
+        "ycbcr": ColorSpace(("Y", "Cb", "Cr"), (116.151, 121.080, 132.342), (109.500, 111.855, 111.964), _ycbcr),
+        "hsv": _ranged(("H", "S", "V"), _ZEROS, _ONES, _hsv),
+        "hed": _ranged(("H", "E", "D"), _ZEROS, np.maximum(_HED, 0).sum(axis=1), _hed),
+        "luv": _ranged(("L", "u", "v"), (0, -83.078, -134.098), (100, 175.014, 107.399), _luv),
+        "yuv": _mixture(("Y", "U", "V"), _YUV),
+        "xyz": _ranged(("X", "Y", "Z"), _ZEROS, _XYZ.sum(axis=1), _xyz),
+        "ydbdr": _mixture(("Y", "Db", "Dr"), _YDBDR),
+        "ypbpr": _mixture(("Y", "Pb", "Pr"), _YPBPR),
+        "yiq": _mixture(("Y", "I", "Q"), _YIQ),
+        "rgbcie": _mixture(("R", "G", "B"), _RGBCIE),
+    }
+)
+"""Colour spaces by name."""

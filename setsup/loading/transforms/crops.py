@@ -1,0 +1,192 @@
+"""Operations that cut out and resize: for each image of a batch a box, and a matrix that takes it to the result."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.correspondence import planar
+from setsup.errors import SetsupError
+from setsup.loading.transforms.arguments import Range, Size, checked_range, checked_size, keep, pair
+from setsup.loading.transforms.slots import Slots
+
+__all__ = ["CenterCrop", "Crop", "Resize", "ResizedCrop"]
+
+Matrices = npt.NDArray[np.float64]
+
+_TRIES = 10  # of a resized crop, as published
+
+
+@dataclass(frozen=True)
+class Crop:
+    """A box of fixed size at a uniform whole position.
+
+    Parameters
+    ----------
+    size : int or (height, width)
+        Pixels of the box.
+
+    Examples
+    --------
+    >>> Crop(64)
+    Crop(size=(64, 64))
+
+    """
+
+    size: int | Size
+
+    def __post_init__(self) -> None:
+        """Check the size."""
+        keep(self, "size", checked_size(self.size, "Crop"))
+
+    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
+        """Matrices and size of the result."""
+        rows, columns = _fitting(self.size, height, width, "Crop")
+        return planar.crop(slots.below(width - columns + 1, 0), slots.below(height - rows + 1, 1)), (rows, columns)
+
+
+@dataclass(frozen=True)
+class CenterCrop:
+    """The box of fixed size in the middle; where it cannot be there exactly, half a pixel to the left and up.
+
+    Parameters
+    ----------
+    size : int or (height, width)
+        Pixels of the box.
+
+    Examples
+    --------
+    >>> CenterCrop((128, 96))
+    CenterCrop(size=(128, 96))
+
+    """
+
+    size: int | Size
+
+    def __post_init__(self) -> None:
+        """Check the size."""
+        keep(self, "size", checked_size(self.size, "CenterCrop"))
+
+    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
+        """Matrices and size of the result."""
+        rows, columns = _fitting(self.size, height, width, "CenterCrop")
+        matrix = planar.crop((width - columns) // 2, (height - rows) // 2)
+        return _for_all(matrix, slots), (rows, columns)
+
+
+@dataclass(frozen=True)
+class Resize:
+    """The whole image at another size.
+
+    Parameters
+    ----------
+    size : int or (height, width)
+        Pixels of the result; one number is both.
+
+    Examples
+    --------
+    >>> Resize(64)
+    Resize(size=(64, 64))
+
+    """
+
+    size: int | Size
+
+    def __post_init__(self) -> None:
+        """Check the size."""
+        keep(self, "size", checked_size(self.size, "Resize"))
+
+    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
+        """Matrices and size of the result."""
+        rows, columns = pair(self.size)
+        return _for_all(planar.resize(height, width, rows, columns), slots), (rows, columns)
+
+
+@dataclass(frozen=True)
+class ResizedCrop:
+    """A box of random area and shape, resized to one size.
+
+    The law is the published one of Inception's crops as torchvision draws them: up to ten times, a share of the area
+    uniform in ``area`` and a ratio of width to height log-uniform in ``aspect``, sides rounded to whole pixels, until
+    the box fits; then a uniform whole position. Should none of the ten fit, the largest box in the middle whose
+    ratio is in ``aspect``.
+
+    Parameters
+    ----------
+    size : int or (height, width)
+        Pixels of the result.
+    area : (low, high)
+        Share of the image's area, 0 < low ≤ high ≤ 1.
+    aspect : (low, high)
+        Ratio of width to height, 0 < low ≤ high.
+
+    References
+    ----------
+    .. [1] C. Szegedy et al., "Going deeper with convolutions", CVPR 2015 (arXiv 1409.4842), section 6.
+
+    Examples
+    --------
+    >>> ResizedCrop(64, area=(0.5, 1))
+    ResizedCrop(size=(64, 64), area=(0.5, 1.0), aspect=(0.75, 1.3333333333333333))
+
+    """
+
+    size: int | Size
+    area: Range = (0.08, 1.0)
+    aspect: Range = (3 / 4, 4 / 3)
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        keep(self, "size", checked_size(self.size, "ResizedCrop"))
+        keep(self, "area", checked_range(self.area, "ResizedCrop", "area", above=0, to=1))
+        keep(self, "aspect", checked_range(self.aspect, "ResizedCrop", "aspect", above=0))
+
+    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
+        """Matrices and size of the result."""
+        left, top, rows, columns = self.boxes(slots, height, width)
+        size = pair(self.size)
+        return planar.fit(left, top, rows, columns, *size), size
+
+    def boxes(self, slots: Slots, height: int, width: int) -> tuple[npt.NDArray[np.int64], ...]:
+        """Left, top, height and width of the boxes, each (n,) int64."""
+        middle = _middle_box(height, width, self.aspect)
+        rows, columns = (np.full(len(slots), side, dtype=np.int64) for side in middle)
+        missing = np.ones(len(slots), dtype=bool)
+        low, high = (math.log(ratio) for ratio in self.aspect)
+        for attempt in range(_TRIES):
+            area = height * width * slots.uniform(*self.area, parameter=2 * attempt)
+            ratio = np.exp(slots.uniform(low, high, parameter=2 * attempt + 1))
+            tall, wide = (np.rint(np.sqrt(side)).astype(np.int64) for side in (area / ratio, area * ratio))
+            fits = missing & (0 < tall) & (tall <= height) & (0 < wide) & (wide <= width)
+            rows[fits], columns[fits] = tall[fits], wide[fits]
+            missing &= ~fits
+            if not missing.any():
+                break
+        left, top = slots.below(width - columns + 1, 2 * _TRIES), slots.below(height - rows + 1, 2 * _TRIES + 1)
+        left[missing], top[missing] = (width - middle[1]) // 2, (height - middle[0]) // 2
+        return left, top, rows, columns
+
+
+def _middle_box(height: int, width: int, aspect: Range) -> Size:
+    """Height and width of the largest box whose ratio of width to height is allowed."""
+    low, high = aspect
+    if width < low * height:
+        return max(1, min(height, round(width / low))), width
+    if width > high * height:
+        return height, max(1, min(width, round(height * high)))
+    return height, width
+
+
+def _for_all(matrix: Matrices, slots: Slots) -> Matrices:
+    return np.broadcast_to(matrix, (len(slots), 3, 3))
+
+
+def _fitting(size: int | Size, height: int, width: int, operation: str) -> Size:
+    rows, columns = pair(size)
+    if rows > height or columns > width:
+        raise SetsupError(
+            f"{operation} cuts out {rows} × {columns} pixels, and the images have {height} × {width}: give a smaller "
+            "size, or put a Resize before it"
+        )
+    return rows, columns

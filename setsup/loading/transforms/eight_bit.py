@@ -1,0 +1,185 @@
+"""The arithmetic of 8-bit picture libraries, bit for bit, on levels: float32 tensors of the whole numbers 0 … 255.
+
+Papers that augmented pictures of 8 bits did so with Pillow, which truncates after every enhancement and passes through
+8-bit hue, saturation and value. All sums here are of whole numbers below 2²⁴, where float32 is exact; divisions and
+products are rounded where Pillow's are.
+"""
+
+import functools
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+__all__ = ["blended", "grey", "images_of", "levels_of", "mean_grey", "mixed", "rounded", "stretched", "turned"]
+
+_SIDE = 511  # differences of two levels
+
+
+def levels_of(images: Tensor) -> Tensor:
+    """A new tensor of levels: images of 0 … 1, to the nearest of 256."""
+    return images.mul(255).round_()
+
+
+def images_of(levels: Tensor) -> Tensor:
+    """Images of 0 … 1, in the place of their levels."""
+    # on a GPU torch divides by a number as it multiplies by its reciprocal, which is rounded; by a tensor it divides
+    return levels.div_(levels.new_full((), 255))
+
+
+def rounded(images: Tensor) -> Tensor:
+    """Images of 0 … 1 at the nearest of 256 levels, halves to the even one, in place."""
+    return images_of(images.mul_(255).round_())
+
+
+def grey(levels: Tensor) -> Tensor:
+    """Luma of ITU-R 601 in 16-bit fixed point, rounded, as Pillow converts colours to grey.
+
+    Parameters
+    ----------
+    levels : (n, 3, height, width) float32
+        Of red, green and blue.
+
+    Returns
+    -------
+    (n, 1, height, width) float32
+
+    """
+    red, green, blue = levels.unbind(1)
+    luma = red.mul(19595).add_(green, alpha=38470).add_(blue, alpha=7471)[:, None]
+    return luma.add_(1 << 15).mul_(2.0**-16).floor_()
+
+
+def mean_grey(levels: Tensor) -> Tensor:
+    """Mean of the grey image, rounded, halves up: (n, 1, 1, 1) float32."""
+    lumas = grey(levels) if levels.shape[1] == 3 else levels
+    pixels = levels.shape[-2] * levels.shape[-1]
+    sums = lumas.sum(-1).long().sum(-1)  # a row's sum is exact in float32, that of a large image is not
+    return (2 * sums + pixels).div_(2 * pixels, rounding_mode="floor").float()[..., None, None]
+
+
+def blended(levels: Tensor, base: Tensor | None, factor: Tensor) -> Tensor:
+    """Base + factor · (levels − base), cut to 0 … 255 and truncated, in place: Pillow's ``Image.blend``.
+
+    Parameters
+    ----------
+    levels : (n, channels, height, width) float32
+        Overwritten.
+    base : tensor of levels, optional
+        What a factor of nought gives; black unless given.
+    factor : (n, 1, 1, 1) float32
+        Also beyond 1.
+
+    """
+    moved = levels.mul_(factor) if base is None else levels.sub_(base).mul_(factor).add_(base)
+    return moved.clamp_(0, 255).floor_()
+
+
+def mixed(levels: Tensor, base: Tensor, alpha: Tensor) -> Tensor:
+    """Levels over others by an 8-bit alpha, rounded: Pillow's ``Image.paste`` with a mask.
+
+    Parameters
+    ----------
+    levels, base : (n, 3, height, width) float32
+        Above and below.
+    alpha : (n, 1, height, width) float32
+        Levels: 255 shows what is above.
+
+    """
+    total = levels.mul(alpha).add_(base.mul(255 - alpha)).add_(128)
+    # (t + t/256)/256, each truncated, is t/255 rounded
+    return total.add_((total / 256).floor_()).div_(256).floor_()
+
+
+def stretched(levels: Tensor) -> Tensor:
+    """Levels of each channel stretched linearly to 0 … 255 and truncated: Pillow's ``ImageOps.autocontrast``.
+
+    A channel of one level stays as it is.
+
+    """
+    lowest, highest = levels.amin((-2, -1), keepdim=True).double(), levels.amax((-2, -1), keepdim=True).double()
+    flat = highest <= lowest
+    # in double precision, whose rounding decides what truncation makes of whole numbers; and divided by a tensor, as
+    # torch takes a number over a tensor for its product with the reciprocal
+    scale = torch.full_like(lowest, 255).div_((highest - lowest).clamp_min_(1)).masked_fill_(flat, 1)
+    offset = (-lowest * scale).masked_fill_(flat, 0)
+    return levels.double().mul_(scale).add_(offset).floor_().clamp_(0, 255).float()
+
+
+def turned(levels: Tensor, shift: Tensor) -> Tensor:
+    """Hue moved by some of its 256 levels, through Pillow's 8-bit hue, saturation and value and back.
+
+    Parameters
+    ----------
+    levels : (n, 3, height, width) float32
+        Of red, green and blue.
+    shift : (n, 1, 1) int32
+        Added to the hue modulo 256.
+
+    Returns
+    -------
+    (n, 3, height, width) float32
+
+    """
+    hues, shares = _tables(levels.device)
+    red, green, blue = levels.unbind(1)
+    highest = torch.maximum(torch.maximum(red, green), blue)
+    lowest = torch.minimum(torch.minimum(red, green), blue)
+    saturation = torch.sub(highest, lowest).div_(highest.clamp_min(1)).mul_(255).int()
+    differences = torch.sub(red, green).mul_(_SIDE).add_(green).sub_(blue).add_(_SIDE * _SIDE // 2)
+    place = _looked_up(hues, differences.int()).add_(shift * 256).bitwise_and_(255 * 256).add_(saturation)
+    planes = torch.stack([_looked_up(table, place) for table in shares], 1)
+    return planes.mul_(highest[:, None]).add_(0.5).floor_()
+
+
+def _looked_up(table: Tensor, index: Tensor) -> Tensor:
+    return table.index_select(0, index.reshape(-1)).view(index.shape)
+
+
+@functools.cache
+def _tables(device: torch.device) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """The tables of :func:`turned`, on a device."""
+    hues, *shares = (torch.from_numpy(table.reshape(-1)).to(device) for table in (_hues(), *_shares()))
+    return hues, tuple(shares)
+
+
+def _hues() -> npt.NDArray[np.int32]:
+    """256 times the level of the hue, by red − green and by green − blue, each −255 … 255.
+
+    Pillow divides in single precision, adds in double, and rounds to single after each line.
+    """
+    red = np.arange(-255.0, 256)[:, None]
+    blue = -np.arange(-255.0, 256)  # both less green
+    highest = np.maximum(np.maximum(red, blue), 0)
+    chroma = highest - np.minimum(np.minimum(red, blue), 0)
+    of_red, of_green, of_blue = (_single((highest - channel) / np.maximum(chroma, 1)) for channel in (red, 0, blue))
+    sixths = np.select(
+        [red == highest, highest == 0], [of_blue - of_green, 2 + of_red - of_blue], 4 + of_green - of_red
+    )
+    turns = np.fmod(_single(sixths) / 6 + 1, 1)
+    levels = (_single(turns) * 255).astype(np.int32)
+    return np.where(chroma == 0, 0, 256 * levels).astype(np.int32)  # a grey has no hue
+
+
+def _shares() -> tuple[npt.NDArray[np.float32], ...]:
+    """For red, green and blue: share of the value, by levels of hue and of saturation, each 0 … 255.
+
+    Products with all values, rounded, are those of the shares in double precision, which Pillow takes.
+    """
+    saturation = _single(np.arange(256) / 255)
+    sixths = np.arange(256)[:, None] * 6 / 255
+    part = _single(sixths - np.floor(sixths))
+    falling = 1 - _single(saturation * part)  # of single precision, unlike the rising product
+    rising = 1 - saturation * (1 - part)
+    full, least = np.ones((256, 256)), np.broadcast_to(1 - saturation, (256, 256))
+    sector = (np.floor(sixths) % 6).astype(np.int64)
+    wheel = (full, falling, least, least, rising, full)  # of red; green and blue lag by two sectors and by four
+    return tuple(
+        np.choose(sector, [wheel[(number - lag) % 6] for number in range(6)]).astype(np.float32) for lag in (0, 2, 4)
+    )
+
+
+def _single(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Numbers rounded to single precision; of quotients and products of single ones, what C computes in it."""
+    return numbers.astype(np.float32).astype(np.float64)

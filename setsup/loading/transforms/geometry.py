@@ -1,0 +1,233 @@
+"""Geometric operations: for each image of a batch, one matrix that takes its pixels to those of the result.
+
+An operation is a frozen dataclass with ``homography(slots, height, width)``, which gives matrices (n, 3, 3) of float64
+and the (height, width) of the result, by the conventions of :mod:`setsup.correspondence.planar`. Nothing is resampled
+here: :class:`setsup.loading.transforms.Augment` multiplies the matrices of consecutive operations and resamples once.
+Here are those that keep the size of images; :mod:`setsup.loading.transforms.crops` has the others.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.correspondence import planar
+from setsup.errors import SetsupError
+from setsup.loading.transforms.arguments import Range, Size, checked_probability, checked_range, is_number, keep
+from setsup.loading.transforms.slots import Slots
+
+__all__ = ["Affine", "Flip", "Geometric", "Perspective", "Rotate", "Shift", "VerticalFlip", "where"]
+
+Matrices = npt.NDArray[np.float64]
+
+
+@runtime_checkable
+class Geometric(Protocol):
+    """What is a geometric operation: whatever has this method."""
+
+    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
+        """Matrices (n, 3, 3) from pixels of height × width images to pixels of the result, and the result's size."""
+        ...
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Left and right change places, with probability p.
+
+    Parameters
+    ----------
+    p : float
+        0 … 1.
+
+    Examples
+    --------
+    >>> Flip()
+    Flip(p=0.5)
+
+    """
+
+    p: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check the probability."""
+        checked_probability(self.p, "Flip")
+
+    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
+        """Matrices and size of the result."""
+        return where(slots.uniform(0, 1) < self.p, planar.flip_x(width)), (height, width)
+
+
+@dataclass(frozen=True)
+class VerticalFlip:
+    """Top and bottom change places, with probability p.
+
+    Parameters
+    ----------
+    p : float
+        0 … 1.
+
+    Examples
+    --------
+    >>> VerticalFlip(1.0)
+    VerticalFlip(p=1.0)
+
+    """
+
+    p: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check the probability."""
+        checked_probability(self.p, "VerticalFlip")
+
+    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
+        """Matrices and size of the result."""
+        return where(slots.uniform(0, 1) < self.p, planar.flip_y(height)), (height, width)
+
+
+@dataclass(frozen=True)
+class Rotate:
+    """A turn about the centre of the image, uniform in a range.
+
+    Parameters
+    ----------
+    degrees : (low, high)
+        Counterclockwise as one sees it.
+
+    Examples
+    --------
+    >>> Rotate((-90, 90))
+    Rotate(degrees=(-90.0, 90.0))
+
+    """
+
+    degrees: Range
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        keep(self, "degrees", checked_range(self.degrees, "Rotate", "degrees"))
+
+    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
+        """Matrices and size of the result."""
+        turn = planar.rotation(slots.uniform(*self.degrees))
+        return planar.about_centre(turn, height, width), (height, width)
+
+
+@dataclass(frozen=True)
+class Affine:
+    """About the centre a turn, then a shear, then an enlargement; after them a move. Each number is uniform in a range.
+
+    The order, and the ranges ±90°, ±0.3, 0.7 … 1.3 and ±15 px on a canvas of 40 × 40, are those of orbit sets of
+    digits [1]_. For a move before the turn, put ``Affine(translate=…)`` before ``Affine(degrees=…)``: consecutive
+    operations are resampled once.
+
+    Parameters
+    ----------
+    degrees : (low, high)
+        Turn, counterclockwise as one sees it.
+    shear : (low, high)
+        Pixels to the right for each pixel down.
+    scale : (low, high)
+        Enlargement in both directions, positive.
+    translate : (low, high)
+        Pixels, drawn for x and for y.
+
+    References
+    ----------
+    .. [1] A. Tacchetti, S. Voinea, G. Evangelopoulos, "Discriminate-and-rectify encoders", 2017 (arXiv 1703.04775).
+
+    Examples
+    --------
+    >>> Affine(degrees=(-90, 90), shear=(-0.3, 0.3), scale=(0.7, 1.3), translate=(-15, 15)).scale
+    (0.7, 1.3)
+
+    """
+
+    degrees: Range = (0.0, 0.0)
+    shear: Range = (0.0, 0.0)
+    scale: Range = (1.0, 1.0)
+    translate: Range = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        for name in ("degrees", "shear", "translate"):
+            keep(self, name, checked_range(getattr(self, name), "Affine", name))
+        keep(self, "scale", checked_range(self.scale, "Affine", "scale", above=0))
+
+    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
+        """Matrices and size of the result."""
+        degrees, shear = slots.uniform(*self.degrees, parameter=0), slots.uniform(*self.shear, parameter=1)
+        scale = slots.uniform(*self.scale, parameter=2)
+        linear = planar.compose(planar.rotation(degrees), planar.shear(shear), planar.scaling(scale))
+        x, y = (slots.uniform(*self.translate, parameter=number) for number in (3, 4))
+        return planar.compose(planar.about_centre(linear, height, width), planar.translate(x, y)), (height, width)
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A move by a random share of the image's sides, uniform and independent in x and y.
+
+    The translation of bounding boxes by 0.1 × (height, width) of ABC's pose networks is ``Shift(0.1)`` [1]_.
+
+    Parameters
+    ----------
+    fraction : float
+        Largest share, 0 … 1: x moves by ±fraction · width, y by ±fraction · height.
+
+    References
+    ----------
+    .. [1] K. Murphy et al., "Learning ABCs", CVPR 2022 (arXiv 2103.03240), synthetic-to-real pose transfer.
+
+    Examples
+    --------
+    >>> Shift(0.1)
+    Shift(fraction=0.1)
+
+    """
+
+    fraction: float
+
+    def __post_init__(self) -> None:
+        """Check the share."""
+        checked_probability(self.fraction, "Shift", "fraction")
+
+    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
+        """Matrices and size of the result."""
+        x, y = (slots.uniform(-self.fraction, self.fraction, parameter=number) for number in (0, 1))
+        return planar.translate(x * width, y * height), (height, width)
+
+
+@dataclass(frozen=True)
+class Perspective:
+    """A view from aside: each corner of the image moves inward, x and y by uniform shares of half the sides.
+
+    Parameters
+    ----------
+    distortion : float
+        Largest share, 0 ≤ distortion < 2/3: from there on a quadrangle can be dented, and no homography makes one.
+
+    Examples
+    --------
+    >>> Perspective(0.5)
+    Perspective(distortion=0.5)
+
+    """
+
+    distortion: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check the share."""
+        if not is_number(self.distortion) or not 0 <= self.distortion < 2 / 3:
+            raise SetsupError(f"Perspective's distortion must be at least 0 and below 2/3, not {self.distortion!r}")
+
+    def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
+        """Matrices and size of the result."""
+        corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * [width, height] - 0.5
+        shares = np.stack([slots.uniform(0, self.distortion, parameter=number) for number in range(8)], axis=-1)
+        inward = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]]) * [width / 2, height / 2]
+        return planar.four_points(corners, corners + inward * shares.reshape(-1, 4, 2)), (height, width)
+
+
+def where(chosen: npt.NDArray[np.bool_], matrices: Matrices) -> Matrices:
+    """Matrices (n, 3, 3) that are those given where chosen (n,), and leave the other images as they are."""
+    return np.where(chosen[:, None, None], matrices, np.eye(3))

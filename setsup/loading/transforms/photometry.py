@@ -1,0 +1,263 @@
+"""Operations on colours: brightness, contrast, saturation and hue.
+
+A photometric operation is a frozen dataclass, called as ``operation(images, slots)``. Images are (n, C, height, width)
+float32 in 0 … 1 of C = 1 or 3 channels, on any device; so is the result, and the images stay as they are. How much is
+done to an image follows from its key alone. On grey images, what acts on colours alone does nothing.
+
+With ``slots.eight_bit`` images hold whole numbers of 1/255 before and after. The result is then that of Pillow's
+enhancers, which truncate, and of torchvision's rotation of the hue, bit for bit. What Pillow has no law for is rounded.
+
+Where kornia has an operation of the same meaning and speed it is called. Its other enhancers pass over the images once
+to three times more often than these and take half as long again; its rotation of the hue takes ten times as long.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from kornia.enhance import adjust_brightness
+from torch import Tensor
+
+from setsup.loading.transforms import eight_bit
+from setsup.loading.transforms.amounts import check_channels, check_range, per_image
+from setsup.loading.transforms.slots import Slots
+
+__all__ = ["Brightness", "Contrast", "Gray", "Hue", "Saturation", "Shade"]
+
+_TINY = 1e-20  # chroma of a grey, to divide by
+
+
+@dataclass(frozen=True)
+class Brightness:
+    """Images times a factor.
+
+    Parameters
+    ----------
+    low, high : float
+        The factor is uniform between them, 0 ≤ low ≤ high; 1 changes nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images, slots = torch.full((2, 3, 8, 8), 0.5), Slots(np.arange(2, dtype=np.uint64))
+    >>> Brightness(1.5, 1.5)(images, slots).unique()
+    tensor([0.7500])
+
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        check_range(self, self.low, self.high, least=0)
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Brighten or darken."""
+        check_channels(self, images)
+        factor = per_image(slots.uniform(self.low, self.high), images)
+        if slots.eight_bit:
+            return eight_bit.images_of(eight_bit.blended(eight_bit.levels_of(images), None, factor))
+        return torch.mul(images, factor).clamp_(0, 1)
+
+
+@dataclass(frozen=True)
+class Shade:
+    """Images plus a number.
+
+    Parameters
+    ----------
+    low, high : float
+        The number is uniform between them; −1 gives black, 1 white, 0 changes nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images, slots = torch.full((2, 3, 8, 8), 0.5), Slots(np.arange(2, dtype=np.uint64))
+    >>> Shade(-0.25, -0.25)(images, slots).unique()
+    tensor([0.2500])
+
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        check_range(self, self.low, self.high)
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Lift or lower."""
+        check_channels(self, images)
+        shaded: Tensor = adjust_brightness(images, per_image(slots.uniform(self.low, self.high), images))
+        return eight_bit.rounded(shaded) if slots.eight_bit else shaded
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Images drawn away from the mean of their grey version, or towards it.
+
+    Parameters
+    ----------
+    low, high : float
+        The factor is uniform between them, 0 ≤ low ≤ high: 0 gives a uniform grey, 1 changes nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images, slots = torch.rand(2, 3, 8, 8), Slots(np.arange(2, dtype=np.uint64))
+    >>> bool((Contrast(2, 2)(images, slots).std() > images.std()))
+    True
+
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        check_range(self, self.low, self.high, least=0)
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Raise or lower the contrast."""
+        check_channels(self, images)
+        factor = per_image(slots.uniform(self.low, self.high), images)
+        if slots.eight_bit:
+            levels = eight_bit.levels_of(images)
+            return eight_bit.images_of(eight_bit.blended(levels, eight_bit.mean_grey(levels), factor))
+        # rows first: over a whole image at once, torch adds in an order that depends on the other images
+        means = images.mean(-1, keepdim=True).mean(-2, keepdim=True)
+        grey = means if means.shape[1] == 1 else _luma(means)
+        return torch.mul(images, factor).add_(grey * (1 - factor)).clamp_(0, 1)
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Colours drawn away from grey of the same luma, or towards it.
+
+    Parameters
+    ----------
+    low, high : float
+        The factor is uniform between them, 0 ≤ low ≤ high: 0 gives greys, 1 changes nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images, slots = torch.rand(2, 3, 8, 8), Slots(np.arange(2, dtype=np.uint64))
+    >>> torch.allclose(Saturation(0, 0)(images, slots), Gray()(images, slots))
+    True
+
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        check_range(self, self.low, self.high, least=0)
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Raise or lower the saturation."""
+        check_channels(self, images)
+        if images.shape[1] == 1:
+            return images
+        factor = per_image(slots.uniform(self.low, self.high), images)
+        if slots.eight_bit:
+            levels = eight_bit.levels_of(images)
+            return eight_bit.images_of(eight_bit.blended(levels, eight_bit.grey(levels), factor))
+        return torch.mul(images, factor).add_(_luma(images).mul_(1 - factor)).clamp_(0, 1)
+
+
+@dataclass(frozen=True)
+class Hue:
+    """Hue turned, with saturation and value of HSV [1]_ as they are.
+
+    Parameters
+    ----------
+    low, high : float
+        Turns, uniform between them. A turn more changes nothing: ``Hue(0.2, 0.8)`` is a turn by 0.2 … 0.5 either way.
+
+    References
+    ----------
+    .. [1] A. R. Smith, "Color gamut transform pairs", SIGGRAPH 1978.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> red = torch.tensor([1.0, 0, 0]).view(1, 3, 1, 1)
+    >>> Hue(1 / 3, 1 / 3)(red, Slots(np.arange(1, dtype=np.uint64))).flatten().tolist()  # green
+    [0.0, 1.0, 0.0]
+
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        check_range(self, self.low, self.high)
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Turn the hue."""
+        check_channels(self, images)
+        if images.shape[1] == 1:
+            return images
+        turns = slots.uniform(self.low, self.high)
+        if slots.eight_bit:
+            # to −½ … ½, then truncated towards nought, as torchvision does
+            shift = (np.where(np.abs(turns) > 0.5, turns - np.rint(turns), turns) * 255).astype(np.int32)
+            shifts = torch.from_numpy(shift[:, None, None]).to(images.device)
+            return eight_bit.images_of(eight_bit.turned(eight_bit.levels_of(images), shifts))
+        # away from each channel's own hue, in sixths of a turn, −3 … 3
+        offsets = np.remainder(np.array([0, 2, 4]) - 6 * turns[:, None] + 3, 6) - 3
+        return _turned(images, per_image(offsets, images))
+
+
+def _turned(images: Tensor, offsets: Tensor) -> Tensor:
+    """Hue turned by the closed form of the way to HSV and back, without a branch.
+
+    Of channels less the lowest and over the chroma, 1 + g + b − r is the angle between a hue and red, in sixths of a
+    turn, and the sign of g − b is its side. A channel whose own hue lies the angle x away is the lowest plus the chroma
+    times 2 − |x|, cut to 0 … 1. For any −6 ≤ x ≤ 6 that is ||x| − 3| − 1, which knows that six sixths are none.
+    """
+    red, green, blue = images.unbind(1)
+    lowest = torch.minimum(red, green)
+    torch.minimum(lowest, blue, out=lowest)
+    chroma = torch.maximum(red, green)
+    torch.maximum(chroma, blue, out=chroma).sub_(lowest)
+    hue = torch.add(chroma, green).add_(blue).sub_(red).sub_(lowest).div_(chroma.clamp_min(_TINY))
+    hue.copysign_(green - blue)
+    result = torch.sub(hue[:, None], offsets).abs_().sub_(3).abs_().clamp_(1, 2)
+    torch.addcmul(lowest.sub_(chroma)[:, None], result, chroma[:, None], out=result)
+    return result.clamp_(0, 1)
+
+
+@dataclass(frozen=True)
+class Gray:
+    """Colours replaced by grey of the same luma, in as many channels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> grey = Gray()(torch.rand(2, 3, 8, 8), Slots(np.arange(2, dtype=np.uint64)))
+    >>> torch.equal(grey[:, 0], grey[:, 2])
+    True
+
+    """
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Take the colour away."""
+        check_channels(self, images)
+        if images.shape[1] == 1:
+            return images
+        if slots.eight_bit:
+            grey = eight_bit.images_of(eight_bit.grey(eight_bit.levels_of(images)))
+        else:
+            grey = _luma(images)
+        return grey.repeat(1, 3, 1, 1)
+
+
+def _luma(images: Tensor) -> Tensor:
+    """Luma of ITU-R 601, (n, 1, height, width)."""
+    red, green, blue = images.unbind(1)
+    return red.mul(0.299).add_(green, alpha=0.587).add_(blue, alpha=0.114)[:, None]

@@ -1,0 +1,118 @@
+"""Pairs of pixels: two views of each image, and which pixel of the one is which pixel of the other."""
+
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+import torch
+
+from setsup.correspondence import planar
+from setsup.correspondence.pairs import affine_pairs
+from setsup.errors import DataError
+from setsup.loading.batch import Batch
+from setsup.loading.transforms.arguments import Size, checked_probability, checked_size, pair
+from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed
+from setsup.loading.transforms.warp import warp
+from setsup.random import stream_key
+
+__all__ = ["PixelPairs"]
+
+
+@dataclass(frozen=True)
+class PixelPairs:
+    """Two views of each image and a partner in the second for every pixel of the first, as single-pixel contrast has.
+
+    View 1 is the image warped about a random centre: turned by any angle, with noise of standard deviation 0.1 on
+    every entry of the 2 × 2 matrix. View 2 is cut out at a centre shifted by whole pixels. An image with no room for
+    both is resized first: with ``size=32``, a digit becomes 49 × 49 pixels. Resampling is bilinear, and colours stay
+    as they are. The law is that of :func:`setsup.correspondence.pairs.affine_pairs`, after [1]_.
+
+    Put what else moves pixels before this. On the two views only photometric operations may follow.
+
+    Parameters
+    ----------
+    size : int or (height, width)
+        Pixels of both views, h × w.
+    keep : float
+        0 … 1: share of the pixels whose partner lies strictly inside view 2 that are positive. All others get a random
+        partner. Published are 0.125, and 0.25 for Coloured MNIST, where about 0.18 of all pixels are then positive.
+    shift : int, optional
+        Largest shift of the second centre, pixels in x and in y; a quarter of the views' height by default.
+    image : str
+        Modality of which views are made: uint8, or float32 in 0 … 1.
+    names : tuple of five str
+        What is added.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two with one seed draw the same pairs unless this differs.
+
+    Returns
+    -------
+    batch
+        With ``view_1`` and ``view_2``, (sets, size, channels, h, w) float32 in 0 … 1, zero outside the image; and
+        for the pixels of view 1, row after row, (sets, size, h·w) each: ``partner``, int64, a pixel y · w + x of
+        view 2; ``positive``, bool, whether the partner shows the same place; ``valid``, bool, False where the pixel
+        lies outside the image. All of view 2 lies inside.
+
+    Raises
+    ------
+    SetsupError
+        When there is no such modality or no step, or the batch has one of the names already.
+    DataError
+        When the images are neither uint8 nor float32.
+
+    References
+    ----------
+    .. [1] L. Pogorelyuk et al., "Stable single-pixel contrastive learning for semantic and geometric tasks", 2025
+       (arXiv 2512.04970), first experiment, and its published code.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from setsup.loading.transforms.pixels import PixelPairs
+    >>> batch = PixelPairs(size=32, keep=0.25)({"image": torch.rand(1, 8, 3, 64, 64), "step": 0})
+    >>> tuple(batch["view_1"].shape), tuple(batch["partner"].shape)
+    ((1, 8, 3, 32, 32), (1, 8, 1024))
+
+    Features of both views, (n, features, h, w) each, as features of pairs:
+
+    >>> one, two = (batch[name].flatten(0, 1).flatten(2) for name in ("view_1", "view_2"))
+    >>> partner = batch["partner"].flatten(0, 1)[:, None].expand_as(two)
+    >>> (one - two.gather(2, partner)).shape
+    torch.Size([8, 3, 1024])
+
+    """
+
+    size: int | Size = 32
+    keep: float = 0.125
+    shift: int | None = None
+    image: str = "image"
+    names: tuple[str, ...] = ("view_1", "view_2", "partner", "positive", "valid")
+    _: KW_ONLY
+    seed: int = 0
+    stream: str = "PixelPairs"
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        object.__setattr__(self, "size", checked_size(self.size, "PixelPairs"))
+        checked_probability(self.keep, "PixelPairs", "keep")
+        if self.shift is not None:
+            check_whole("shift", self.shift, 0)
+        check_names(self.names, 5)
+        stream_key(self.seed, self.stream)
+
+    def __call__(self, batch: Batch) -> Batch:
+        """Add the views and what belongs to their pixels."""
+        images, size = images_of(batch, self.image), pair(self.size)
+        if images.dtype not in (torch.uint8, torch.float32):
+            raise DataError(f"{self.image!r} must be uint8 or float32 in 0 … 1, not {images.dtype}")
+        *lead, _, height, width = images.shape
+        keys = keyed(batch, self.seed, self.stream, lead).keys
+        drawn = affine_pairs(keys, (height, width), size, shift=self.shift, keep=self.keep)
+        pictures = images.flatten(0, -4)
+        if drawn.source != (height, width):
+            larger = planar.resize(height, width, *drawn.source)
+            pictures = warp(pictures, np.broadcast_to(larger, (len(keys), 3, 3)), drawn.source)
+        views = [warp(pictures, matrices, size) for matrices in (drawn.to_view_1, drawn.to_view_2)]
+        maps = [torch.from_numpy(one).to(images.device) for one in (drawn.partner, drawn.positive, drawn.valid)]
+        return added(batch, self.names, (*views, *maps), lead)

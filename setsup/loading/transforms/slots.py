@@ -1,0 +1,88 @@
+"""The slots whose images an operation changes, and the keyed numbers that say how.
+
+Every number comes from the key (seed, stream, step, set, slot, copy, operation, parameter) by the counter-based
+function of :mod:`setsup.random`: the same on a CPU, on a GPU, in a worker process, and after a resume.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup import random
+
+__all__ = ["Slots", "slots_of"]
+
+Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Some images of a batch, flat: one key an image, and the codes of their factors.
+
+    Attributes
+    ----------
+    keys : (n,) uint64
+        One an image.
+    eight_bit : bool
+        Whether images hold whole numbers of 1/255 before and after every operation, as pictures of 8 bits do.
+    factors : mapping of str to (n,) array
+        Codes of each image's levels; values of continuous factors.
+
+    """
+
+    keys: Words
+    eight_bit: bool = False
+    factors: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Count the images."""
+        return len(self.keys)
+
+    def bits(self, parameter: int = 0) -> Words:
+        """64 uniform bits an image, others for each parameter of an operation."""
+        return random.fold(self.keys, np.asarray(parameter, dtype=np.uint64))
+
+    def uniform(self, low: float, high: float, parameter: int = 0) -> npt.NDArray[np.float64]:
+        """One number an image, uniform in low … high."""
+        return low + (high - low) * random.uniform(self.bits(parameter))
+
+    def below(self, n: int | npt.NDArray[Any], parameter: int = 0) -> npt.NDArray[np.int64]:
+        """One whole number an image, uniform in 0 … n − 1."""
+        return random.below(self.bits(parameter), n)
+
+    def at(self, operation: int) -> "Slots":
+        """The same images with keys of their own for one operation of several."""
+        return replace(self, keys=random.fold(self.keys, np.asarray(operation, dtype=np.uint64)))
+
+    def take(self, which: npt.NDArray[Any]) -> "Slots":
+        """Some of the images, by number, by mask or by slice."""
+        factors = {name: codes[which] for name, codes in self.factors.items()}
+        return replace(self, keys=self.keys[which], factors=factors)
+
+
+def slots_of(key: int, step: int, shape: tuple[int, int], copies: int = 1) -> Words:
+    """Keys of a batch's images.
+
+    Parameters
+    ----------
+    key : int
+        From :func:`setsup.random.stream_key`.
+    step : int
+        Global draw.
+    shape : (sets, size)
+        Of the draw.
+    copies : int
+        Copies of each image.
+
+    Returns
+    -------
+    (sets, size, copies) uint64
+
+    """
+    found: Words = random.fold(key, int(step))
+    for length in (*shape, copies):
+        found = random.fold(found[..., None], np.arange(length, dtype=np.uint64))
+    return found

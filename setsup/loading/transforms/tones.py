@@ -1,0 +1,98 @@
+"""Operations on the distribution of tones: fewer levels, equal shares of all, the whole range.
+
+Their laws are those of Pillow's ``ImageOps``, which know 256 levels. Images of 0 … 1 are taken to the nearest level
+first, except by :class:`AutoContrast`, which needs none.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from kornia.enhance import equalize
+from torch import Tensor
+
+from setsup.errors import SetsupError
+from setsup.loading.transforms import eight_bit
+from setsup.loading.transforms.amounts import check_channels
+from setsup.loading.transforms.slots import Slots
+
+__all__ = ["AutoContrast", "Equalize", "Posterize"]
+
+
+@dataclass(frozen=True)
+class Posterize:
+    """The upper bits of each of 256 levels, the others 0.
+
+    Written here because kornia's truncates products of floats, which can fall a level short.
+
+    Parameters
+    ----------
+    bits : int
+        1 … 8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images = torch.tensor([0.0, 100, 200, 255]).div(255).view(1, 1, 2, 2)
+    >>> Posterize(2)(images, Slots(np.arange(1, dtype=np.uint64))).mul(255).flatten().tolist()
+    [0.0, 64.0, 192.0, 192.0]
+
+    """
+
+    bits: int
+
+    def __post_init__(self) -> None:
+        """Check the number of bits."""
+        if isinstance(self.bits, bool) or not isinstance(self.bits, int) or not 1 <= self.bits <= 8:
+            raise SetsupError(f"Posterize: bits must be a whole number from 1 to 8, not {self.bits!r}")
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Keep the upper bits."""
+        check_channels(self, images)
+        step = 1 << (8 - self.bits)
+        return eight_bit.images_of(eight_bit.levels_of(images).mul_(1 / step).floor_().mul_(step))
+
+
+@dataclass(frozen=True)
+class Equalize:
+    """Tones of each channel spread so that each range of them holds the same share of the pixels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dark = torch.rand(1, 1, 64, 64) / 4
+    >>> bool((Equalize()(dark, Slots(np.arange(1, dtype=np.uint64))).mean() - 0.5).abs() < 0.1)
+    True
+
+    """
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Spread the tones."""
+        check_channels(self, images)
+        equalized: Tensor = equalize(eight_bit.images_of(eight_bit.levels_of(images)))
+        return equalized
+
+
+@dataclass(frozen=True)
+class AutoContrast:
+    """Each channel stretched so that its lowest value is 0 and its highest 1; a uniform channel stays as it is.
+
+    Written here because kornia's stretch takes uniform channels to 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images = torch.tensor([0.2, 0.3, 0.3, 0.4]).view(1, 1, 2, 2)
+    >>> AutoContrast()(images, Slots(np.arange(1, dtype=np.uint64))).flatten().round(decimals=3).tolist()
+    [0.0, 0.5, 0.5, 1.0]
+
+    """
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Stretch the channels."""
+        check_channels(self, images)
+        if slots.eight_bit:
+            return eight_bit.images_of(eight_bit.stretched(eight_bit.levels_of(images)))
+        lowest, highest = images.amin((-2, -1), keepdim=True), images.amax((-2, -1), keepdim=True)
+        flat = highest <= lowest
+        width = torch.where(flat, 1.0, highest - lowest)
+        return images.sub(torch.where(flat, 0.0, lowest)).div_(width).clamp_(0, 1)

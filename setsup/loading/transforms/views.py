@@ -1,0 +1,245 @@
+"""Views of images: colour channels, patches of a grid, pairs of patches.
+
+A view is a callable that takes a batch of tensors and gives the batch with more modalities; what was there stays as it
+was. The views are those of contrastive multiview coding [1]_.
+
+Convention
+----------
+Images are (sets, size, channels, height, width), or (sets, size, copies, channels, height, width). Positions are keyed
+by (seed, stream, step, set, slot, copy): two views of one class with one seed take the same positions unless their
+streams differ.
+
+References
+----------
+.. [1] Y. Tian, D. Krishnan, P. Isola, "Contrastive multiview coding", 2019 (arXiv 1906.05849).
+
+"""
+
+import math
+from dataclasses import KW_ONLY, dataclass
+
+import torch
+
+from setsup.errors import DataError, SetsupError
+from setsup.loading.batch import Batch
+from setsup.loading.transforms.colors import color_space, in_color_space
+from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed
+from setsup.random import stream_key
+
+__all__ = ["ColorViews", "PatchPairs", "Patches"]
+
+_CHUNK = 1 << 18  # values of images converted at a time, so that what lies between two operations stays in the cache
+
+
+@dataclass(frozen=True)
+class ColorViews:
+    """Images in another colour space, split into a view of one channel and a view of two, as in figure 5 of [1]_.
+
+    Both views show the same pixels: put what crops or flips before this.
+
+    Parameters
+    ----------
+    space : str
+        One of :data:`setsup.loading.transforms.colors.SPACES`, such as ``"lab"`` or ``"ycbcr"``.
+    image : str
+        Modality to convert: uint8, or float in 0 … 1, sRGB.
+    normalize : bool
+        Whether channels are brought to about −1 … 1 by the published means and standard deviations of the space, or by
+        its range where none are published.
+    names : (str, str), optional
+        Of the two views; the channels' names by default: ``("L", "ab")``, ``("Y", "CbCr")``, ``("H", "SV")`` …
+
+    Returns
+    -------
+    batch
+        With (sets, size, 1, height, width) and (sets, size, 2, height, width) float32 under the two names.
+
+    Raises
+    ------
+    SetsupError
+        When there is no such space or modality, or the batch has one of the names already.
+    DataError
+        When the images are no colour images.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> from setsup.loading.transforms.views import ColorViews
+    >>> shapes = setsup.load("shapes3d-procedural")
+    >>> sets = setsup.SetSampler(shapes.factors, inactive=["wall_hue"], size=4, sets=2)
+    >>> batch = next(iter(setsup.loader(shapes, sets, transform=ColorViews("lab"))))
+    >>> tuple(batch["L"].shape), tuple(batch["ab"].shape)
+    ((2, 4, 1, 64, 64), (2, 4, 2, 64, 64))
+
+    """
+
+    space: str
+    image: str = "image"
+    normalize: bool = True
+    names: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no colour space, and what is no pair of names."""
+        color_space(self.space)
+        if self.names is not None:
+            check_names(self.names, 2)
+
+    def __call__(self, batch: Batch) -> Batch:
+        """Add the two views."""
+        images = images_of(batch, self.image)
+        *lead, _, height, width = images.shape
+        flat = images.flatten(0, -4)
+        first = torch.empty((len(flat), 1, height, width), device=images.device)
+        others = torch.empty((len(flat), 2, height, width), device=images.device)
+        values = max(1, math.prod(images.shape[-3:]))
+        count = max(1, _CHUNK // values if images.device.type == "cpu" else len(flat))
+        for some, one, two in zip(*(torch.split(stack, count) for stack in (flat, first, others)), strict=True):
+            converted = self._converted(some)
+            one.copy_(converted[:, :1])
+            two.copy_(converted[:, 1:])
+        return added(batch, self.names or color_space(self.space).views, (first, others), lead)
+
+    def _converted(self, images: torch.Tensor) -> torch.Tensor:
+        try:
+            return in_color_space(images, self.space, normalize=self.normalize)
+        except DataError as error:
+            raise DataError(f"{self.image!r}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Patches:
+    """All patches of each image on a grid, row after row: with 16 pixels every 8, as in [1]_, 49 of 64 × 64 pixels.
+
+    The first patch begins in the upper left corner; what the stride leaves over on the right and below is in no patch.
+
+    Parameters
+    ----------
+    size : int
+        Pixels of a patch's side.
+    stride : int
+        Pixels from one patch to the next.
+    image : str
+        Modality to cut, of any type.
+    into : str
+        Modality to add.
+
+    Returns
+    -------
+    batch
+        With (sets, size, rows·columns, channels, size, size) of the image's type, where rows = ⌊(height − size) /
+        stride⌋ + 1, and columns likewise. It is a view of the image's memory where the grid has one row or one column.
+
+    Raises
+    ------
+    SetsupError
+        When there is no such modality, an image is smaller than a patch, or the batch has ``into`` already.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from setsup.loading.transforms.views import Patches
+    >>> tuple(Patches()({"image": torch.zeros(2, 4, 3, 64, 64)})["patches"].shape)
+    (2, 4, 49, 3, 16, 16)
+
+    """
+
+    size: int = 16
+    stride: int = 8
+    image: str = "image"
+    into: str = "patches"
+
+    def __post_init__(self) -> None:
+        """Refuse sizes below 1."""
+        check_whole("size", self.size)
+        check_whole("stride", self.stride)
+
+    def __call__(self, batch: Batch) -> Batch:
+        """Add the patches."""
+        images = images_of(batch, self.image)
+        _check_room(images, self.image, self.size, f"patches of {self.size} pixels")
+        # (images, channels, rows, columns, size, size)
+        grid = images.flatten(0, -4).unfold(-2, self.size, self.stride).unfold(-2, self.size, self.stride)
+        return added(batch, (self.into,), (grid.movedim(1, 3).flatten(1, 2),), images.shape[:-3])
+
+
+@dataclass(frozen=True)
+class PatchPairs:
+    """Two patches of each image, one right of and below the other by the same distance, as in figure 5 of [1]_.
+
+    The first begins at (x, y), the second at (x + offset, y + offset); x and y are uniform over the places where both
+    lie in the image. The further they are apart the less they have in common.
+
+    Parameters
+    ----------
+    size : int
+        Pixels of a patch's side.
+    offset : int
+        Pixels, in x and in y: 64 … 384 in [1]_, on pictures 2,000 pixels wide.
+    image : str
+        Modality to cut, of any type.
+    names : (str, str)
+        Of the two patches.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two with one seed take the same x and y unless this differs.
+
+    Returns
+    -------
+    batch
+        With (sets, size, channels, size, size) of the image's type under each name.
+
+    Raises
+    ------
+    SetsupError
+        When there is no such modality or no step, an image is too small, or the batch has one of the names already.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from setsup.loading.transforms.views import PatchPairs
+    >>> pairs = PatchPairs(size=64, offset=128)({"image": torch.zeros(1, 4, 3, 256, 256), "step": 0})
+    >>> tuple(pairs["patch_1"].shape), tuple(pairs["patch_2"].shape)
+    ((1, 4, 3, 64, 64), (1, 4, 3, 64, 64))
+
+    """
+
+    size: int = 64
+    offset: int = 64
+    image: str = "image"
+    names: tuple[str, str] = ("patch_1", "patch_2")
+    _: KW_ONLY
+    seed: int = 0
+    stream: str = "PatchPairs"
+
+    def __post_init__(self) -> None:
+        """Refuse sizes below 1, offsets below 0, and seeds out of range."""
+        check_whole("size", self.size)
+        check_whole("offset", self.offset, 0)
+        check_names(self.names, 2)
+        stream_key(self.seed, self.stream)
+
+    def __call__(self, batch: Batch) -> Batch:
+        """Add the two patches."""
+        images = images_of(batch, self.image)
+        what = f"two patches of {self.size} pixels with an offset of {self.offset}"
+        _check_room(images, self.image, self.size + self.offset, what)
+        *lead, _, height, width = images.shape
+        flat = images.flatten(0, -4)
+        slots = keyed(batch, self.seed, self.stream, lead)
+        x = torch.from_numpy(slots.below(width - self.size - self.offset + 1, 0)).to(images.device)
+        y = torch.from_numpy(slots.below(height - self.size - self.offset + 1, 1)).to(images.device)
+        number = torch.arange(len(flat), device=images.device)
+        # every place a patch may have, as a view: (images, channels, places in y, places in x, size, size)
+        places = flat.unfold(-2, self.size, 1).unfold(-2, self.size, 1)
+        pair = [places[number, :, y + shift, x + shift] for shift in (0, self.offset)]
+        return added(batch, self.names, pair, lead)
+
+
+def _check_room(images: torch.Tensor, name: str, needed: int, what: str) -> None:
+    height, width = images.shape[-2:]
+    if min(height, width) < needed:
+        raise SetsupError(
+            f"{what} need images of at least {needed} x {needed} pixels, and {name!r} is {height} x {width} "
+            "(height x width): take smaller ones, or larger images"
+        )

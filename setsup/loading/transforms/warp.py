@@ -1,0 +1,117 @@
+"""Resampling of a stack of images by matrices, each kind of modality by its own law.
+
+A pixel (x′, y′) of the result shows H⁻¹ (x′, y′, 1) of its source. Where that is outside −½ … W − ½ or −½ … H − ½, the
+pixel is filled.
+
+==========  ===========================================================================================================
+``color``   Copied where a matrix only mirrors and moves by whole pixels. Where it also resizes, or moves by parts of a
+            pixel: as Pillow's bilinear resize, averaging when it shrinks. Otherwise bilinear, without averaging, as
+            Pillow's transform; of 8 bits, the former rounds and the latter truncates.
+``label``   The nearest pixel. Integers, or anything else that must not be mixed.
+``depth``   Bilinear where none of the four neighbours is 0, which is *nothing*; otherwise the nearest pixel.
+``normal``  As depth, with (0, 0, 0) for nothing; then turned by the orthogonal part of the matrix at the centre of the
+            image (:func:`setsup.correspondence.planar.turning`), and of length one.
+==========  ===========================================================================================================
+"""
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from setsup.loading.transforms import maps, pictures
+
+__all__ = ["take", "warp"]
+
+Matrices = npt.NDArray[np.float64]
+Size = tuple[int, int]
+
+_SAME, _COPIED, _STRAIGHT, _AFFINE, _PROJECTIVE = range(5)  # what a matrix does
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+
+def warp(
+    values: Tensor, matrices: Matrices, size: Size, kind: str = "color", fill: float = 0.0, eight_bit: bool = False
+) -> Tensor:
+    """Resample a stack of images.
+
+    Parameters
+    ----------
+    values : Tensor
+        ``color``: (n, C, H, W), uint8 or float32. ``label`` and ``depth``: (n, H, W) or (n, H, W, k). ``normal``:
+        (n, H, W, 3), x to the right and y down.
+    matrices : (n, 3, 3) float64
+        From pixels of the source to pixels of the result.
+    size : (height, width)
+        Of the result.
+    kind : str
+        ``color``, ``label``, ``depth`` or ``normal``.
+    fill : float
+        What stands outside the source; of pictures in 0 … 1.
+    eight_bit : bool
+        Whether pictures stay whole numbers of 1/255.
+
+    Returns
+    -------
+    Tensor
+        With the result's height and width in place of H and W. Pictures are float32, or uint8 with ``eight_bit``;
+        everything else keeps its dtype.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from setsup.correspondence import planar
+    >>> ramp = torch.arange(4.0).expand(1, 1, 4, 4) / 4
+    >>> warp(ramp, planar.flip_x(4)[None], (4, 4))[0, 0, 0].tolist()
+    [0.75, 0.5, 0.25, 0.0]
+
+    """
+    if values.dtype in _SIGNED:  # torch selects few unsigned integers; their bits are the same
+        bits = values.view(_SIGNED[values.dtype])
+        filler = int(torch.tensor(int(fill), dtype=values.dtype).view(bits.dtype))
+        return warp(bits, matrices, size, kind, filler).view(values.dtype)
+    height, width = values.shape[2:] if kind == "color" else values.shape[1:3]
+    ways = _ways(matrices, (height, width), size)
+    several = np.unique(ways)
+    if len(several) == 1:
+        return _one_way(several[0], values, matrices, size, kind, fill, eight_bit)
+    # an image is resampled in the way of its own matrix, so that its bits do not depend on its neighbours
+    parts = []
+    for way in several:
+        some = np.flatnonzero(ways == way)
+        part = take(values, torch.from_numpy(some).to(values.device), kind)
+        parts.append((some, _one_way(way, part, matrices[some], size, kind, fill, eight_bit)))
+    found = parts[0][1].new_empty((len(values), *parts[0][1].shape[1:]))
+    for some, part in parts:
+        found.index_copy_(0, torch.from_numpy(some).to(values.device), part)
+    return found
+
+
+def take(values: Tensor, which: Tensor, kind: str = "color") -> Tensor:
+    """Some of the images; pictures in their own order of memory, for a plain selection would put channels first."""
+    pixels = values.movedim(1, -1)
+    if kind == "color" and pixels.is_contiguous():
+        return pixels.index_select(0, which).movedim(-1, 1)
+    return values.index_select(0, which)
+
+
+def _ways(matrices: Matrices, before: Size, after: Size) -> npt.NDArray[np.int64]:
+    """What each matrix does, (n,)."""
+    scale, shift = matrices[:, (0, 1), (0, 1)], matrices[:, :2, 2]
+    affine = (matrices[:, 2] == [0, 0, 1]).all(axis=1)
+    straight = affine & (matrices[:, (0, 1), (1, 0)] == 0).all(axis=1)
+    copied = straight & (np.abs(scale) == 1).all(axis=1) & (shift == np.rint(shift)).all(axis=1)
+    same = copied & (scale == 1).all(axis=1) & (shift == 0).all(axis=1) & (before == after)
+    return np.select([same, copied, straight, affine], [_SAME, _COPIED, _STRAIGHT, _AFFINE], _PROJECTIVE)
+
+
+def _one_way(
+    way: int, values: Tensor, matrices: Matrices, size: Size, kind: str, fill: float, eight_bit: bool
+) -> Tensor:
+    """Resample images whose matrices all do the same."""
+    if kind != "color":
+        return values.clone() if way == _SAME else maps.resampled(values, matrices, size, kind, fill, way == _COPIED)
+    if way == _SAME:
+        return pictures.finished(values, eight_bit)
+    law = {_COPIED: pictures.copied, _STRAIGHT: pictures.straight}.get(way, pictures.slanted)
+    return law(values, matrices, size, fill, eight_bit)
