@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy as np
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch, Finish, Transform
-from setsup.loading.processes import Crew, for_workers
-from setsup.loading.stream import Maker, ahead, inline, requests
+from setsup.loading.processes import Crew
+from setsup.loading.stream import Maker, Stream, ahead, inline, requests
 from setsup.loading.torch import Door
 from setsup.samplers import Sampler
 
@@ -34,8 +35,9 @@ class Loader:
     modalities : sequence of str, optional
         What to fetch; everything by default.
     transform : callable of a batch, optional
-        Changes a batch, see :mod:`setsup.loading.transforms`; it must keep the number of sets and slots. It runs where
-        the batch is made, in the thread or the worker process; with batches on a device, in this process.
+        Changes a batch, see :mod:`setsup.loading.transforms`; it must keep the number of sets and slots, and
+        depend on the batch alone. It runs where the batch is made, in the thread or the worker process; with batches on
+        a device, in this process.
     start : int
         Global draw to begin with.
     rank, world : int
@@ -103,22 +105,22 @@ class Loader:
         return self._batches(self._turn)
 
     def _batches(self, turn: int) -> Iterator[Batch]:
-        stream = self._stream()
-        while turn == self._turn:
-            batch = next(stream, None)
-            if batch is None:
-                return
-            self._delivered += self.world
-            if self.sampler.length is not None:
-                self._delivered = min(self._delivered, self.sampler.length)
-            yield batch
-            del batch  # so that its buffer is free once the consumer lets go of it
+        with closing(self._stream()) as stream:
+            while turn == self._turn:
+                batch = next(stream, None)
+                if batch is None:
+                    return
+                self._delivered += self.world
+                if self.sampler.length is not None:
+                    self._delivered = min(self._delivered, self.sampler.length)
+                yield batch
+                del batch  # so that its buffer is free once the consumer lets go of it
         raise SetsupError(
             "this iterator has ended: the loader went on with another one, or to another position; a loader has one "
             "position, so make a second loader for a second stream"
         )
 
-    def _stream(self) -> Iterator[Batch]:
+    def _stream(self) -> Stream:
         asked = requests(self.sampler.shard(self.rank, self.world, self._delivered))
         maker = Maker(self.dataset, self.modalities)
         allocate = self._door.allocate if self._door else np.empty
@@ -127,7 +129,7 @@ class Loader:
         if self._workers == "thread":
             return ahead(inline(maker, asked, allocate, self._finish), self._prefetch)
         there, here = (None, self._finish) if self._door and self._door.device else (self._finish, None)
-        crew = Crew(for_workers(maker, there), int(self._workers), allocate)
+        crew = Crew(maker, there, int(self._workers), allocate)
         return ahead(crew.batches(asked, here), self._prefetch, crew.let_go)
 
     def __len__(self) -> int:

@@ -12,7 +12,7 @@ import socket
 import subprocess
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import cycle, islice
 from typing import IO, Any
 
@@ -23,16 +23,17 @@ from setsup.errors import DataError, SetsupError
 from setsup.loading import wire
 from setsup.loading.batch import Batch, Finish
 from setsup.loading.ring import Allocate, Ring
-from setsup.loading.stream import Maker, Request
+from setsup.loading.stream import Maker, Request, Stream
 from setsup.loading.worker import command
 
-__all__ = ["Crew", "for_workers"]
+__all__ = ["Crew"]
 
 _QUEUED = 2  # requests a worker has: one that it works on, and the next
 _PATIENCE = 1.0  # seconds that a worker has to end by itself
+_SIZES = 16  # of arrays, whose buffers are kept
 
 
-def for_workers(maker: Maker, finish: Finish | None) -> IO[bytes]:
+def _for_workers(maker: Maker, finish: Finish | None) -> IO[bytes]:
     """What every worker needs, written once.
 
     Raises
@@ -56,8 +57,8 @@ class Crew:
 
     Parameters
     ----------
-    things : file
-        From :func:`for_workers`.
+    maker, finish
+        What makes a batch in a worker, and what finishes it there, if anything.
     workers : int
         Processes; they start with the first batch that is asked for.
     allocate : callable of (shape, dtype)
@@ -65,17 +66,21 @@ class Crew:
 
     """
 
-    def __init__(self, things: IO[bytes], workers: int, allocate: Allocate) -> None:
-        self._things, self._count = things, workers
+    def __init__(self, maker: Maker, finish: Finish | None, workers: int, allocate: Allocate) -> None:
+        self._maker, self._finish, self._count = maker, finish, workers
         self._buffers = _Buffers(allocate)
         self._workers: list[_Worker] = []
+        self._let_go = False
 
-    def batches(self, asked: Iterator[Request], finish: Finish | None) -> Iterator[Batch]:
+    def batches(self, asked: Iterator[Request], finish: Finish | None) -> Stream:
         """Batches in the order in which they are asked for, finished here where that is left to do."""
         pending: deque[_Worker] = deque()
         try:
-            for _ in range(self._count):  # one by one, so that those before a failure are let go as well
-                self._workers.append(_Worker(self._things))
+            with _for_workers(self._maker, self._finish) as things:
+                for _ in range(self._count):  # one by one, so that those before a failure are let go as well
+                    self._workers.append(_Worker(things))
+            if self._let_go:  # before all of them were there to hear of it
+                return
             turns = cycle(self._workers)
             for request in islice(asked, self._count * _QUEUED):
                 pending.append(next(turns))
@@ -91,16 +96,16 @@ class Crew:
             self.let_go()
             for worker in self._workers:
                 worker.end()
-            self._things.close()
 
     def let_go(self) -> None:
         """End the workers, whatever they are at, and whoever waits for their batches."""
+        self._let_go = True
         for worker in self._workers:
             worker.let_go()
 
 
 class _Buffers:
-    """Memory for large arrays, one ring for each size."""
+    """Memory for large arrays, one ring for each of the sizes that came last."""
 
     def __init__(self, allocate: Allocate) -> None:
         self._allocate = allocate
@@ -108,9 +113,13 @@ class _Buffers:
 
     def __call__(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
         """Hand out an array that nobody refers to."""
-        if shape not in self._rings:
-            self._rings[shape] = Ring(shape, dtype.name, self._allocate)
-        return self._rings[shape].take()
+        ring = self._rings.pop(shape, None)
+        if ring is None:
+            ring = Ring(shape, dtype.name, self._allocate)
+            if len(self._rings) == _SIZES:
+                del self._rings[next(iter(self._rings))]
+        self._rings[shape] = ring
+        return ring.take()
 
 
 class _Worker:
@@ -118,11 +127,11 @@ class _Worker:
 
     def __init__(self, things: IO[bytes]) -> None:
         self._end, theirs = socket.socketpair()
-        with theirs:
+        with theirs, _passed(theirs, things) as numbers:
             # a process group of its own: Ctrl-C in a terminal reaches the loader alone
             self._process = subprocess.Popen(
-                command(theirs.fileno(), things.fileno()),
-                pass_fds=(theirs.fileno(), things.fileno()),
+                command(*numbers),
+                pass_fds=numbers,
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
                 process_group=0,
@@ -130,7 +139,7 @@ class _Worker:
 
     def ask(self, request: Request) -> None:
         try:
-            wire.send(self._end, request)
+            wire.send(self._end, wire.packed(request))
         except OSError:
             raise self._ended() from None
 
@@ -148,21 +157,34 @@ class _Worker:
         with suppress(OSError):  # it may have ended by itself
             self._end.shutdown(socket.SHUT_RDWR)
 
-    def end(self) -> None:
+    def end(self) -> int:
         self._end.close()
         try:
-            self._process.wait(_PATIENCE)
+            return self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:  # an interpreter that is busy in compiled code notices nothing
             self._process.kill()
-            self._process.wait()
+            return self._process.wait()
 
     def _ended(self) -> DataError:
-        code = self._process.wait()
+        code = self.end()
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         return DataError(
             f"a worker process of the loader ended {how} while it made a batch, perhaps for lack of memory: lower "
             "workers= or prefetch=, or pass workers=0 to see the error itself"
         )
+
+
+@contextmanager
+def _passed(*files: socket.socket | IO[bytes]) -> Iterator[list[int]]:
+    """Numbers under which a child may have open files: not those of standard streams, which are free where closed."""
+    from fcntl import F_DUPFD_CLOEXEC, fcntl
+
+    numbers = [fcntl(file.fileno(), F_DUPFD_CLOEXEC, 3) for file in files]
+    try:
+        yield numbers
+    finally:
+        for number in numbers:
+            os.close(number)
 
 
 def _pickles(thing: Any) -> bool:

@@ -1,5 +1,7 @@
 """Streams of batches, in order, made where they are asked for or by a thread ahead. Both give the same batches."""
 
+import atexit
+import os
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -7,13 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from setsup.datasets.dataset import Dataset
+from setsup.errors import SetsupError
 from setsup.loading.batch import Batch, Finish, batch_of
 from setsup.loading.ring import Allocate, Ring
 from setsup.samplers import Draw, Shard
 
-__all__ = ["Maker", "Request", "ahead", "inline", "requests"]
+__all__ = ["Maker", "Request", "Stream", "ahead", "inline", "requests"]
 
 Request = tuple[int, Draw]
+Stream = Generator[Batch, None, None]
 
 
 def requests(shard: Shard) -> Iterator[Request]:
@@ -50,7 +54,7 @@ class Maker:
         return found
 
 
-def inline(maker: Maker, asked: Iterator[Request], allocate: Allocate, finish: Finish) -> Iterator[Batch]:
+def inline(maker: Maker, asked: Iterator[Request], allocate: Allocate, finish: Finish) -> Stream:
     """Batches made when they are asked for."""
     rings: dict[str, Ring] | None = None
     for number, request in enumerate(asked):
@@ -62,11 +66,12 @@ def inline(maker: Maker, asked: Iterator[Request], allocate: Allocate, finish: F
 _END = object()
 
 
-def ahead(batches: Iterator[Batch], prefetch: int, let_go: Callable[[], None] = lambda: None) -> Iterator[Batch]:
+def ahead(batches: Stream, prefetch: int, let_go: Callable[[], None] = lambda: None) -> Stream:
     """The same batches, made by one thread, ``prefetch`` of them ahead; ``let_go`` ends the wait for the next one."""
     ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
     room: queue.SimpleQueue[bool] = queue.SimpleQueue()  # True for each batch that may be made, False for the end
     stopped = threading.Event()
+    home = os.getpid()
 
     def work() -> None:
         try:
@@ -75,13 +80,22 @@ def ahead(batches: Iterator[Batch], prefetch: int, let_go: Callable[[], None] = 
         except BaseException as error:  # handed over, to be raised where the batch is asked for
             ready.put(error)
         finally:
-            if isinstance(batches, Generator):
-                batches.close()
+            batches.close()
+
+    def stop() -> None:
+        if os.getpid() != home:  # a fork has no such thread, and leaves the workers to its parent
+            return
+        stopped.set()
+        room.put(False)
+        let_go()
+        if threading.current_thread() is not thread:  # where the garbage collector may find the stream
+            thread.join()
 
     for _ in range(prefetch):
         room.put(True)
     thread = threading.Thread(target=work, name="setsup-loader", daemon=True)
     thread.start()
+    atexit.register(stop)  # a thread amid compiled code while the interpreter ends may abort the process
     try:
         while (item := ready.get()) is not _END:
             if isinstance(item, BaseException):
@@ -89,8 +103,8 @@ def ahead(batches: Iterator[Batch], prefetch: int, let_go: Callable[[], None] = 
             room.put(True)
             yield item
             del item  # the buffer must not be held by a variable here while the next batch is waited for
+            if os.getpid() != home:
+                raise SetsupError("this iterator is of the process that was forked: call iter(loader) in this one")
     finally:
-        stopped.set()
-        room.put(False)
-        let_go()
-        thread.join()
+        stop()
+        atexit.unregister(stop)

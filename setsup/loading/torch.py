@@ -48,9 +48,9 @@ class Door:
         """Array for rows; page-locked where they go to a GPU, which makes the copy there faster."""
         if self.device is None or self.device.type != "cuda":
             return np.empty(shape, dtype)
-        size = int(np.prod(shape)) * dtype.itemsize
-        page_locked: Array = self._torch.empty(size, dtype=self._torch.uint8, pin_memory=True).numpy()
-        return page_locked.view(dtype).reshape(shape)
+        # not a view of another array, which views of this one would keep in its place, see Ring
+        page_locked: Array = self._torch.from_numpy(np.empty(shape, dtype)).pin_memory().numpy()
+        return page_locked
 
     def deliver(self, batch: Batch, described: Mapping[str, Modality], modalities: Sequence[str]) -> Batch:
         """The batch as tensors; pictures become (…, channels, height, width), a view of the same memory."""

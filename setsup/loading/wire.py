@@ -1,5 +1,6 @@
 """Messages between the loader and its worker processes: pickles whose large arrays travel beside them, not inside.
 
+What is defined in a script or a notebook is written by value, and is the same class again when it comes back.
 Only processes that the loader started itself are at the other end. Arrays are received into buffers that are used
 again, and what all workers need is written once, into a file without a name that each of them maps.
 """
@@ -11,6 +12,7 @@ import socket
 import struct
 import sys
 import tempfile
+from contextlib import suppress
 from io import BytesIO
 from typing import IO, Any
 
@@ -20,14 +22,16 @@ import numpy.typing as npt
 
 from setsup.loading.ring import Allocate
 
-__all__ = ["load", "receive", "send", "store"]
+__all__ = ["Parts", "load", "packed", "receive", "send", "store"]
+
+Parts = list[memoryview]
 
 _LARGE = 1 << 15  # bytes from which an array travels beside the pickle
 _ALIGNED = 64
 _LENGTH = struct.Struct("<Q")
 
 
-class _Pickler(pickle.Pickler):
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Lays arrays of any order out in one piece, and sends tensors as the arrays they share their memory with."""
 
     def reducer_override(self, thing: Any) -> Any:
@@ -36,9 +40,10 @@ class _Pickler(pickle.Pickler):
             if (laid := thing.transpose(axes)).flags.c_contiguous:
                 return np.transpose, (laid, tuple(np.argsort(axes).tolist()))
         torch = sys.modules.get("torch")
-        if torch is not None and isinstance(thing, torch.Tensor):
-            return _tensor, (thing.detach().cpu().numpy(),)
-        return NotImplemented
+        if torch is not None and type(thing) is torch.Tensor:
+            with suppress(TypeError, RuntimeError):  # what numpy does not know goes torch's own way
+                return _tensor, (thing.numpy(),)
+        return super().reducer_override(thing)
 
 
 def _tensor(array: npt.NDArray[Any]) -> Any:
@@ -47,8 +52,25 @@ def _tensor(array: npt.NDArray[Any]) -> Any:
     return torch.from_numpy(array)
 
 
-def send(end: socket.socket, thing: Any) -> None:
-    """Send anything that pickles.
+def packed(thing: Any) -> Parts:
+    """Pickle anything: how many parts there are and their sizes, the pickle, and the arrays beside it."""
+    beside: Parts = []
+
+    def inside(buffer: pickle.PickleBuffer) -> bool:
+        small = buffer.raw().nbytes < _LARGE
+        if not small:
+            beside.append(buffer.raw())
+        return small
+
+    body = BytesIO()
+    _Pickler(body, protocol=5, buffer_callback=inside).dump(thing)
+    parts = [body.getbuffer(), *beside]
+    head = struct.pack(f"<{1 + len(parts)}Q", len(parts), *(part.nbytes for part in parts))
+    return [memoryview(head), *parts]
+
+
+def send(end: socket.socket, parts: Parts) -> None:
+    """Send what was packed.
 
     Raises
     ------
@@ -56,11 +78,6 @@ def send(end: socket.socket, thing: Any) -> None:
         When the other end is gone.
 
     """
-    buffers: list[pickle.PickleBuffer] = []
-    body = BytesIO()
-    _Pickler(body, protocol=5, buffer_callback=lambda buffer: _beside(buffer, buffers)).dump(thing)
-    parts = [body.getbuffer(), *(buffer.raw() for buffer in buffers)]
-    end.sendall(b"".join(_LENGTH.pack(number) for number in (len(parts), *(part.nbytes for part in parts))))
     for part in parts:
         end.sendall(part)
 
@@ -89,15 +106,9 @@ def receive(end: socket.socket, allocate: Allocate = np.empty) -> Any:
 
 
 def store(things: Any) -> IO[bytes]:
-    """Write things once for several processes, into a file that has no name and goes away with the last of them.
-
-    What is defined in a script or a notebook is written by value.
-    """
-    buffers: list[pickle.PickleBuffer] = []
-    body = cloudpickle.dumps(things, protocol=5, buffer_callback=lambda buffer: _beside(buffer, buffers))
-    parts = [memoryview(body), *(buffer.raw() for buffer in buffers)]
+    """Write things once for several processes, into a file that has no name and goes away with the last of them."""
+    head, *parts = packed(things)
     file = os.fdopen(os.memfd_create("setsup"), "w+b") if hasattr(os, "memfd_create") else tempfile.TemporaryFile()
-    head = b"".join(_LENGTH.pack(number) for number in (len(parts), *(part.nbytes for part in parts)))
     file.write(head)
     for part in parts:
         file.write(b"\0" * (-file.tell() % _ALIGNED))
@@ -116,14 +127,6 @@ def load(number: int) -> Any:
         parts.append(memory[place : place + size])
         place += size
     return pickle.loads(parts[0], buffers=parts[1:])  # noqa: S301 - our own process wrote it
-
-
-def _beside(buffer: pickle.PickleBuffer, buffers: list[pickle.PickleBuffer]) -> bool:
-    """Keep a large buffer out of the pickle; True leaves it inside."""
-    if buffer.raw().nbytes < _LARGE:
-        return True
-    buffers.append(buffer)
-    return False
 
 
 def _filled(end: socket.socket, place: memoryview) -> memoryview:

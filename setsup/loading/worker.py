@@ -9,7 +9,6 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import cloudpickle
 
@@ -23,7 +22,8 @@ __all__ = ["command", "serve"]
 
 def command(end: int, things: int) -> list[str]:
     """Command line of a worker: it imports what it needs, not the user's script."""
-    said = f"import sys; sys.path[:] = {sys.path!r}; from setsup.loading.worker import serve; serve({end}, {things})"
+    path = [entry for entry in sys.path if isinstance(entry, str)]  # others mean nothing to imports
+    said = f"import sys; sys.path[:] = {path!r}; from setsup.loading.worker import serve; serve({end}, {things})"
     return [sys.executable, "-c", said]
 
 
@@ -41,6 +41,7 @@ def serve(end: int, things: int) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the loader's affair, which then lets go
     loader = socket.socket(fileno=end)
+    loader.set_inheritable(False)  # a child of this process would keep it open after the end of this one
     asked: queue.SimpleQueue[Request] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(loader, asked), daemon=True).start()
     make = _opened(things)
@@ -58,8 +59,8 @@ def _listen(loader: socket.socket, asked: "queue.SimpleQueue[Request]") -> None:
         os._exit(0)
 
 
-def _opened(things: int) -> Callable[[Request], Any]:
-    """What makes batches, or exceptions, of requests."""
+def _opened(things: int) -> Callable[[Request], wire.Parts]:
+    """What makes batches, or exceptions, of requests, ready to be sent."""
     maker: Maker
     finish: Finish | None
     try:
@@ -68,14 +69,14 @@ def _opened(things: int) -> Callable[[Request], Any]:
         _one_thread()
     except Exception as error:
         failed = SetsupError(f"a worker process of the loader cannot open what it was sent: {_said(error)}")
-        return lambda request: failed
+        return lambda request: wire.packed(failed)
 
-    def make(request: Request) -> Any:
+    def make(request: Request) -> wire.Parts:
         try:
             batch = maker.make(request)
-            return batch if finish is None else finish(batch)
+            return wire.packed(batch if finish is None else finish(batch))
         except Exception as error:
-            return _portable(error)
+            return wire.packed(_portable(error))
 
     return make
 

@@ -1,5 +1,6 @@
 """The loader gives a sampler's draws as batches: same stream however it is made, one position, clear refusals."""
 
+import gc
 import itertools
 import struct
 import threading
@@ -127,6 +128,7 @@ def test_a_resumed_stream_goes_on_where_it_was(step: int) -> None:
 @pytest.mark.parametrize("workers", [0, "thread", 2])
 def test_a_second_iterator_goes_on_and_the_first_one_says_so(workers: Any) -> None:
     loader = setsup.loader(Pictures(), sets(), workers=workers, to="numpy")
+    threads = threading.active_count()
     first = iter(loader)
     steps = [next(first)["step"], next(first)["step"]]
     second = iter(loader)
@@ -134,8 +136,10 @@ def test_a_second_iterator_goes_on_and_the_first_one_says_so(workers: Any) -> No
     with pytest.raises(SetsupError, match=r"make a second loader"):
         next(first)
     loader.load_state_dict({"delivered": 7})
-    with pytest.raises(SetsupError, match=r"to another position"):
+    with pytest.raises(SetsupError, match=r"to another position") as held:
         next(second)
+    assert held.traceback  # whose frames keep no stream alive
+    assert threading.active_count() == threads
     assert next(iter(loader))["step"] == 7
 
 
@@ -205,6 +209,48 @@ def test_an_abandoned_stream_leaves_nothing_behind(workers: Any) -> None:
     batches.close()
     assert threading.active_count() == threads
     assert not children()
+
+
+def test_a_stream_may_be_found_by_the_garbage_collector_in_its_own_thread() -> None:
+    collected, begun = threading.Event(), threading.Event()
+
+    def collecting(batch: dict[str, Any]) -> dict[str, Any]:
+        if batch["step"] == 1:
+            begun.wait()
+            gc.collect()
+            collected.set()
+        return batch
+
+    threads = threading.active_count()
+    cycle: dict[str, Any] = {}
+    cycle["self"] = cycle
+    cycle["batches"] = iter(setsup.loader(Pictures(), sets(), transform=collecting, workers="thread", to="numpy"))
+    next(cycle["batches"])
+    gc.disable()
+    try:
+        del cycle
+        begun.set()
+        assert collected.wait(20)
+    finally:
+        gc.enable()
+    end = time.monotonic() + 20
+    while threading.active_count() > threads and time.monotonic() < end:
+        time.sleep(0.01)
+    assert threading.active_count() == threads
+
+
+@pytest.mark.parametrize("workers", [0, "thread", 1])
+def test_a_draw_that_failed_is_not_delivered(workers: Any) -> None:
+    def failing(batch: dict[str, Any]) -> dict[str, Any]:
+        if batch["step"] == 2:
+            raise DataError("this draw is damaged")
+        return batch
+
+    loader = setsup.loader(Pictures(), sets(), transform=failing, workers=workers, to="numpy")
+    for _ in range(2):  # the same draw fails again
+        with pytest.raises(DataError, match="this draw is damaged"):
+            list(loader)
+        assert loader.state_dict() == {"delivered": 2}
 
 
 def test_a_transform_changes_batches_and_keeps_their_slots() -> None:

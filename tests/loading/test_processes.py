@@ -1,5 +1,6 @@
 """Worker processes: what they are sent, how they end, and that nothing of them is left behind."""
 
+import ctypes
 import itertools
 import os
 import signal
@@ -19,6 +20,9 @@ import setsup
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.loading.batch import Finish
+from setsup.loading.processes import _SIZES, Crew, _Buffers
+from setsup.loading.stream import Maker, requests
 
 FACTORS = FactorTable([Factor("shape", Kind.NOMINAL, ("a", "b", "c")), Factor("size", Kind.ORDINAL, tuple(range(40)))])
 SIDE = 96  # so large that a batch does not fit into a socket
@@ -182,6 +186,49 @@ def test_an_exception_that_does_not_travel_is_named() -> None:
         next(iter(setsup.loader(Pictures(), sets(), transform=fail, workers=1, to="numpy")))
 
 
+def test_a_batch_that_does_not_pickle_says_so() -> None:
+    odd = setsup.loader(Pictures(), sets(), transform=lambda batch: {"odd": threading.Lock()}, workers=1, to="numpy")
+    with pytest.raises(TypeError, match=r"cannot pickle '_thread\.lock' object") as caught:
+        next(iter(odd))
+    assert "in a worker process of the loader" in caught.value.__notes__[0]
+
+
+def test_views_arrive_as_they_were_made() -> None:
+    def views(batch: dict[str, Any]) -> dict[str, Any]:
+        image = batch["image"]
+        return batch | {"image": image.swapaxes(2, 4), "odd": image[:, :, ::-2, 5:, ::-1], "flat": image[..., 0].T}
+
+    for one, other in zip(
+        itertools.islice(setsup.loader(Pictures(), sets(), transform=views, workers=1, to="numpy"), 8),
+        setsup.loader(Pictures(), sets(), transform=views, workers=0, to="numpy"),
+        strict=False,
+    ):
+        for name in ("image", "odd", "flat"):
+            np.testing.assert_array_equal(one[name], other[name])
+
+
+def test_paths_that_are_no_strings_do_no_harm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
+    assert next(iter(setsup.loader(Pictures(), sets(), workers=1, to="numpy")))["step"] == 0
+
+
+def test_buffers_of_ever_new_sizes_are_not_all_kept() -> None:
+    buffers = _Buffers(np.empty)
+    often = buffers((1,), np.dtype(np.uint8)).__array_interface__["data"][0]
+    for size in range(2, 5 * _SIZES):
+        buffers((size,), np.dtype(np.uint8))
+        assert buffers((1,), np.dtype(np.uint8)).__array_interface__["data"][0] == often
+    assert len(buffers._rings) == _SIZES
+
+
+def test_a_crew_let_go_before_it_is_there_makes_nothing() -> None:
+    maker = Maker(Pictures(), ("image",))
+    crew = Crew(maker, Finish(None, None, maker.dataset.modalities, ("image",)), 2, np.empty)
+    crew.let_go()
+    assert list(crew.batches(requests(sets().shard(0, 1)), None)) == []
+    assert all(worker._process.returncode is not None for worker in crew._workers)
+
+
 def test_transforms_run_where_batches_are_made() -> None:
     def where(batch: dict[str, Any]) -> dict[str, Any]:
         return batch | {"pid": os.getpid(), "thread": threading.current_thread().name}
@@ -229,6 +276,82 @@ def test_a_script_needs_no_guard_and_may_define_the_data_set(tmp_path: Path) -> 
     path.write_text(script()[-1])
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["0", "1", "2", "3"], "")
+
+
+def said_by(script: str, *shell: str) -> tuple[int, list[str], str]:
+    """Exit code, words and errors of a script."""
+    command = [*shell, sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout.split(), done.stderr
+
+
+def test_what_a_script_defines_comes_back_as_the_same_class() -> None:
+    script = """
+        import setsup
+        class Mine(Exception): pass
+        class Box: pass
+        def transform(batch):
+            if batch["step"]:
+                raise Mine("mine")
+            return batch | {"box": Box()}
+        shapes = setsup.load("shapes3d-procedural")
+        sampler = setsup.SetSampler(shapes.factors, inactive=[], size=2)
+        batches = iter(setsup.loader(shapes, sampler, transform=transform, workers=1, to="numpy"))
+        print(type(next(batches)["box"]) is Box)
+        try:
+            next(batches)
+        except Mine as error:
+            print(error)
+    """
+    assert said_by(script) == (0, ["True", "mine"], "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&-"])
+def test_closed_standard_streams_do_no_harm(closed: str) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *script()], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert closed != "<&-" or done.stdout.split() == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("workers", ["thread", 1])
+def test_a_stream_that_is_held_to_the_end_ends_before_the_interpreter(workers: Any) -> None:
+    script = f"""
+        import atexit, threading
+        import setsup
+        atexit.register(lambda: print("threads", threading.active_count()))
+        shapes = setsup.load("shapes3d-procedural")
+        sampler = setsup.SetSampler(shapes.factors, inactive=[], size=2)
+        batches = iter(setsup.loader(shapes, sampler, workers={workers!r}, to="numpy"))
+        next(batches)
+        print("threads", threading.active_count())
+    """
+    assert said_by(script) == (0, ["threads", "2", "threads", "1"], "")
+
+
+def test_a_fork_leaves_the_stream_to_its_parent() -> None:
+    script = """
+        import os
+        import setsup
+        shapes = setsup.load("shapes3d-procedural")
+        sampler = setsup.SetSampler(shapes.factors, inactive=[], size=2)
+        batches = iter(setsup.loader(shapes, sampler, workers=2, to="numpy"))
+        next(batches)
+        for what in ("drops", "asks"):
+            if os.fork() == 0:
+                if what == "asks":
+                    try:
+                        next(batches)
+                    except setsup.SetsupError as error:
+                        print("forked" in str(error), flush=True)
+                del batches
+                os._exit(0)
+            os.wait()
+        print([next(batches)["step"] for _ in range(8)][-1])
+    """
+    returncode, words, _ = said_by(script)  # newer versions of Python warn of any fork beside threads
+    assert (returncode, words) == (0, ["True", "8"])
 
 
 def started(slow: float) -> Iterator[Any]:
@@ -279,3 +402,17 @@ def test_a_worker_ends_with_the_loader_even_amid_a_slow_fetch() -> None:
     batches.close()  # type: ignore[attr-defined]
     assert time.monotonic() - begun < 300
     assert not any(alive(pid) for pid in crew)
+
+
+def test_a_worker_that_lets_nothing_else_run_does_not_keep_the_loader() -> None:
+    def seize(batch: dict[str, Any]) -> dict[str, Any]:
+        if batch["step"]:
+            ctypes.PyDLL(None).sleep(100)  # without letting other threads of the worker run
+        return batch
+
+    batches = iter(setsup.loader(Pictures(), sets(), transform=seize, workers=1, to="numpy"))
+    next(batches)
+    time.sleep(0.3)
+    begun = time.monotonic()
+    batches.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - begun < 50

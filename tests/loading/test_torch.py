@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import setsup
+from setsup.loading.ring import Ring
+from setsup.loading.torch import Door
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -42,6 +44,37 @@ def test_a_tensor_keeps_its_buffer(tmp_path, shapes, sets) -> None:
     for _ in range(10):
         next(batches)
     assert torch.equal(first, before)
+
+
+def test_tensors_of_any_kind_come_from_worker_processes(shapes, sets) -> None:
+    def transform(batch):
+        image = batch["image"]
+        return batch | {
+            "brain": image.bfloat16(),
+            "sparse": image[0, 0].float().to_sparse(),
+            "learnt": torch.nn.Parameter(torch.ones(3)),
+            "flipped": image.flip(-1),
+            "step": torch.tensor(batch["step"]),
+        }
+
+    one, other = (next(iter(setsup.loader(shapes, sets, transform=transform, workers=n))) for n in (1, 0))
+    for name in ("image", "brain", "learnt", "flipped", "step"):
+        assert torch.equal(one[name], other[name])
+        assert one[name].dtype == other[name].dtype
+        assert type(one[name]) is type(other[name])
+    assert torch.equal(one["sparse"].to_dense(), other["sparse"].to_dense())
+    assert one["image"].stride() == other["image"].stride()
+
+
+def test_page_locked_arrays_are_kept_by_their_views(monkeypatch) -> None:
+    monkeypatch.setattr(torch.Tensor, "pin_memory", torch.Tensor.clone)  # there may be no GPU
+    ring = Ring((4, 2), "float32", Door("cuda:0").allocate)
+    first = ring.take()
+    address, view = first.__array_interface__["data"][0], first[1:]
+    del first
+    assert ring.take().__array_interface__["data"][0] != address
+    del view
+    assert ring.take().__array_interface__["data"][0] == address
 
 
 def test_torch_own_loader_reads_rows_and_sets(shapes, sets) -> None:
