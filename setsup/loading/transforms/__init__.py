@@ -14,15 +14,15 @@ if missing := [library for library in ("torch", "kornia") if find_spec(library) 
 from setsup.loading.transforms.augment import Augment, Compose
 from setsup.loading.transforms.choices import Maybe, OneOf, Only
 from setsup.loading.transforms.clips import FrameTriples
-from setsup.loading.transforms.crops import CenterCrop, Crop, Resize, ResizedCrop
-from setsup.loading.transforms.filters import Blur, Noise, SaltAndPepper, Sobel
-from setsup.loading.transforms.geometry import Affine, Flip, Perspective, Rotate, Shift, VerticalFlip
-from setsup.loading.transforms.jitter import Jitter
-from setsup.loading.transforms.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.operations.crops import CenterCrop, Crop, Resize, ResizedCrop
+from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
+from setsup.loading.transforms.operations.geometry import Affine, Flip, Perspective, Rotate, Shift, VerticalFlip
+from setsup.loading.transforms.operations.jitter import Jitter
+from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.operations.regions import Background, Erase
+from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.pixels import PixelPairs
 from setsup.loading.transforms.recipes import recipe, recipes
-from setsup.loading.transforms.regions import Background, Erase
-from setsup.loading.transforms.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.views import ColorViews, Patches, PatchPairs
 
 __all__ = [

@@ -13,8 +13,8 @@ from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.choices import Move, checked_operations, factors_of, moves, steps_of
-from setsup.loading.transforms.maps import carried
 from setsup.loading.transforms.modalities import keyed, tensor_of
+from setsup.loading.transforms.resampling.maps import carried
 from setsup.loading.transforms.slots import Slots
 from setsup.loading.transforms.stack import mapped, processed
 from setsup.random import stream_key
@@ -41,7 +41,7 @@ class Augment:
 
     Every number that is drawn is a function of (seed, stream, step, set, slot, copy, operation): the same on any
     device, for any number of workers, and after a resume. Consecutive geometric operations are multiplied into one
-    matrix an image, by which it is resampled once (:mod:`setsup.loading.transforms.warp`). Photometric operations
+    matrix an image, by which it is resampled once (:mod:`setsup.loading.transforms.resampling`). Photometric operations
     change pictures only.
 
     Parameters

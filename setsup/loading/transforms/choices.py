@@ -14,8 +14,8 @@ from torch import Tensor
 
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.arguments import checked_probability
-from setsup.loading.transforms.geometry import Geometric, where
+from setsup.loading.transforms.operations.arguments import checked_probability
+from setsup.loading.transforms.operations.geometry import Geometric, where
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Maybe", "Move", "OneOf", "Only", "Paint", "Photometric", "factors_of", "moves", "steps_of"]

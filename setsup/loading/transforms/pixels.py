@@ -9,9 +9,9 @@ from setsup.correspondence import planar
 from setsup.correspondence.pairs import affine_pairs
 from setsup.errors import DataError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.arguments import Size, checked_probability, checked_size, pair
 from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed
-from setsup.loading.transforms.warp import warp
+from setsup.loading.transforms.operations.arguments import Size, checked_probability, checked_size, pair
+from setsup.loading.transforms.resampling.warp import warp
 from setsup.random import stream_key
 
 __all__ = ["PixelPairs"]

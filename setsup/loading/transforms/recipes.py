@@ -31,17 +31,17 @@ import numpy.typing as npt
 
 from setsup.errors import SetsupError, near
 from setsup.loading.batch import Batch, Transform
-from setsup.loading.transforms.arguments import Size
 from setsup.loading.transforms.augment import Augment, Compose
 from setsup.loading.transforms.choices import Maybe, OneOf, Only
-from setsup.loading.transforms.crops import Crop, ResizedCrop
-from setsup.loading.transforms.filters import Blur, Noise, Sobel
-from setsup.loading.transforms.geometry import Flip, Rotate, Shift, VerticalFlip
-from setsup.loading.transforms.jitter import Jitter
-from setsup.loading.transforms.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.operations.arguments import Size
+from setsup.loading.transforms.operations.crops import Crop, ResizedCrop
+from setsup.loading.transforms.operations.filters import Blur, Noise, Sobel
+from setsup.loading.transforms.operations.geometry import Flip, Rotate, Shift, VerticalFlip
+from setsup.loading.transforms.operations.jitter import Jitter
+from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.operations.regions import Background, Erase
+from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.pixels import PixelPairs
-from setsup.loading.transforms.regions import Background, Erase
-from setsup.loading.transforms.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.views import ColorViews
 
 __all__ = ["recipe", "recipes"]

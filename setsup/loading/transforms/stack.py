@@ -11,9 +11,9 @@ from torch import Tensor
 
 from setsup.errors import SetsupError
 from setsup.loading.transforms.choices import Move, Paint, Steps
-from setsup.loading.transforms.pictures import finished, real
+from setsup.loading.transforms.resampling.pictures import finished, real
+from setsup.loading.transforms.resampling.warp import take, warp
 from setsup.loading.transforms.slots import Slots
-from setsup.loading.transforms.warp import take, warp
 
 __all__ = ["mapped", "processed"]
 

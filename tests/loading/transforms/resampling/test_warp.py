@@ -26,9 +26,9 @@ from setsup.loading.transforms import (
     Shift,
     VerticalFlip,
 )
-from setsup.loading.transforms.maps import carried
+from setsup.loading.transforms.resampling.maps import carried
+from setsup.loading.transforms.resampling.warp import warp
 from setsup.loading.transforms.slots import Slots
-from setsup.loading.transforms.warp import warp
 from setsup.random import fold, stream_key
 
 CLOSE = 1e-3  # pixels

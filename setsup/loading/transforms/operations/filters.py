@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from setsup.errors import DataError, SetsupError
-from setsup.loading.transforms import eight_bit
-from setsup.loading.transforms.amounts import check_channels, check_number, check_range, per_image
-from setsup.loading.transforms.noise import TABLE, normal, picked
+from setsup.loading.transforms.operations import eight_bit
+from setsup.loading.transforms.operations.amounts import check_channels, check_number, check_range, per_image
+from setsup.loading.transforms.operations.noise import TABLE, normal, picked
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Blur", "Noise", "SaltAndPepper", "Sobel"]

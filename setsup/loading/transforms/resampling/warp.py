@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from setsup.loading.transforms import maps, pictures
+from setsup.loading.transforms.resampling import maps, pictures
 
 __all__ = ["take", "warp"]
 

@@ -14,8 +14,8 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
-from setsup.loading.transforms.jitter import Jitter
-from setsup.loading.transforms.photometry import Brightness, Contrast, Hue, Saturation
+from setsup.loading.transforms.operations.jitter import Jitter
+from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Hue, Saturation
 from setsup.loading.transforms.slots import Slots
 
 RARE = 1e-4  # every statistic below is a fixed number, for its key is

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from setsup import random
-from setsup.loading.transforms.amounts import check_channels, check_number
 from setsup.loading.transforms.choices import Photometric
-from setsup.loading.transforms.photometry import Brightness, Contrast, Hue, Saturation
+from setsup.loading.transforms.operations.amounts import check_channels, check_number
+from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Hue, Saturation
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Jitter"]

@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from setsup.correspondence import planar
-from setsup.loading.transforms.eight_bit import images_of
-from setsup.loading.transforms.maps import sources
-from setsup.loading.transforms.taps import Axis, axis, separable, single, whole_axis
+from setsup.loading.transforms.operations.eight_bit import images_of
+from setsup.loading.transforms.resampling.maps import sources
+from setsup.loading.transforms.resampling.taps import Axis, axis, separable, single, whole_axis
 
 __all__ = ["copied", "finished", "real", "slanted", "straight", "whole"]
 

@@ -11,8 +11,8 @@ from kornia.enhance import equalize
 from torch import Tensor
 
 from setsup.errors import SetsupError
-from setsup.loading.transforms import eight_bit
-from setsup.loading.transforms.amounts import check_channels
+from setsup.loading.transforms.operations import eight_bit
+from setsup.loading.transforms.operations.amounts import check_channels
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["AutoContrast", "Equalize", "Posterize"]

@@ -17,12 +17,12 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
-from setsup.loading.transforms import eight_bit
-from setsup.loading.transforms.filters import Blur, Noise, SaltAndPepper, Sobel
-from setsup.loading.transforms.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
-from setsup.loading.transforms.regions import Background, Erase
+from setsup.loading.transforms.operations import eight_bit
+from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
+from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.operations.regions import Background, Erase
+from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.slots import Slots
-from setsup.loading.transforms.tones import AutoContrast, Equalize, Posterize
 
 Bytes = np.ndarray  # (n, height, width, 3) uint8
 

@@ -13,7 +13,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
-from setsup.loading.transforms.regions import Background, Erase
+from setsup.loading.transforms.operations.regions import Background, Erase
 from setsup.loading.transforms.slots import Slots
 
 RARE = 1e-4  # every statistic below is a fixed number, for its key is

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
-from setsup.loading.transforms import eight_bit
-from setsup.loading.transforms.amounts import check_channels, check_range
+from setsup.loading.transforms.operations import eight_bit
+from setsup.loading.transforms.operations.amounts import check_channels, check_range
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Background", "Erase"]

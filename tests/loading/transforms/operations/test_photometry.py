@@ -16,7 +16,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
-from setsup.loading.transforms.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
 from setsup.loading.transforms.slots import Slots
 
 RARE = 1e-4  # every statistic below is a fixed number, for its key is

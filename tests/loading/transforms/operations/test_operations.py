@@ -13,12 +13,12 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
-from setsup.loading.transforms.filters import Blur, Noise, SaltAndPepper, Sobel
-from setsup.loading.transforms.jitter import Jitter
-from setsup.loading.transforms.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
-from setsup.loading.transforms.regions import Background, Erase
+from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
+from setsup.loading.transforms.operations.jitter import Jitter
+from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.operations.regions import Background, Erase
+from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.slots import Slots
-from setsup.loading.transforms.tones import AutoContrast, Equalize, Posterize
 
 POOL = random.below(np.arange(2 * 200 * 200 * 3, dtype=np.uint64) << np.uint64(40), 256).astype(np.uint8)
 OPERATIONS = [

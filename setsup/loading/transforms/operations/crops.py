@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.arguments import Range, Size, checked_range, checked_size, keep, pair
+from setsup.loading.transforms.operations.arguments import Range, Size, checked_range, checked_size, keep, pair
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["CenterCrop", "Crop", "Resize", "ResizedCrop"]

@@ -3,7 +3,7 @@
 An operation is a frozen dataclass with ``homography(slots, height, width)``, which gives matrices (n, 3, 3) of float64
 and the (height, width) of the result, by the conventions of :mod:`setsup.correspondence.planar`. Nothing is resampled
 here: :class:`setsup.loading.transforms.Augment` multiplies the matrices of consecutive operations and resamples once.
-Here are those that keep the size of images; :mod:`setsup.loading.transforms.crops` has the others.
+Here are those that keep the size of images; :mod:`setsup.loading.transforms.operations.crops` has the others.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,14 @@ import numpy.typing as npt
 
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.arguments import Range, Size, checked_probability, checked_range, is_number, keep
+from setsup.loading.transforms.operations.arguments import (
+    Range,
+    Size,
+    checked_probability,
+    checked_range,
+    is_number,
+    keep,
+)
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Affine", "Flip", "Geometric", "Perspective", "Rotate", "Shift", "VerticalFlip", "where"]

@@ -18,8 +18,8 @@ import torch
 from kornia.enhance import adjust_brightness
 from torch import Tensor
 
-from setsup.loading.transforms import eight_bit
-from setsup.loading.transforms.amounts import check_channels, check_range, per_image
+from setsup.loading.transforms.operations import eight_bit
+from setsup.loading.transforms.operations.amounts import check_channels, check_range, per_image
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Brightness", "Contrast", "Gray", "Hue", "Saturation", "Shade"]

@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
-from setsup.loading.transforms.noise import TABLE, normal, picked
+from setsup.loading.transforms.operations.noise import TABLE, normal, picked
 
 RARE = 1e-4  # every statistic below is a fixed number, for its key is
 CPU = torch.device("cpu")

@@ -10,8 +10,8 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
+from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.slots import Slots
-from setsup.loading.transforms.tones import AutoContrast, Equalize, Posterize
 
 
 def slots_for(n: int) -> Slots:

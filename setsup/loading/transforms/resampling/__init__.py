@@ -1,0 +1,1 @@
+"""Images, labels, depths, normals and points by the matrix of each image, once."""
