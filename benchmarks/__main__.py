@@ -15,8 +15,8 @@ from benchmarks.measure import on_one_core
 from benchmarks.peers import report
 from benchmarks.rows import Row, show
 
-TOPICS = ("sets", "domains", "groups", "fetch", "procedural", "convert")
-ANY_CORE = {"convert"}
+TOPICS = ("sets", "domains", "groups", "fetch", "loading", "augment", "procedural", "convert")
+ANY_CORE = {"augment", "convert", "loading"}
 """Topics that may use every core they like; all others keep to one."""
 
 

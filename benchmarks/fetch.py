@@ -16,7 +16,7 @@ from benchmarks.tables import factors
 from setsup import FactorTable
 from setsup.datasets import Dataset, Modality, fetch_request, gather, shapes3d
 
-__all__ = ["Frames", "rows"]
+__all__ = ["COUNT", "SHAPE", "SIZE", "Frames", "mapped", "rows"]
 
 TOPIC = "fetch"
 COUNT, SIZE = 48_000, 256
@@ -39,12 +39,19 @@ class Frames(Dataset):
         rows, names = fetch_request(self, indices, modalities)
         return {name: gather(self.images, rows) for name in names}
 
+    def fetch_into(self, indices, out):
+        """Gather the pictures of some rows where they are wanted."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            gather(self.images, rows, out[name])
+
 
 def rows(full: bool) -> Iterator[Row]:
     images = np.random.default_rng(0).integers(0, 256, (COUNT, *SHAPE), dtype=np.uint8)
     yield _row("array in memory", Frames(images), images, 85)
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as folder:
-        yield _row("memory-mapped, in the page cache", _mapped(Path(folder) / "3dshapes.h5", images), images, 75)
+        dataset, _ = mapped(Path(folder) / "3dshapes.h5", images)
+        yield _row("memory-mapped, in the page cache", dataset, images, 75)
 
 
 def _row(what: str, dataset: Dataset, memory: Images, least: float) -> Row:
@@ -66,12 +73,13 @@ def _random_rows(seed: int) -> Callable[[], npt.NDArray[np.int64]]:
     return lambda: next(sets)
 
 
-def _mapped(path: Path, images: Images) -> Dataset:
-    """Shapes3D from a file in which the pictures lie as they are, every page of it read once."""
+def mapped(path: Path, images: Images) -> tuple[Dataset, Images]:
+    """Shapes3D from a file in which the pictures lie as they are, every page of it read once; and the map of it."""
     with h5py.File(path, "w") as file:
         file.create_dataset("labels", data=labels(COUNT))
         file.create_dataset("images", data=images)
+        start = file["images"].id.get_offset()
     dataset = shapes3d.open(path.parent)
-    for start in range(0, COUNT, 4096):
-        dataset.fetch(np.arange(start, min(start + 4096, COUNT)))
-    return dataset
+    for first in range(0, COUNT, 4096):
+        dataset.fetch(np.arange(first, min(first + 4096, COUNT)))
+    return dataset, np.memmap(path, np.uint8, "r", start, images.shape)

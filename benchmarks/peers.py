@@ -16,6 +16,9 @@ MODULES = {
     "pytorch-metric-learning": "pytorch_metric_learning.samplers",
     "pandas": "pandas",
     "numba": "numba",
+    "torch": "torch.utils.data",
+    "kornia": "kornia.enhance",
+    "opencv-python-headless": "cv2",
 }
 """Distribution to the one module of it that is measured."""
 

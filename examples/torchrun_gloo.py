@@ -1,6 +1,6 @@
 """Train on several processes, and resume with another number of them.
 
-Needs: pip install "setsup[torch]". Run it twice: torchrun --nproc-per-node 2 examples/torchrun_gloo.py, then alone.
+Needs: pip install -e ".[torch]". Run it twice: torchrun --nproc-per-node 2 examples/torchrun_gloo.py, then alone.
 """
 
 import os

@@ -102,7 +102,7 @@ def _open_own(name: str, root: Path | None) -> object:
     except ModuleNotFoundError as error:
         if (error.name or "setsup").partition(".")[0] == "setsup":
             raise
-        package = f"'setsup[{manifest.extra}]'" if manifest.extra else error.name
+        package = f"-e '.[{manifest.extra}]'" if manifest.extra else error.name
         raise DataError(f"{name} needs {error.name}, which is not installed; run `pip install {package}`") from error
     return dataset
 

@@ -246,7 +246,9 @@ def _imported(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise FactorError(f'this needs {module}, which is not installed: pip install "setsup[{extra}]"') from None
+        raise FactorError(
+            f"this needs {module}, which is not installed: pip install -e '.[{extra}]' in setsup's folder"
+        ) from None
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ try:
     from transformers import TrainerCallback
     from transformers.trainer_callback import ExportableState
 except ImportError:
-    raise SetsupError("transformers is not installed: pip install 'setsup[train]'") from None
+    raise SetsupError("transformers is not installed: pip install -e '.[train]' in setsup's folder") from None
 
 __all__ = ["PositionCallback"]
 

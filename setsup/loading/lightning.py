@@ -12,7 +12,7 @@ from setsup.samplers import Sampler
 try:
     from lightning.pytorch import LightningDataModule
 except ImportError:
-    raise SetsupError("Lightning is not installed: pip install 'setsup[train]'") from None
+    raise SetsupError("Lightning is not installed: pip install -e '.[train]' in setsup's folder") from None
 
 __all__ = ["LightningBatches"]
 

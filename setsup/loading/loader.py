@@ -85,6 +85,8 @@ class Loader:
         prefetch: int = 2,
         to: str = "torch",
     ) -> None:
+        if not isinstance(sampler, Sampler):
+            raise SamplerError(f"the loader takes a data set and then a sampler, not {type(sampler).__name__}")
         if sampler.table.fingerprint != dataset.factors.fingerprint:
             raise SamplerError(
                 f"the sampler was made of another table (fingerprint {sampler.table.fingerprint}) than that of "
@@ -94,6 +96,7 @@ class Loader:
         self.dataset, self.sampler, self.rank, self.world = dataset, sampler, rank, world
         self.modalities = fetch_request(dataset, [], modalities)[1]
         self._door = _door(to)
+        _check_transform(transform)
         self._finish = Finish(self._door, transform, dataset.modalities, self.modalities)
         self._workers, self._prefetch = _checked_workers(workers, dataset), _positive(prefetch)
         self._delivered = start
@@ -134,7 +137,14 @@ class Loader:
 
     def __len__(self) -> int:
         """Count the batches that are left for this rank; TypeError for an endless sampler."""
+        if self.sampler.length is None:
+            raise TypeError("a loader of an endless sampler has no length: choose the number of steps yourself")
         return len(self.sampler.shard(self.rank, self.world, self._delivered))
+
+    def __repr__(self) -> str:
+        """Show what is loaded, and from where on."""
+        rank = f", rank {self.rank} of {self.world}" if self.world > 1 else ""
+        return f"Loader({self.dataset!r}, {self.sampler!r}, {self._delivered} delivered{rank})"
 
     def state_dict(self) -> dict[str, Any]:
         """Position: the number of global draws delivered, the same on every rank."""
@@ -178,6 +188,18 @@ def _processes() -> int | str:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1))  # torchrun's number of ranks on this machine
     return min(share, _MOST) if share > 1 else "thread"
+
+
+def _check_transform(transform: Any) -> None:
+    if transform is None:
+        return
+    if type(transform).__module__.startswith("setsup.loading.transforms.operations"):
+        raise SetsupError(f"{transform!r} is an operation on images, no transform of batches: put it into Augment")
+    if not callable(transform):
+        raise SetsupError(
+            f"the transform must be a callable that takes a batch and returns it, not {transform!r}: several go into "
+            "Compose([…]), operations on images into Augment([…])"
+        )
 
 
 def _positive(prefetch: int) -> int:

@@ -3,6 +3,7 @@
 import atexit
 import os
 import queue
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -63,6 +64,21 @@ def inline(maker: Maker, asked: Iterator[Request], allocate: Allocate, finish: F
         yield finish(maker.make(request, rings))
 
 
+def _share_no_cores() -> None:
+    """Let torch compute here with one thread, as in a worker process, and elsewhere with as many as before.
+
+    A transform that wants every core at each of its small steps waits for those on which training is busy.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # for this thread, and as the default of those that begin later
+    later = threading.Thread(target=torch.set_num_threads, args=(before,))  # which gives the default back
+    later.start()
+    later.join()
+
+
 _END = object()
 
 
@@ -75,6 +91,7 @@ def ahead(batches: Stream, prefetch: int, let_go: Callable[[], None] = lambda: N
 
     def work() -> None:
         try:
+            _share_no_cores()
             while room.get() and not stopped.is_set():
                 ready.put(next(batches, _END))  # not kept here: a buffer is free when only its ring refers to it
         except BaseException as error:  # handed over, to be raised where the batch is asked for

@@ -22,7 +22,7 @@ def _torch() -> Any:
         import torch
     except ImportError:
         raise SetsupError(
-            "torch is not installed: pip install 'setsup[torch]', or pass to='numpy' for batches of arrays"
+            "torch is not installed: pip install -e '.[torch]' in setsup's folder, or pass to='numpy' for arrays"
         ) from None
     return torch
 
@@ -43,6 +43,10 @@ class Door:
             self.device = None if to in ("torch", "cpu") else self._torch.device(to)
         except RuntimeError:
             raise SetsupError(f"to must be 'numpy', 'torch' or a torch device such as 'cuda:0', not {to!r}") from None
+        try:
+            self._torch.empty(0, device=self.device)
+        except (AssertionError, RuntimeError) as error:
+            raise SetsupError(f"torch cannot use {to!r} here: {str(error).splitlines()[0]}") from None
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """Array for rows; page-locked where they go to a GPU, which makes the copy there faster."""

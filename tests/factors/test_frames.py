@@ -396,17 +396,17 @@ def test_huggingface_and_back():
 @pytest.mark.parametrize(
     ("module", "call", "extra"),
     [
-        ("pandas", to_pandas, "setsup[pandas]"),
-        ("pandas", from_pandas, "setsup[pandas]"),
-        ("datasets", to_huggingface, "setsup[hf]"),
-        ("datasets", from_huggingface, "setsup[hf]"),
+        ("pandas", to_pandas, "pandas"),
+        ("pandas", from_pandas, "pandas"),
+        ("datasets", to_huggingface, "hf"),
+        ("datasets", from_huggingface, "hf"),
     ],
 )
 def test_a_missing_package_is_named_with_its_extra(monkeypatch, module, call, extra):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(FactorError) as caught:
         call(FactorTable([Factor("a", Kind.NOMINAL, ("x",))]))
-    assert f'pip install "{extra}"' in str(caught.value)
+    assert f"pip install -e '.[{extra}]'" in str(caught.value)
 
 
 def test_importing_the_factors_loads_nothing_heavy():

@@ -50,11 +50,13 @@ class Damaged(Pictures):
     fetch_into = Dataset.fetch_into
 
 
-def children() -> list[str]:
+def children() -> list[int]:
+    """Workers of loaders in this process, of whose children there may be others."""
     tasks = Path("/proc/self/task")
-    return (
-        [pid for task in tasks.iterdir() for pid in (task / "children").read_text().split()] if tasks.exists() else []
-    )
+    if not tasks.exists():
+        return []
+    found = [int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+    return [pid for pid in found if b"setsup.loading.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def sets(**options: Any) -> setsup.SetSampler:
@@ -123,6 +125,52 @@ def test_a_resumed_stream_goes_on_where_it_was(step: int) -> None:
     assert_draws(head(loader, 2), range(step, step + 2))
     assert_draws(head(loader, 2), range(step + 2, step + 4))
     assert loader.state_dict() == {"delivered": step + 4}
+
+
+@pytest.mark.parametrize("transform", [[], "dcodr", 5])
+def test_what_is_no_transform_is_refused_at_once(transform: Any) -> None:
+    with pytest.raises(SetsupError, match=r"must be a callable that takes a batch.*Augment"):
+        setsup.loader(Pictures(), sets(), transform=transform)
+
+
+def test_an_operation_is_no_transform() -> None:
+    pytest.importorskip("torch")
+    from setsup.loading.transforms import Flip
+
+    with pytest.raises(SetsupError, match=r"Flip\(p=0.5\) is an operation on images"):
+        setsup.loader(Pictures(), sets(), transform=Flip())
+
+
+def test_arguments_that_are_swapped_are_refused() -> None:
+    with pytest.raises(SamplerError, match="takes a data set and then a sampler, not Pictures"):
+        setsup.loader(sets(), Pictures())  # type: ignore[arg-type]
+
+
+def test_an_endless_loader_says_that_it_has_no_length_and_what_it_is() -> None:
+    loader = setsup.loader(Pictures(), sets(), rank=1, world=2, start=6, to="numpy")
+    with pytest.raises(TypeError, match="choose the number of steps"):
+        len(loader)
+    assert repr(loader).startswith("Loader(")
+    assert repr(loader).endswith("6 delivered, rank 1 of 2)")
+
+
+def test_the_loader_thread_takes_no_cores_from_training() -> None:
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        seen = setsup.loader(
+            Pictures(), sets(), transform=lambda batch: batch | {"threads": torch.get_num_threads()}, workers="thread"
+        )
+        assert next(iter(seen))["threads"] == 1
+        assert torch.get_num_threads() == 2
+        found: list[int] = []
+        later = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+        later.start()
+        later.join()
+        assert found == [2]
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("workers", [0, "thread", 2])

@@ -64,8 +64,10 @@ def sets(**options: Any) -> setsup.SetSampler:
 
 
 def children() -> list[int]:
+    """Workers of loaders in this process, of whose children there may be others."""
     tasks = Path("/proc/self/task").iterdir()
-    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+    found = [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+    return [pid for pid in found if b"setsup.loading.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def until(true: Any, seconds: float = 20) -> bool:

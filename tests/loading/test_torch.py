@@ -68,7 +68,9 @@ def test_tensors_of_any_kind_come_from_worker_processes(shapes, sets) -> None:
 
 def test_page_locked_arrays_are_kept_by_their_views(monkeypatch) -> None:
     monkeypatch.setattr(torch.Tensor, "pin_memory", torch.Tensor.clone)  # there may be no GPU
-    ring = Ring((4, 2), "float32", Door("cuda:0").allocate)
+    door = Door("torch")
+    door.device = torch.device("cuda:0")
+    ring = Ring((4, 2), "float32", door.allocate)
     first = ring.take()
     address, view = first.__array_interface__["data"][0], first[1:]
     del first
@@ -93,6 +95,12 @@ def test_set_batches_have_the_length_of_their_sampler(shapes, sets) -> None:
     assert len(setsup.loading.set_batches(setsup.EpochSampler(shapes.factors, size=1000, epochs=1), start=3)) == 57
     with pytest.raises(TypeError, match="no length"):
         len(setsup.loading.set_batches(epoch))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is such a device")
+def test_a_device_that_is_not_there_is_one_sentence(shapes, sets) -> None:
+    with pytest.raises(setsup.SetsupError, match="torch cannot use 'cuda:0' here"):
+        setsup.loader(shapes, sets, to="cuda:0")
 
 
 def test_an_unknown_device_is_one_sentence(shapes, sets) -> None:
