@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from setsup.errors import SetsupError
 
 if missing := [library for library in ("torch", "kornia") if find_spec(library) is None]:
-    raise SetsupError(f"transforms need {' and '.join(missing)}: pip install 'setsup[torch]'")
+    raise SetsupError(f"transforms need {' and '.join(missing)}: pip install -e '.[torch]' in setsup's folder")
 
 from setsup.loading.transforms.augment import Augment, Compose
 from setsup.loading.transforms.choices import Maybe, OneOf, Only

@@ -239,7 +239,7 @@ def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
         raise DataError(f"{name!r} must be floating to be {kind}, not {found.dtype}: what must not be mixed is label")
     if kind == "label" and not found.dtype.is_floating_point and found.dtype != torch.bool:
         limits = torch.iinfo(found.dtype)
-        if fill != int(fill) or not limits.min <= fill <= limits.max:
+        if not fill.is_integer() or not limits.min <= fill <= limits.max:
             raise DataError(f"{name!r} is {found.dtype} and cannot be filled with {fill:g}")
     return found
 

@@ -111,7 +111,7 @@ def in_color_space(images: torch.Tensor, space: str, *, normalize: bool = False)
     values = found.convert(rgb / 255 if images.dtype == torch.uint8 else rgb)
     if not normalize:
         return values
-    mean, std = (torch.tensor(three, device=values.device).reshape(3, 1, 1) for three in (found.mean, found.std))
+    mean, std = (values.new_tensor(three).reshape(3, 1, 1) for three in (found.mean, found.std))
     return (values - mean) / std
 
 

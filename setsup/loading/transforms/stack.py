@@ -65,7 +65,9 @@ def processed(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit:
                     part = _called(step.operation, real(part), step.slots.take(chunk))
             order.append(chunk)
             parts.append(finished(part, eight_bit).contiguous())
-    return _in_order(order, parts) if parts else finished(images, eight_bit)
+    if not parts:
+        return finished(images.new_empty((0, images.shape[1], *sizes[-1])), eight_bit)
+    return _in_order(order, parts)
 
 
 def _groups(steps: Steps, count: int, size: Size) -> Iterator[tuple[Rows, Steps]]:
@@ -89,6 +91,7 @@ def _in_order(order: list[Rows], parts: list[Tensor]) -> Tensor:
         made = " and ".join(str(shape[0]) for shape in shapes)
         raise SetsupError(f"an operation changes the channels of some images only ({made}): apply it to all")
     stack = parts[0] if len(parts) == 1 else torch.cat(parts)
+    parts.clear()  # so that results lie in memory twice at most, and not three times
     rows = np.concatenate(order)
     if (rows[1:] > rows[:-1]).all():
         return stack
@@ -100,7 +103,7 @@ def mapped(values: Tensor, move: Move, kind: str, copies: int, fill: float) -> T
     pixels = max(math.prod(move.size), math.prod(values.shape[1:3]))
     together = _together(values, pixels * math.prod(values.shape[3:]) * copies)
     parts = []
-    for start in range(0, len(values), together):
+    for start in range(0, max(1, len(values)), together):
         part = values[start : start + together]
         part = part[:, None].expand(-1, copies, *part.shape[1:]).flatten(0, 1)
         rows = slice(start * copies, start * copies + len(part))
@@ -111,7 +114,7 @@ def mapped(values: Tensor, move: Move, kind: str, copies: int, fill: float) -> T
 def _together(images: Tensor, numbers: int) -> int:
     """Images of so many numbers that are processed together: on a GPU all."""
     if images.device.type != "cpu":
-        return len(images)
+        return max(1, len(images))
     return max(1, torch.get_num_threads() * _CHUNK // (4 * numbers))
 
 

@@ -89,8 +89,8 @@ class ColorViews:
         images = images_of(batch, self.image)
         *lead, _, height, width = images.shape
         flat = images.flatten(0, -4)
-        first = torch.empty((len(flat), 1, height, width), device=images.device)
-        others = torch.empty((len(flat), 2, height, width), device=images.device)
+        first = torch.empty((len(flat), 1, height, width), dtype=torch.float32, device=images.device)
+        others = torch.empty((len(flat), 2, height, width), dtype=torch.float32, device=images.device)
         values = max(1, math.prod(images.shape[-3:]))
         count = max(1, _CHUNK // values if images.device.type == "cpu" else len(flat))
         for some, one, two in zip(*(torch.split(stack, count) for stack in (flat, first, others)), strict=True):

@@ -235,6 +235,31 @@ def test_memory_layout_changes_no_bits() -> None:
     assert torch.equal(found[0], Augment(MIXED)({**given, "image": given["image"].float() / 255})["image"])
 
 
+@pytest.mark.parametrize("shape", [(0, 5), (3, 0)])
+def test_a_batch_of_no_images_has_the_shapes_and_types_of_any(shape) -> None:
+    kinds = {"image": "color", "d": "depth", "l": "label", "n": "normal", "p": "points"}
+    maps = {"d": (), "l": (), "n": (3,)}
+    some = {name: torch.ones(3, 5, 20, 24, *more) for name, more in maps.items()} | {"p": torch.ones(3, 5, 2, 2)}
+    some["l"] = some["l"].to(torch.uint16)
+    given = {**batch(), **some}
+    none = {**given, **{name: given[name][: shape[0], : shape[1]] for name in kinds}}
+    for eight_bit in (False, True):
+        augment = Augment([Rotate((-9, 9)), Add(), Resize(8)], modalities=kinds, copies=2, eight_bit=eight_bit)
+        full, found = augment(given), augment(none)
+        for name in (*kinds, "p_inside", "homography"):
+            assert found[name].shape == (*shape, *full[name].shape[2:]), name
+            assert found[name].dtype == full[name].dtype, name
+
+
+def test_the_default_type_of_tensors_changes_nothing() -> None:
+    wanted = Augment(MIXED)(batch())["image"]
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.equal(Augment(MIXED)(batch())["image"], wanted)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 # copies and shared geometry
 
 
@@ -570,6 +595,11 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
             {"l": torch.zeros(3, 5, 20, 24, dtype=torch.uint8)},
             Augment([], modalities={"l": "label"}, fill={"l": -1}),
             "cannot be filled with -1",
+        ),
+        (
+            {"l": torch.zeros(3, 5, 20, 24, dtype=torch.uint8)},
+            Augment([], modalities={"l": "label"}, fill={"l": math.nan}),
+            "cannot be filled with nan",
         ),
         ({"positive_image": 0}, Augment([], into="positive"), "'positive_image' already"),
         ({}, Augment([Only(Flip(), "part", 1)]), "no factor 'part'"),

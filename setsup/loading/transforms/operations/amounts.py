@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
+from setsup.loading.transforms.operations.arguments import is_number
 
 __all__ = ["check_channels", "check_number", "check_range", "per_image"]
 
@@ -21,8 +22,7 @@ def check_number(owner: object, name: str, value: float, least: float = -math.in
         When it is none.
 
     """
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not least <= value <= most:
+    if not is_number(value) or not least <= value <= most:
         bounds = f" from {least:g}" if least > -math.inf else ""
         bounds += f" to {most:g}" if most < math.inf else " on" if bounds else ""
         raise SetsupError(f"{type(owner).__name__}: {name} must be a number{bounds}, not {value!r}")

@@ -198,7 +198,7 @@ class SaltAndPepper:
         """Scatter black and white."""
         check_channels(self, images)
         grains = round(self.share * TABLE / 2)
-        table = torch.zeros(TABLE, device=images.device)
+        table = images.new_zeros(TABLE)
         table[:grains], table[TABLE - grains :] = -1, 1
         # one less is black and one more is white, whatever was there; the rest keeps its bits
         return torch.add(images, picked(slots.bits(), (1, *images.shape[2:]), table)).clamp_(0, 1)

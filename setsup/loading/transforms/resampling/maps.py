@@ -85,12 +85,12 @@ def sources(inverse: Matrices, size: Size, device: torch.device, dtype: torch.dt
     """
     u, v = np.arange(size[1], dtype=np.float64), np.arange(size[0], dtype=np.float64)
     across, down = inverse[:, :, :1] * u, inverse[:, :, 1:2] * v + inverse[:, :, 2:]  # (n, 3, length) each
-    if not inverse[:, (0, 1, 2, 2), (1, 0, 0, 1)].any():
+    affine = bool((inverse[:, 2] == [0, 0, 1]).all())
+    if affine and not inverse[:, (0, 1), (1, 0)].any():
         x, y = (
             torch.from_numpy(part[:, at]).to(device, dtype) for at, part in ((0, across + down[:, :, :1]), (1, down))
         )
         return x[:, None, :], y[:, :, None]
-    affine = bool((inverse[:, 2] == [0, 0, 1]).all())
     terms = [torch.from_numpy(term).to(device, dtype if affine else torch.float64) for term in (across, down)]
     x, y, *depth = (terms[0][:, at, None, :] + terms[1][:, at, :, None] for at in range(2 if affine else 3))
     if affine:

@@ -70,6 +70,9 @@ def warp(
         bits = values.view(_SIGNED[values.dtype])
         filler = int(torch.tensor(int(fill), dtype=values.dtype).view(bits.dtype))
         return warp(bits, matrices, size, kind, filler).view(values.dtype)
+    if not len(values):  # none, of the size and dtype that one has
+        blank = values.new_zeros((1, *values.shape[1:]))
+        return warp(blank, np.eye(3)[None], size, kind, fill, eight_bit)[:0]
     height, width = values.shape[2:] if kind == "color" else values.shape[1:3]
     ways = _ways(matrices, (height, width), size)
     several = np.unique(ways)

@@ -299,6 +299,20 @@ def test_what_is_outside_is_filled_and_nothing_else(matrix, fill, eight_bit) -> 
 
 
 @pytest.mark.parametrize("kind", ["color", "label", "depth"])
+@pytest.mark.parametrize(
+    "matrix",
+    [planar.translate(2, 1), planar.resize(16, 20, 24, 30), planar.rotation(10)],
+    ids=["moved", "sized", "turned"],
+)
+def test_a_multiple_of_a_matrix_is_the_same_map(kind, matrix) -> None:
+    values = torch.arange(320.0).reshape(1, 16, 20) + 1
+    values = values[:, None] / 320 if kind == "color" else values
+    matrix = planar.compose(matrix, planar.translate(0.3, 0.2))  # enlarges or keeps sizes, so that nothing averages
+    found = [warp(values, factor * matrix[None], (16, 20), kind) for factor in (1, 3)]
+    np.testing.assert_allclose(*found, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["color", "label", "depth"])
 def test_beyond_the_horizon_there_is_nothing(kind) -> None:
     back = np.array([[2, 0, -20], [1.5, 0.3, -10], [0.1, 0, -1.23]])  # of the result; its horizon is x = 12.3
     x, y = np.meshgrid(np.arange(30.0), np.arange(30.0))
