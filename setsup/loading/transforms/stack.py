@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def processed(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit:
     before = (int(images.shape[2]), int(images.shape[3]))
     sizes = [before, *(step.size for step in steps if isinstance(step, Move))]
     together = _together(images, max(math.prod(size) for size in sizes) * images.shape[1])
-    order, parts = [], []
+    found: Tensor | None = None
     for rows, some in _groups(steps, len(images) * copies, before):
         for start in range(0, len(rows), together):
             chunk = rows[start : start + together]
@@ -63,11 +64,11 @@ def processed(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit:
                     part = warp(part, step.matrices[chunk], step.size, "color", fill, eight_bit)
                 else:
                     part = _called(step.operation, real(part), step.slots.take(chunk))
-            order.append(chunk)
-            parts.append(finished(part, eight_bit).contiguous())
-    if not parts:
-        return finished(images.new_empty((0, images.shape[1], *sizes[-1])), eight_bit)
-    return _in_order(order, parts)
+            part = finished(part, eight_bit)
+            if found is None:
+                found = torch.empty((len(images) * copies, *part.shape[1:]), dtype=part.dtype, device=part.device)
+            _put(part, found, chunk)
+    return finished(images.new_empty((0, images.shape[1], *sizes[-1])), eight_bit) if found is None else found
 
 
 def _groups(steps: Steps, count: int, size: Size) -> Iterator[tuple[Rows, Steps]]:
@@ -84,18 +85,17 @@ def _groups(steps: Steps, count: int, size: Size) -> Iterator[tuple[Rows, Steps]
         yield np.flatnonzero(group == number), [step for step, on in zip(steps, kind, strict=True) if on]
 
 
-def _in_order(order: list[Rows], parts: list[Tensor]) -> Tensor:
-    """One stack of parts, each with the rows where its pictures belong."""
-    shapes = {part.shape[1:]: None for part in parts}
-    if len(shapes) > 1:
-        made = " and ".join(str(shape[0]) for shape in shapes)
+def _put(part: Tensor, found: Tensor, rows: Rows) -> None:
+    """Write pictures where they belong."""
+    if part.shape[1] != found.shape[1]:
+        made = f"{found.shape[1]} and {part.shape[1]}"
         raise SetsupError(f"an operation changes the channels of some images only ({made}): apply it to all")
-    stack = parts[0] if len(parts) == 1 else torch.cat(parts)
-    parts.clear()  # so that results lie in memory twice at most, and not three times
-    rows = np.concatenate(order)
-    if (rows[1:] > rows[:-1]).all():
-        return stack
-    return stack.index_select(0, torch.from_numpy(np.argsort(rows)).to(stack.device))  # far quicker than index_copy_
+    if part.device.type != "cpu":
+        found.index_copy_(0, torch.from_numpy(rows).to(found.device), part)
+        return
+    ends = np.flatnonzero(np.diff(rows) != 1) + 1
+    for first, last in pairwise([0, *ends.tolist(), len(rows)]):  # on a CPU several times quicker than index_copy_
+        found[rows[first] : rows[first] + last - first] = part[first:last]
 
 
 def mapped(values: Tensor, move: Move, kind: str, copies: int, fill: float) -> Tensor:
