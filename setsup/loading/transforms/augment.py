@@ -126,6 +126,9 @@ class Augment:
         """The batch with results in place of the modalities, or beside them."""
         values = {name: _checked(batch, name, kind, self._fill(name)) for name, kind in self.modalities.items()}
         lead, size = _common(values, self.modalities)
+        if not all(moves(operation) for operation in self.operations):
+            for name in (name for name, kind in self.modalities.items() if kind == "color"):
+                _check_range(name, values[name])
         copies = self.copies or 1
         own, shared = self._slots(batch, (*lead, copies))
         steps = steps_of(self.operations, own, shared, size)
@@ -182,12 +185,12 @@ class Compose:
     Raises
     ------
     SetsupError
-        When one cannot be called.
+        When one cannot be called, or two draw the same numbers: their seed and stream are equal.
 
     Examples
     --------
     >>> from setsup.loading.transforms import Augment, Compose, Flip, Shift
-    >>> both = Compose([Augment([Flip()]), Augment([Shift(0.1)], into="moved")])
+    >>> both = Compose([Augment([Flip()]), Augment([Shift(0.1)], into="moved", stream="moved")])
     >>> both.transforms[0].operations
     (Flip(p=0.5),)
 
@@ -201,6 +204,13 @@ class Compose:
         if found is None or any(isinstance(one, type) or not callable(one) for one in found):
             raise SetsupError(f"Compose takes a list of callables of a batch, not {self.transforms!r}")
         object.__setattr__(self, "transforms", found)
+        keys = [(one.seed, one.stream) for one in found if hasattr(one, "seed") and hasattr(one, "stream")]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise SetsupError(
+                    f"two of the transforms draw the same numbers (seed {key[0]}, stream {key[1]!r}): give one another "
+                    "stream=, or put what shares them into one Augment"
+                )
 
     def __call__(self, batch: Batch) -> Batch:
         """The batch that the last one returns."""
@@ -232,9 +242,10 @@ def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     found = tensor_of(batch, name)
     numbers, axes = _AXES[kind]
     if found.ndim not in numbers or found.shape[-1] != _LAST.get(kind, found.shape[-1]):
-        raise DataError(f"{name!r} must be {axes} to be {kind}, not {tuple(found.shape)}")
-    if kind == "color" and found.dtype not in (torch.uint8, torch.float32):
-        raise DataError(f"{name!r} must be uint8 or float32 to be color, not {found.dtype}")
+        more = "; what follows copies= goes into the same Augment" if kind == "color" and found.ndim == 6 else ""
+        raise DataError(f"{name!r} must be {axes} to be {kind}, not {tuple(found.shape)}{more}")
+    if kind == "color":
+        _check_pictures(name, found)
     if kind in ("depth", "normal") and not found.dtype.is_floating_point:
         raise DataError(f"{name!r} must be floating to be {kind}, not {found.dtype}: what must not be mixed is label")
     if kind == "label" and not found.dtype.is_floating_point and found.dtype != torch.bool:
@@ -242,6 +253,22 @@ def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
         if not fill.is_integer() or not limits.min <= fill <= limits.max:
             raise DataError(f"{name!r} is {found.dtype} and cannot be filled with {fill:g}")
     return found
+
+
+def _check_pictures(name: str, found: Tensor) -> None:
+    if found.dtype not in (torch.uint8, torch.float32):
+        raise DataError(f"{name!r} must be uint8 or float32 to be color, not {found.dtype}")
+    if found.shape[2] > 4 >= found.shape[4]:
+        raise DataError(f"{name!r} has its channels last, {tuple(found.shape)}: movedim(-1, -3) puts them first")
+
+
+def _check_range(name: str, found: Tensor) -> None:
+    """A look at one picture shows what was meant and costs nothing, but on a device, which would have to wait."""
+    if found.dtype != torch.float32 or found.device.type != "cpu" or not found.numel():
+        return
+    low, high = (float(end) for end in found[0, 0].aminmax())
+    if low < -0.01 or high > 1.01:
+        raise DataError(f"{name!r} is float32 from {low:g} to {high:g}, and colours are 0 … 1: scale it, or pass uint8")
 
 
 def _common(values: Mapping[str, Tensor], modalities: Mapping[str, str]) -> tuple[tuple[int, int], Size]:

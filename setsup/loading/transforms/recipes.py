@@ -79,6 +79,10 @@ def recipe(name: str, *, seed: int = 0, **options: Any) -> Transform:
     ((4, 32, 3, 64, 64), (4, 32, 3, 64, 64), torch.uint8)
 
     """
+    if not isinstance(name, str):
+        raise SetsupError(
+            f"recipe takes the name of a recipe and returns a transform, so call it first: not {name!r:.60}"
+        )
     if name not in _RECIPES:
         raise SetsupError(f"there is no recipe {name!r}{near(name, _RECIPES)}")
     make = _RECIPES[name]

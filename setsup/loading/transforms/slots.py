@@ -42,15 +42,26 @@ class Slots:
         return len(self.keys)
 
     def bits(self, parameter: int = 0) -> Words:
-        """64 uniform bits an image, others for each parameter of an operation."""
+        """64 uniform bits an image.
+
+        An operation that draws several numbers numbers them: the same ``parameter`` gives the same bits again, so
+        amounts that share one are not independent.
+
+        Examples
+        --------
+        >>> slots = Slots(np.arange(3, dtype=np.uint64))
+        >>> bool((slots.bits(0) == slots.bits(1)).any()), bool((slots.bits(1) == slots.bits(1)).all())
+        (False, True)
+
+        """
         return random.fold(self.keys, np.asarray(parameter, dtype=np.uint64))
 
     def uniform(self, low: float, high: float, parameter: int = 0) -> npt.NDArray[np.float64]:
-        """One number an image, uniform in low … high."""
+        """One number an image, uniform in low … high; a second one needs another ``parameter``."""
         return low + (high - low) * random.uniform(self.bits(parameter))
 
     def below(self, n: int | npt.NDArray[Any], parameter: int = 0) -> npt.NDArray[np.int64]:
-        """One whole number an image, uniform in 0 … n − 1."""
+        """One whole number an image, uniform in 0 … n − 1; a second one needs another ``parameter``."""
         return random.below(self.bits(parameter), n)
 
     def at(self, operation: int) -> "Slots":

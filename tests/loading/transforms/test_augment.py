@@ -26,6 +26,7 @@ from setsup.loading.transforms import (
     Compose,
     Crop,
     Flip,
+    Gray,
     Maybe,
     OneOf,
     Only,
@@ -621,3 +622,28 @@ def test_batches_that_do_not_fit_are_one_sentence(change, augment, said) -> None
 def test_a_batch_of_another_shape_is_an_error_of_data() -> None:
     with pytest.raises(DataError):
         Augment([])({**batch(), "image": torch.zeros(3, 5, 20, 24)})
+
+
+def test_two_that_draw_the_same_numbers_are_refused() -> None:
+    with pytest.raises(SetsupError, match=r"same numbers \(seed 0, stream 'Augment'\).*stream="):
+        Compose([Augment([Flip()]), Augment([Shift(0.1)])])
+    assert Compose([Augment([Flip()]), Augment([Shift(0.1)], stream="second"), lambda batch: batch])
+
+
+@pytest.mark.parametrize(
+    ("images", "match"),
+    [
+        (255 * torch.rand(1, 2, 3, 8, 8), r"float32 from \S+ to 2\d\d\S*, and colours are 0 … 1"),
+        (2 * torch.rand(1, 2, 3, 8, 8) - 1, r"float32 from -0\S+ to"),
+        (torch.zeros(1, 2, 8, 8, 3, dtype=torch.uint8), "channels last.*movedim"),
+        (torch.zeros(1, 2, 2, 3, 8, 8, dtype=torch.uint8), "goes into the same Augment"),
+    ],
+)
+def test_pictures_that_are_none_are_refused(images: torch.Tensor, match: str) -> None:
+    with pytest.raises(DataError, match=match):
+        Augment([Gray()])({"image": images, "step": 0})
+
+
+def test_what_only_moves_may_hold_any_numbers() -> None:
+    ramps = torch.arange(64.0).expand(1, 1, 1, 8, 64)
+    assert Augment([Flip(1.0)])({"image": ramps, "step": 0})["image"].max() == 63
