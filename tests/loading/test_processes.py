@@ -1,6 +1,7 @@
 """Worker processes: what they are sent, how they end, and that nothing of them is left behind."""
 
 import ctypes
+import functools
 import itertools
 import os
 import signal
@@ -359,7 +360,9 @@ def test_a_fork_leaves_the_stream_to_its_parent() -> None:
 def started(slow: float) -> Iterator[Any]:
     """A running script and its workers, of which nothing may be left afterwards."""
     before = set(os.listdir("/dev/shm"))
-    process = subprocess.Popen(script(slow, 10**9), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # whoever started the tests may ignore it
+    process = subprocess.Popen(script(slow, 10**9), preexec_fn=heed, **pipes)
     assert process.stdout is not None
     process.stdout.readline()
     tasks = Path(f"/proc/{process.pid}/task").iterdir()
