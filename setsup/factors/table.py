@@ -30,6 +30,9 @@ Kinds = Mapping[str, Kind | str]
 
 _MOST_CELLS = 1 << 30  # combinations counted at once, 8 bytes each
 
+_SIGNED = np.append(np.arange(255, dtype=np.int64), -1)
+"""Codes of narrow factors as they are handed out: the largest number stands for unknown."""
+
 
 class FactorTable:
     """Rows × factors, columnar and read-only.
@@ -214,6 +217,8 @@ class FactorTable:
         """Codes with -1 for unknown, of codes as they are stored, with the largest number for it."""
         if factor.continuous:
             return stored
+        if stored.dtype == np.uint8:
+            return np.asarray(_SIGNED.take(stored))  # one pass over a small table, where the rest takes three
         codes = stored.astype(np.int64)
         codes[stored == np.iinfo(stored.dtype).max] = -1
         return codes
