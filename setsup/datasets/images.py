@@ -129,12 +129,13 @@ def _opened(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
         known = ", ".join(_FORMATS)
         raise DataError(f"{label} is no image that can be read; known: {known}; replace it, or take it out") from error
     except FileNotFoundError as error:
-        raise DataError(f"{label} is missing") from error
+        raise DataError(f"{label} is missing; put it there, or take it out") from error
     except PermissionError as error:
         raise DataError(f"{label} may not be read by you; change the file's permissions") from error
     except Exception as error:
         # Pillow's readers raise whatever they stumble over in a damaged file, a struct.error as well as a TypeError
-        raise DataError(f"{label} cannot be read, it may be damaged: {error or type(error).__name__}") from error
+        why = str(error) or type(error).__name__
+        raise DataError(f"{label} cannot be read, it may be damaged ({why}); replace it, or take it out") from error
 
 
 def _check(image: "Image.Image", label: str) -> None:

@@ -502,3 +502,25 @@ def test_mutated_parquet(tmp_path_factory, data):
         table.fetch(range(len(table)))
     except SetsupError:
         return
+
+
+@pytest.mark.parametrize("workers", ["thread", 2])
+def test_an_image_that_breaks_while_loading_is_named_with_its_mend(tmp_path, workers):
+    from setsup import SetSampler, loader
+
+    for number in range(6):
+        noise = np.random.default_rng(number).integers(0, 256, (64, 64, 3), dtype=np.uint8)  # so that half has pixels
+        Image.fromarray(noise).save(tmp_path / f"{number}.png")
+    (tmp_path / "photos.csv").write_text("path,subject\n" + "".join(f"{n}.png,{n % 2}\n" for n in range(6)))
+    photos = open_table(tmp_path / "photos.csv")
+    batches = loader(photos, SetSampler(photos.factors, inactive=["subject"], size=3), workers=workers, to="numpy")
+    whole = (tmp_path / "3.png").read_bytes()
+    (tmp_path / "3.png").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"3\.png \(row 3\) cannot be read.*; replace it, or take it out"):
+        list(zip(batches, range(20), strict=False))
+    (tmp_path / "3.png").unlink()
+    with pytest.raises(DataError, match=r"3\.png \(row 3\) is missing; put it there, or take it out"):
+        list(zip(batches, range(20), strict=False))
+    position = batches.state_dict()["delivered"]
+    (tmp_path / "3.png").write_bytes(whole)
+    assert next(iter(batches))["step"] == position  # nothing is lost
