@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
-from setsup.datasets.idx import IdxFile
+from setsup.datasets.formats.idx import IdxFile
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
-from setsup.datasets.h5_images import H5Images, h5_dataset, h5_errors, h5_open
+from setsup.datasets.formats.h5_images import H5Images, h5_dataset, h5_errors, h5_open
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 from setsup.files.prepared import PreparedArray

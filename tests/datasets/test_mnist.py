@@ -127,7 +127,7 @@ def digits():
 class TestPublished:
     @pytest.mark.parametrize("name", list(MD5))
     def test_the_arrays_are_the_published_bytes(self, name):
-        from setsup.datasets.idx import IdxFile
+        from setsup.datasets.formats.idx import IdxFile
 
         file = IdxFile(PUBLISHED / f"{name}.gz")
         axes = 3 if "images" in name else 1

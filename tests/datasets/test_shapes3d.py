@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import setsup.datasets.h5_chunks as h5_chunks
+import setsup.datasets.formats.h5_chunks as h5_chunks
 import setsup.datasets.shapes3d as shapes3d
 from setsup.datasets import Dataset
-from setsup.datasets.h5_chunks import ChunkReader, join_chunks
+from setsup.datasets.formats.h5_chunks import ChunkReader, join_chunks
 from setsup.datasets.shapes3d import Shapes3D
 from setsup.errors import DataError, RowError, SetsupError
 from setsup.factors import FactorTable
@@ -327,7 +327,7 @@ def test_any_layout_is_read_and_converted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, least: int
 ) -> None:
     monkeypatch.setattr(h5_chunks, "_LEAST_CHUNK", least)
-    monkeypatch.setattr("setsup.datasets.h5_images._BLOCK", 20 * 12288)
+    monkeypatch.setattr("setsup.datasets.formats.h5_images._BLOCK", 20 * 12288)
     path = write(tmp_path / "3dshapes.h5", **LAYOUTS[name])
     rows = np.array([[3, 39, 0], [3, 16, 17]])
     dataset = Shapes3D(path)
@@ -448,7 +448,7 @@ def test_a_prepared_array_of_another_file_is_not_used(tmp_path: Path, log: pytes
 
 
 def test_a_wrong_conversion_is_noticed(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("setsup.datasets.h5_chunks.join_chunks", lambda chunks, out: out.fill(0))
+    monkeypatch.setattr("setsup.datasets.formats.h5_chunks.join_chunks", lambda chunks, out: out.fill(0))
     with pytest.raises(DataError, match=r"3dshapes\.h5 were not converted faithfully"):
         Shapes3D(linked).prepare()
     assert [path.name for path in linked.parent.iterdir()] == ["3dshapes.h5"]
@@ -480,7 +480,7 @@ def test_a_killed_conversion_goes_on(tmp_path: Path, linked: Path, monkeypatch: 
     dataset = Shapes3D(linked)
     whole = dataset.prepare().read_bytes()
     dataset.prepare().unlink()
-    monkeypatch.setattr("setsup.datasets.h5_images._BLOCK", 2048 * 12288)
+    monkeypatch.setattr("setsup.datasets.formats.h5_images._BLOCK", 2048 * 12288)
     child = FORK.Process(target=prepare_and_die, args=(linked, 2))  # forked, for the smaller blocks
     child.start()
     child.join(60)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import gather
-from setsup.datasets.h5_chunks import ChunkReader, filters
+from setsup.datasets.formats.h5_chunks import ChunkReader, filters
 from setsup.errors import DataError, SetsupError
 from setsup.files import need_readable
 from setsup.random import below, fold, stream_key

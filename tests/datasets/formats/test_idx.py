@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setsup.datasets.idx import IdxFile
+from setsup.datasets.formats.idx import IdxFile
 from setsup.errors import DataError, SetsupError
 
 CODES = {"u1": 0x08, "i1": 0x09, "i2": 0x0B, "i4": 0x0C, "f4": 0x0D, "f8": 0x0E}
