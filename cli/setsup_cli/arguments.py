@@ -22,6 +22,7 @@ __all__ = [
     "MaybeText",
     "MaybeWords",
     "Root",
+    "Split",
     "Table",
     "option",
 ]
@@ -58,6 +59,11 @@ MaybeDataset = Annotated[
 
 Root = Annotated[MaybePath, option("FOLDER", "Folder that holds the published files.")]
 """The option ``--root``."""
+
+Split = Annotated[
+    MaybeText, option("NAME", "A split or subset that `setsup info` lists; its rows are numbered from 0.")
+]
+"""The option ``--split``."""
 
 Table = Annotated[
     MaybePath,

@@ -28,7 +28,9 @@ __all__ = ["Recorded", "header", "lines", "read_draws", "write_files"]
 _FORMAT = 1
 
 
-def header(dataset: "Dataset", sampler: "Sampler", steps: int, table: Mapping[str, Any] | None) -> dict[str, Any]:
+def header(
+    dataset: "Dataset", sampler: "Sampler", steps: int, table: Mapping[str, Any] | None, split: str | None
+) -> dict[str, Any]:
     """First line of the file.
 
     Parameters
@@ -41,6 +43,8 @@ def header(dataset: "Dataset", sampler: "Sampler", steps: int, table: Mapping[st
         Steps drawn, from step 0 on.
     table : mapping, optional
         How a table of the user's own was read.
+    split : str, optional
+        Which part of the data set the rows are of.
 
     """
     import setsup
@@ -54,6 +58,8 @@ def header(dataset: "Dataset", sampler: "Sampler", steps: int, table: Mapping[st
         "sampler": sampler.to_dict(),
         "steps": steps,
     }
+    if split is not None:
+        found["split"] = split
     return found if table is None else {**found, "table": dict(table)}
 
 
@@ -215,6 +221,8 @@ def read_draws(path: Path) -> Recorded:
     table = head.get("table", {"image": None, "kinds": {}})
     if not isinstance(table, dict) or table.keys() != {"image", "kinds"} or not isinstance(table["kinds"], dict):
         raise DataError(f"{path}, line 1: expected image and kinds under table, not {table!r}")
+    if not isinstance(head.get("split", ""), str):
+        raise DataError(f"{path}, line 1: expected a name as split, not {head['split']!r}")
     if head["format"] != _FORMAT:
         raise DataError(
             f"{path} has the format {head['format']}, this version reads {_FORMAT}; use setsup {head['setsup']}"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from setsup.errors import SetsupError
 from setsup.files import Manifest, load_manifest, manifest_names, readable_size
-from setsup_cli.arguments import Image, Json, Kinds, MaybeDataset, Root, Table
+from setsup_cli.arguments import Image, Json, Kinds, MaybeDataset, Root, Split, Table
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.source import DEFAULT, open_source
 
@@ -29,6 +29,7 @@ class Options:
     image: Image = None
     kinds: Kinds = None
     root: Root = None
+    split: Split = None
     json: Json = False
 
 
@@ -41,7 +42,7 @@ def run(options: Options) -> int:
         closed = ""
     except SetsupError as error:
         # a card without its data is still a card
-        if manifest is None or options.root is not None:
+        if manifest is None or options.root is not None or options.split is not None:
             raise
         dataset, closed = None, str(error)
     card = {**_about(manifest), **_content(dataset, manifest)}
@@ -55,7 +56,7 @@ def run(options: Options) -> int:
 def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":
     if manifest is not None and manifest.name == "table":
         return None  # it stands for the user's own files
-    return open_source(options.dataset, options.root, options.table, options.image, options.kinds or ())
+    return open_source(options.dataset, options.root, options.table, options.image, options.kinds or (), options.split)
 
 
 def _about(manifest: Manifest | None) -> dict[str, Any]:
@@ -72,6 +73,7 @@ def _about(manifest: Manifest | None) -> dict[str, Any]:
         "citation": manifest.citation,
         "splits": [asdict(split) for split in manifest.splits],
         "files": [file.path for file in manifest.files],
+        "steps": list(manifest.steps),
     }
 
 
@@ -125,8 +127,7 @@ def _print(card: dict[str, Any], closed: str) -> None:
         heads = ["factor", "kind", "levels", "values", "rows a level"]
         show_table(heads, [_cells(factor, card["sample"]) for factor in card["factors"]], right=("levels",))
     for split in card.get("splits", ()):
-        rows = "" if split["rows"] is None else f", rows {split['rows'][0]:,} to {split['rows'][1] - 1:,}"
-        say_prose(f"split {split['name']}{rows}" + (f": {split['description']}" if split["description"] else ""))
+        say_prose(_split_words(split))
     if card["sample"] is not None:
         from setsup.reports.words import number_words
 
@@ -143,6 +144,17 @@ def _print(card: dict[str, Any], closed: str) -> None:
     if closed:
         say()
         say_prose(f"not opened: {closed}")
+
+
+def _split_words(split: dict[str, Any]) -> str:
+    words = f"split {split['name']}"
+    if split["rows"] is not None:
+        words += f", rows {split['rows'][0]:,} to {split['rows'][1] - 1:,}"
+    if split["where"]:
+        words += f", where {split['where']}"
+    if split["parts"]:
+        words += f", with parts {' and '.join(name for name, _ in split['parts'])}"
+    return words + (f": {split['description']}" if split["description"] else "")
 
 
 def _shape(kind: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 
 from setsup.errors import DataError
 from setsup.files import load_manifest
@@ -12,8 +13,8 @@ from setsup_cli.source import check_root
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-The array is written beside the published file, or into the cache where that folder is read-only. Stopped and started
-again, the work goes on where it was. The last line printed is the path of the array."""
+Arrays are written beside the published files, or into the cache where that folder is read-only. Stopped and started
+again, the work goes on where it was. The paths of the arrays are printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +27,18 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Convert and say where the array is."""
+    """Convert and say where the arrays are."""
     name = options.dataset
     check_root(options.root)
     adapter = load_manifest(name).adapter
     prepare = getattr(import_module(adapter), "prepare", None) if adapter else None
     if prepare is None:
         raise DataError(f"{name} needs no preparation: its samples are read or drawn fast as they are")
-    path = prepare(options.root)
+    prepared = prepare(options.root)
+    paths = [prepared] if isinstance(prepared, Path) else list(prepared)
     if options.json:
-        show_json({"name": name, "array": str(path)})
+        show_json({"name": name, "arrays": [str(path) for path in paths]})
     else:
-        say(str(path))
+        for path in paths:
+            say(str(path))
     return 0

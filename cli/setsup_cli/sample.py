@@ -15,6 +15,7 @@ from setsup_cli.arguments import (
     MaybeText,
     MaybeWords,
     Root,
+    Split,
     Table,
     option,
 )
@@ -47,6 +48,7 @@ class Options:
     image: Image = None
     kinds: Kinds = None
     root: Root = None
+    split: Split = None
 
     inactive: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold these factors.")] = None
     active: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold all factors but these.")] = None
@@ -118,7 +120,7 @@ def run(options: Options) -> int:
 
     # the picture first: when an image cannot be read, no file is written
     sheet = draw_sheet(drawn.dataset, drawn.sampler, drawn.draws, _STEPS_SHOWN)
-    head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table)
+    head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table, drawn.split)
     paths = write_files(options.out, head, drawn.draws, sheet)
     if options.json:
         files = {name: str(path) for name, path in paths.items()}
@@ -134,6 +136,8 @@ def run(options: Options) -> int:
 class _Drawn:
     """What was drawn from what; ``table`` tells a later replay how a user's table was read, not where it lies.
 
+    ``split`` names the part of a data set whose rows were drawn.
+
     Each of the ``notes`` is a line for the user.
     """
 
@@ -141,6 +145,7 @@ class _Drawn:
     sampler: "Sampler"
     draws: "Draw"
     table: dict[str, Any] | None
+    split: str | None
     notes: list[str]
 
 
@@ -148,7 +153,7 @@ def _asked(options: Options) -> _Drawn:
     kind = chosen_sampler(options)
     check_places(options)
     kinds = options.kinds or ()
-    dataset = open_source(options.dataset, options.root, options.table, options.image, kinds)
+    dataset = open_source(options.dataset, options.root, options.table, options.image, kinds, options.split)
     if kind is None:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
@@ -164,7 +169,7 @@ def _asked(options: Options) -> _Drawn:
         options, notes = suited(kind, options, dataset.factors, card)
         table = {"image": options.image, "kinds": assignments(kinds, "--kinds", "kind")}
     sampler = build_sampler(kind, options, dataset.factors, card)
-    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, notes)
+    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, options.split, notes)
 
 
 def _replayed(options: Options, path: Path) -> _Drawn:
@@ -180,11 +185,12 @@ def _replayed(options: Options, path: Path) -> _Drawn:
     image = None if table is None else table["image"]
     kinds = () if table is None else [f"{name}={kind}" for name, kind in table["kinds"].items()]
     name = recorded.head["dataset"] if table is None else None
-    dataset = open_source(name, options.root, options.table, image, kinds)
+    split = recorded.head.get("split")
+    dataset = open_source(name, options.root, options.table, image, kinds, split)
     sampler = recorded.sampler(dataset)
     draws = recorded.draws(sampler)
     notes = [f"the same draws as {path}"] if recorded.steps else []
-    return _Drawn(dataset, sampler, draws, table, notes)
+    return _Drawn(dataset, sampler, draws, table, split, notes)
 
 
 def _words(drawn: _Drawn) -> "list[list[SetWords]]":

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT", "assignments", "check_factors", "check_root", "is_table", "numbers", "open_source"]
 
+_ARCHIVES = (".zip", ".tar", ".gz", ".tgz")
+
 DEFAULT = "shapes3d-procedural"
 """What the verbs work on when nothing is named: drawn on demand, no download."""
 
@@ -22,6 +24,7 @@ def open_source(
     table: Path | None = None,
     image: str | None = None,
     kinds: Sequence[str] = (),
+    split: str | None = None,
 ) -> "Dataset":
     """Open the data set that options name.
 
@@ -37,6 +40,8 @@ def open_source(
         The table's column of image paths or bytes.
     kinds : sequence of str
         ``name=kind`` for factors of the table.
+    split : str, optional
+        A split or subset of the named data set.
 
     Raises
     ------
@@ -52,9 +57,11 @@ def open_source(
             raise DataError("--image and --kinds describe a table of your own; give it with --table FILE")
         from setsup.datasets import load
 
-        return load(dataset or DEFAULT, root)
+        return load(dataset or DEFAULT, root, split)
     if dataset is not None:
         raise DataError(f"give a data set or --table, not both: {dataset!r} and {str(table)!r}")
+    if split is not None:
+        raise DataError("--split is for named data sets; choose rows of a --table with --where")
     if root is not None:
         raise DataError("--root is for published files; paths in a --table stand relative to its own folder")
     from setsup.datasets import open_table
@@ -68,7 +75,7 @@ def is_table(word: str) -> bool:
 
 
 def check_root(root: Path | None) -> None:
-    """Refuse a file where a folder is asked for.
+    """Refuse a file where a folder, or an archive of one, is asked for.
 
     Raises
     ------
@@ -76,7 +83,7 @@ def check_root(root: Path | None) -> None:
         When ``--root`` names a file.
 
     """
-    if root is not None and root.is_file():
+    if root is not None and root.is_file() and root.suffix.lower() not in _ARCHIVES:
         raise DataError(f"--root takes the folder that holds the files, and {root} is a file: --root {root.parent}")
 
 

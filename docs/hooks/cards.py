@@ -1,6 +1,14 @@
 """Pages of data sets, made of their manifests."""
 
-from setsup.files import Manifest, ManifestFactor, ManifestFile, load_manifest, manifest_names, readable_size
+from setsup.files import (
+    Manifest,
+    ManifestFactor,
+    ManifestFile,
+    ManifestSplit,
+    load_manifest,
+    manifest_names,
+    readable_size,
+)
 
 _OWN = "table"  # stands for the user's own files and has a page by hand
 _LEVELS = 16
@@ -94,10 +102,20 @@ def _splits(manifest: Manifest) -> list[str]:
         return []
     rows = ["| split | rows | what it is |", "|---|---|---|"]
     for split in manifest.splits:
-        span = "" if split.rows is None else f"{split.rows[0]:,} to {split.rows[1] - 1:,}"
-        rows.append(f"| `{split.name}` | {span} | {split.description} |")
+        rows.append(f"| `{split.name}` | {_split_rows(split)} | {split.description} |")
     how = f'`setsup.load("{manifest.name}", split="{manifest.splits[0].name}")` opens one of them, renumbered from 0.'
     return ["## Splits", "\n".join(rows), how]
+
+
+def _split_rows(split: ManifestSplit) -> str:
+    if split.rows is not None:
+        return f"{split.rows[0]:,} to {split.rows[1] - 1:,}"
+    if split.where:
+        return f"where `{split.where}`"
+    parts = " and ".join(f"`{split.name}-{name}` ({100 * share:.3g} %)" for name, share in split.parts)
+    held = f", by `{'`, `'.join(split.stratify)}`" if split.stratify else ""
+    whole = f"; no `{'`, `'.join(split.disjoint)}` in two parts" if split.disjoint else ""
+    return f"{parts}{held}{whole}".removeprefix("; ")
 
 
 def _getting(manifest: Manifest) -> str:
@@ -115,6 +133,9 @@ def _getting(manifest: Manifest) -> str:
         first = "Some files must be had from the authors. Put them into a folder, then:"
     else:
         first = "The command downloads the files, checks them, and goes on where it was interrupted:"
+    steps = "".join(f"{number}. {step}\n" for number, step in enumerate(manifest.steps, 1))
+    if steps:
+        first = f"{steps}\nThen:" if manifest.licence.sign else f"{first}\n\n{steps}"
     held = next((factor.name for factor in manifest.factors if factor.role == "variation"), "FACTOR")
     return (
         f"{first}\n\n```console\n$ setsup fetch {name}\n$ setsup sample {name} --inactive {held}\n```\n\n"

@@ -178,6 +178,8 @@ class Selection(Dataset):
         Where the rows come from.
     rows : (n,) integer array
         Row numbers of the source, in any order; they may repeat.
+    factors : FactorTable, optional
+        Table of these rows in place of the source's own, such as one with another split.
 
     Attributes
     ----------
@@ -193,12 +195,14 @@ class Selection(Dataset):
 
     """
 
-    def __init__(self, source: Dataset, rows: npt.ArrayLike) -> None:
+    def __init__(self, source: Dataset, rows: npt.ArrayLike, factors: FactorTable | None = None) -> None:
         index = check_rows(rows, len(source))
         if index.ndim != 1:
             raise RowError(f"rows to select must have one axis, not the shape {index.shape}")
+        if factors is not None and len(factors) != len(index):
+            raise DataError(f"the table of a selection of {len(index):,} rows has {len(factors):,}")
         self.name = source.name
-        self.factors = source.factors.select(index)
+        self.factors = source.factors.select(index) if factors is None else factors
         self.modalities = source.modalities
         self.computes: bool = getattr(source, "computes", False)
         self.source: Dataset = source.source if isinstance(source, Selection) else source

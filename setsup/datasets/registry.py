@@ -14,8 +14,6 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-import numpy as np
-
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, near
 
@@ -53,7 +51,8 @@ def load(name: str, root: Path | str | None = None, split: str | None = None, wh
         Folder that holds the published files, or a folder ``name`` with them. By default ``$SETSUP_DATA/<name>``, then
         ``<user cache>/setsup/<name>``.
     split : str, optional
-        Level of the factor ``split``; only its rows are kept, and renumbered.
+        A split or subset that `setsup info NAME` lists, or one part of it, such as ``"train"``, ``"dcodr"`` or
+        ``"dcodr-train"``; only its rows are kept, and renumbered.
     where : str, optional
         Expression over the factors, such as ``"digit != 9"``; only the rows for which it holds are kept, and
         renumbered.
@@ -76,7 +75,7 @@ def load(name: str, root: Path | str | None = None, split: str | None = None, wh
     if not isinstance(dataset, Dataset):
         raise DataError(f"what opens {name!r} gave a {type(dataset).__name__}, which is no setsup dataset")
     if split is not None:
-        dataset = _split(dataset, split)
+        dataset = _opened_split(dataset, name, split)
     return dataset if where is None else dataset.where(where)
 
 
@@ -107,6 +106,13 @@ def _open_own(name: str, root: Path | None) -> object:
     return dataset
 
 
+def _opened_split(dataset: Dataset, name: str, split: str) -> Dataset:
+    from setsup.datasets.splits import open_split
+    from setsup.files import load_manifest, manifest_names
+
+    return open_split(dataset, split, load_manifest(name).splits if name in manifest_names() else ())
+
+
 def _foreign() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=_GROUP)}
 
@@ -125,15 +131,3 @@ def _theirs(entry: EntryPoint) -> Callable[[Path | None], object]:
         )
     found: Callable[[Path | None], object] = opener
     return found
-
-
-def _split(dataset: Dataset, split: str) -> Dataset:
-    if "split" not in dataset.factors:
-        raise DataError(f"{dataset.name} is not divided into splits; leave out split={split!r}")
-    levels = dataset.factors["split"].levels or ()
-    if split not in levels:
-        known = [str(level) for level in levels]
-        hint = near(split, known)
-        listed = "" if hint.startswith("; known") else f" Its splits: {', '.join(known)}"
-        raise DataError(f"{dataset.name} has no split {split!r}{hint}{listed}")
-    return dataset.select(np.flatnonzero(dataset.factors.codes("split") == levels.index(split)))

@@ -2,6 +2,7 @@
 
 from setsup.files.atomic import written, written_folder
 from setsup.files.cache import cache_folder
+from setsup.files.check import FileState, State, check_files
 from setsup.files.digest import content_digest
 from setsup.files.disk import disk_errors, existing_folder, need_readable, need_space, readable_size
 from setsup.files.fetch import fetch
@@ -21,13 +22,16 @@ from setsup.files.manifests import (
 from setsup.files.roots import data_places, find_root
 
 __all__ = [
+    "FileState",
     "Licence",
     "Manifest",
     "ManifestFactor",
     "ManifestFile",
     "ManifestModality",
     "ManifestSplit",
+    "State",
     "cache_folder",
+    "check_files",
     "content_digest",
     "data_places",
     "disk_errors",

@@ -1,13 +1,94 @@
-"""Whether a file is the published one: its size and its digest."""
+"""Whether files are the published ones: their sizes and digests."""
 
+import os
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from setsup.errors import DataError
 from setsup.files.digest import MEND, content_digest
-from setsup.files.manifests import ManifestFile
+from setsup.files.manifests import Manifest, ManifestFile
+from setsup.files.roots import data_places
 from setsup.progress import progress
 
-__all__ = ["file_problem"]
+__all__ = ["FileState", "State", "check_files", "file_problem", "file_state", "release_folder"]
+
+
+class State(StrEnum):
+    """What is known of a file of a benchmark."""
+
+    RIGHT = "right"
+    """Its size and its digest are those published, as far as they were."""
+    UNCHECKED = "there, not checked"
+    """It is there in another form, or nothing was published to compare it with."""
+    MISSING = "missing"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A published file, where it lies or belongs, how it is, and what is wrong with it."""
+
+    file: ManifestFile
+    path: Path
+    state: State
+    problem: str = ""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the file has to be had, or had anew."""
+        return self.state is State.WRONG or (self.state is State.MISSING and not self.file.optional)
+
+
+def release_folder(manifest: Manifest, root: Path | str | None) -> Path:
+    """Choose among the places where the files are looked for: that which holds most of them, else the first."""
+    places = data_places(manifest.name, root)
+    return max(places, key=lambda place: sum(_present(file, place) is not None for file in manifest.files))
+
+
+def check_files(manifest: Manifest, root: Path | str | None = None) -> list[FileState]:
+    """See which files of a benchmark are there, and whether they are the published ones; large ones take a while.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        The benchmark.
+    root : Path, str or None
+        Folder with the files; None: the usual places.
+
+    Returns
+    -------
+    list of FileState
+        One a published file, in the order of the manifest.
+
+    Examples
+    --------
+    >>> from setsup.files import load_manifest
+    >>> [found.state.value for found in check_files(load_manifest("shapes3d"), "/nowhere")]
+    ['missing']
+
+    """
+    folder = release_folder(manifest, root)
+    return [file_state(file, folder) for file in manifest.files]
+
+
+def file_state(file: ManifestFile, folder: Path) -> FileState:
+    """See whether one published file is in a folder, and right."""
+    path, published = _present(file, folder), folder / file.path
+    if path is None:
+        return FileState(file, published, State.MISSING)
+    # of another suffix is what was unpacked or packed in another way: nothing was published to compare it with
+    other_form = path.is_dir() or (path.suffix != published.suffix and not file.repacked)
+    if (path != published and other_form) or not (file.size or _digest(file)[1]):
+        return FileState(file, path, State.UNCHECKED)
+    problem = file_problem(path, file)
+    return FileState(file, path, State.WRONG if problem else State.RIGHT, problem or "")
+
+
+def _present(file: ManifestFile, folder: Path) -> Path | None:
+    """Find the file or its first alternative."""
+    paths = (folder / name for name in (file.path, *file.alternatives))
+    return next((path for path in paths if os.path.exists(path)), None)  # unlike Path.exists it never raises
 
 
 def file_problem(path: Path, file: ManifestFile) -> str | None:

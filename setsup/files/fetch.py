@@ -1,17 +1,16 @@
 """Fetch a benchmark: see what is missing, make sure of licence and room, download, check."""
 
 import logging
-import os
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 from setsup.errors import DataError
-from setsup.files.check import file_problem
+from setsup.files.check import State, file_state, release_folder
 from setsup.files.disk import make_folder, need_space
 from setsup.files.download import download, part_of
 from setsup.files.locks import locked
 from setsup.files.manifests import Manifest, ManifestFile
-from setsup.files.roots import data_places
 from setsup.files.transfer import part_size
 
 __all__ = ["fetch"]
@@ -51,49 +50,37 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
     '/nowhere'
 
     """
-    folder = _folder(manifest, root)
-    missing = _missing(manifest.files, folder)
+    folder = release_folder(manifest, root)
+    missing = _missing(manifest, manifest.files, folder)
     if not missing:
         return folder
     again = f"`setsup fetch {manifest.name}{'' if root is None else ' --root ' + shlex.quote(str(root))}`"
     _refuse_unfetchable(manifest, missing, folder, again)
     make_folder(folder)
     with locked(folder / manifest.name):
-        missing = _missing(missing, folder)  # what another process has not fetched meanwhile
+        missing = _missing(manifest, missing, folder)  # what another process has not fetched meanwhile
         need_space(folder, sum(_to_come(file, folder) for file in missing), manifest.name)
         for file in missing:
             _fetch_file(manifest.name, file, folder, again)
     return folder
 
 
-def _folder(manifest: Manifest, root: Path | str | None) -> Path:
-    """Choose among the places where the files are looked for: that which holds most of them, else the first."""
-    places = data_places(manifest.name, root)
-    return max(places, key=lambda place: sum(_present(file, place) is not None for file in manifest.files))
-
-
-def _present(file: ManifestFile, folder: Path) -> Path | None:
-    """Find the file or its first alternative."""
-    paths = (folder / name for name in (file.path, *file.alternatives))
-    return next((path for path in paths if os.path.exists(path)), None)  # unlike Path.exists it never raises
-
-
-def _missing(files: tuple[ManifestFile, ...], folder: Path) -> tuple[ManifestFile, ...]:
-    """List the files that are not there, or that are there and damaged."""
+def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path) -> list[ManifestFile]:
+    """List the files that are not there, or that are there and wrong and can be fetched anew."""
     missing = []
     for file in files:
-        path = _present(file, folder)
-        problem = "" if path is None else file_problem(path, file)
-        if path is not None and problem:
-            if path != folder / file.path or not file.urls or not path.is_file():
-                raise DataError(f"{path} {problem}: remove it and fetch or place {file.path} anew")
-            _log.warning("%s %s: it is fetched anew", path, problem)
-        if problem is not None:
+        found = file_state(file, folder)
+        if found.state is State.WRONG:
+            if found.path != folder / file.path or not file.urls or not found.path.is_file():
+                raise DataError(f"{found.path} {found.problem}: remove it and fetch or place {file.path} anew")
+            _log.warning("%s %s: it is fetched anew", found.path, found.problem)
+        # what one can do without is fetched where a program may
+        if found.wanted or (found.state is State.MISSING and file.urls and not manifest.licence.sign):
             missing.append(file)
-    return tuple(missing)
+    return missing
 
 
-def _refuse_unfetchable(manifest: Manifest, missing: tuple[ManifestFile, ...], folder: Path, again: str) -> None:
+def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder: Path, again: str) -> None:
     """Say what a person has to do where no program may, or can."""
     files = ", ".join(file.path for file in missing if manifest.licence.sign or not file.urls)
     if not files:

@@ -3,13 +3,11 @@
 One YAML file a benchmark, in ``manifests/``: files with addresses and checksums, licence, citation, factors, splits.
 """
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
 
 from setsup.errors import DataError, near
+from setsup.files import values
 from setsup.files.fields import Fields, read_yaml
 
 __all__ = [
@@ -60,11 +58,40 @@ class ManifestFactor:
 
 @dataclass(frozen=True, slots=True)
 class ManifestSplit:
-    """A published split: its rows `start` to `stop` (exclusive) where they are contiguous, and what it is."""
+    """A split or a subset that a benchmark or a paper gives a name.
+
+    Of `where`, `parts` and `factor` at most one is given; without them it is the level `name` of the factor ``split``.
+
+    Parameters
+    ----------
+    name : str
+        Name by which it is opened.
+    rows : (int, int) or None
+        Its rows, first and after the last, where they are contiguous; shown only.
+    description : str
+        What it is (YAML key ``what``).
+    where : str or None
+        Expression over the factors: a subset of the rows.
+    parts : tuple of (str, float)
+        Names and shares of parts that are drawn at random; rows beyond a sum below 1 are in none.
+    stratify, disjoint : tuple of str
+        Factors as in :func:`setsup.factors.split.split`; where nothing is drawn, `disjoint` is what is checked.
+    seed : int
+        Of the drawing.
+    factor : str or None
+        Factor of the table whose levels are the parts.
+
+    """
 
     name: str
     rows: tuple[int, int] | None = None
     description: str = ""
+    where: str | None = None
+    parts: tuple[tuple[str, float], ...] = ()
+    stratify: tuple[str, ...] = ()
+    disjoint: tuple[str, ...] = ()
+    seed: int = 0
+    factor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +125,8 @@ class ManifestFile:
         Digests of the content of a gzip file; where they are given, a mirror's re-packed copy is as good.
     unpacked_size : int or None
         Bytes of that content (YAML key ``unpacked_bytes``).
+    optional : bool
+        Whether the benchmark can be opened without it.
 
     """
 
@@ -110,6 +139,7 @@ class ManifestFile:
     unpacked_sha256: str | None = None
     unpacked_md5: str | None = None
     unpacked_size: int | None = None
+    optional: bool = False
 
     @property
     def repacked(self) -> bool:
@@ -143,6 +173,8 @@ class Manifest:
         What a sample holds.
     files : tuple of ManifestFile
         The published files; empty for data that is computed or the user's own.
+    steps : tuple of str
+        What a person does to get the files that no program may or can fetch.
     adapter : str or None
         Python module that opens it.
     extra : str or None
@@ -162,13 +194,14 @@ class Manifest:
     splits: tuple[ManifestSplit, ...] = ()
     modalities: tuple[ManifestModality, ...] = ()
     files: tuple[ManifestFile, ...] = ()
+    steps: tuple[str, ...] = ()
     adapter: str | None = None
     extra: str | None = None
 
     @property
     def wanted(self) -> tuple[tuple[str, ...], ...]:
         """Names under which each file may be there, as :func:`~setsup.files.find_root` takes them."""
-        return tuple((file.path, *file.alternatives) for file in self.files)
+        return tuple((file.path, *file.alternatives) for file in self.files if not file.optional)
 
 
 def manifest_folder() -> Path:
@@ -242,20 +275,21 @@ def read_manifest(file: Path | str) -> Manifest:
     file = Path(file)
     fields = read_yaml(file)
     manifest = Manifest(
-        name=fields.need("name", _matching(r"[a-z0-9]+(-[a-z0-9]+)*", "lower-case words joined by hyphens")),
-        title=fields.need("title", _text),
-        description=fields.need("description", _text),
+        name=fields.need("name", values.matching(r"[a-z0-9]+(-[a-z0-9]+)*", "lower-case words joined by hyphens")),
+        title=fields.need("title", values.text),
+        description=fields.need("description", values.text),
         licence=_licence(fields.part("licence")),
-        samples=fields.get("samples", _whole),
-        size=fields.get("bytes", _whole),
-        homepage=fields.get("homepage", _address),
-        citation=fields.get("citation", _text),
+        samples=fields.get("samples", values.whole),
+        size=fields.get("bytes", values.whole),
+        homepage=fields.get("homepage", values.address),
+        citation=fields.get("citation", values.text),
         factors=tuple(_factor(part) for part in fields.parts("factors")),
         splits=tuple(_split(name, part) for name, part in fields.named("splits").items()),
         modalities=tuple(_modality(name, part) for name, part in fields.named("modalities").items()),
         files=tuple(_file(part) for part in fields.parts("files")),
-        adapter=fields.get("adapter", _matching(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", "a Python module")),
-        extra=fields.get("extra", _matching(r"[a-z0-9]+", "the name of a pip extra")),
+        steps=fields.each("steps", values.text),
+        adapter=fields.get("adapter", values.matching(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", "a Python module")),
+        extra=fields.get("extra", values.matching(r"[a-z0-9]+", "the name of a pip extra")),
     )
     fields.done()
     if manifest.name != file.stem:
@@ -268,10 +302,10 @@ def read_manifest(file: Path | str) -> Manifest:
 
 def _licence(fields: Fields) -> Licence:
     licence = Licence(
-        name=fields.need("name", _text),
-        url=fields.get("url", _address),
-        note=fields.get("note", _text),
-        sign=fields.get("sign", _text),
+        name=fields.need("name", values.text),
+        url=fields.get("url", values.address),
+        note=fields.get("note", values.text),
+        sign=fields.get("sign", values.text),
     )
     fields.done()
     return licence
@@ -279,21 +313,35 @@ def _licence(fields: Fields) -> Licence:
 
 def _factor(fields: Fields) -> ManifestFactor:
     factor = ManifestFactor(
-        name=fields.need("name", _matching(r"[A-Za-z_]\w*", "a name of letters, digits and _")),
-        kind=fields.need("kind", _one_of(_KINDS)),
-        levels=fields.get("levels", _levels),
-        unit=fields.get("unit", _text) or "",
-        period=fields.get("period", _positive),
-        within=fields.get("within", _text),
-        role=fields.get("role", _one_of(_ROLES)) or "variation",
-        description=fields.get("description", _text) or "",
+        name=fields.need("name", values.matching(r"[A-Za-z_]\w*", "a name of letters, digits and _")),
+        kind=fields.need("kind", values.one_of(_KINDS)),
+        levels=fields.get("levels", values.levels),
+        unit=fields.get("unit", values.text) or "",
+        period=fields.get("period", values.positive),
+        within=fields.get("within", values.text),
+        role=fields.get("role", values.one_of(_ROLES)) or "variation",
+        description=fields.get("description", values.text) or "",
     )
     fields.done()
     return factor
 
 
 def _split(name: str, fields: Fields) -> ManifestSplit:
-    split = ManifestSplit(name, fields.get("rows", _rows), fields.get("what", _text) or "")
+    split = ManifestSplit(
+        name=name,
+        rows=fields.get("rows", values.rows),
+        description=fields.get("what", values.text) or "",
+        where=fields.get("where", values.text),
+        parts=fields.get("parts", values.shares) or (),
+        stratify=fields.get("stratify", values.words) or (),
+        disjoint=fields.get("disjoint", values.words) or (),
+        seed=fields.get("seed", values.whole) or 0,
+        factor=fields.get("factor", values.text),
+    )
+    if sum(map(bool, (split.where, split.parts, split.factor))) > 1:
+        raise fields.wrong("", "one of where, parts and factor", "several of them")
+    if (split.stratify or split.seed) and not split.parts:
+        raise fields.wrong("parts", "given where stratify or seed is", None)
     fields.done()
     return split
 
@@ -301,10 +349,12 @@ def _split(name: str, fields: Fields) -> ManifestSplit:
 def _modality(name: str, fields: Fields) -> ManifestModality:
     modality = ManifestModality(
         name=name,
-        shape=fields.each("shape", lambda size: None if size is None else _whole(size)),
-        dtype=fields.need("dtype", _matching(r"bool|u?int(8|16|32|64)|float(16|32|64)", "a numpy dtype such as uint8")),
-        unit=fields.get("unit", _text) or "",
-        color=fields.get("color", _text) or "",
+        shape=fields.each("shape", lambda size: None if size is None else values.whole(size)),
+        dtype=fields.need(
+            "dtype", values.matching(r"bool|u?int(8|16|32|64)|float(16|32|64)", "a numpy dtype such as uint8")
+        ),
+        unit=fields.get("unit", values.text) or "",
+        color=fields.get("color", values.text) or "",
     )
     fields.done()
     return modality
@@ -312,84 +362,16 @@ def _modality(name: str, fields: Fields) -> ManifestModality:
 
 def _file(fields: Fields) -> ManifestFile:
     file = ManifestFile(
-        path=fields.need("path", _relative),
-        alternatives=fields.each("or", _relative),
-        urls=fields.each("urls", _address),
-        size=fields.get("bytes", _whole),
-        sha256=fields.get("sha256", _digest(64)),
-        md5=fields.get("md5", _digest(32)),
-        unpacked_sha256=fields.get("unpacked_sha256", _digest(64)),
-        unpacked_md5=fields.get("unpacked_md5", _digest(32)),
-        unpacked_size=fields.get("unpacked_bytes", _whole),
+        path=fields.need("path", values.relative),
+        alternatives=fields.each("or", values.relative),
+        urls=fields.each("urls", values.address),
+        size=fields.get("bytes", values.whole),
+        sha256=fields.get("sha256", values.digest(64)),
+        md5=fields.get("md5", values.digest(32)),
+        unpacked_sha256=fields.get("unpacked_sha256", values.digest(64)),
+        unpacked_md5=fields.get("unpacked_md5", values.digest(32)),
+        unpacked_size=fields.get("unpacked_bytes", values.whole),
+        optional=fields.get("optional", values.yes) or False,
     )
     fields.done()
     return file
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("a text")
-    return value.strip()
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        raise ValueError("a whole number, 0 or more")
-    return value
-
-
-def _positive(value: Any) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e300:
-        raise ValueError("a number above 0")
-    return float(value)
-
-
-def _matching(pattern: str, expected: str) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
-        if not isinstance(value, str) or not re.fullmatch(pattern, value):
-            raise ValueError(expected)
-        return value
-
-    return read
-
-
-def _one_of(names: tuple[str, ...]) -> Callable[[Any], str]:
-    return _matching("|".join(names), "one of " + ", ".join(names))
-
-
-def _digest(length: int) -> Callable[[Any], str]:
-    # upper case is refused too, so that digests compare as texts
-    return _matching(f"[0-9a-f]{{{length}}}", f"{length} hexadecimal digits in quotes")
-
-
-def _address(value: Any) -> str:
-    return _matching(r"https?://[^\s/]+(/\S*)?", "an address that begins with https:// or http://")(value)
-
-
-def _relative(value: Any) -> str:
-    expected = "a path inside the folder of the data set, with / and without .."
-    if not isinstance(value, str) or not value or not value.isprintable() or re.search(r'[\\:*?"<>|]', value):
-        raise ValueError(expected)
-    path = PurePosixPath(value)
-    if path.is_absolute() or ".." in path.parts or str(path) != value or value == "." or value.startswith("~"):
-        raise ValueError(expected)
-    return value
-
-
-def _levels(value: Any) -> tuple[str | int | float, ...] | int:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63:
-        return value
-    if isinstance(value, list) and value and all(isinstance(level, str | int | float) for level in value):
-        levels = tuple(value)
-        if len(set(levels)) == len(levels) and not any(level != level for level in levels):
-            return levels
-    raise ValueError("the number of levels or a list of different ones")
-
-
-def _rows(value: Any) -> tuple[int, int]:
-    if not isinstance(value, list) or len(value) != 2:
-        raise ValueError("[first row, row after the last]")
-    start, stop = _whole(value[0]), _whole(value[1])
-    if start > stop:
-        raise ValueError("[first row, row after the last]")
-    return start, stop

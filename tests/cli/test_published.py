@@ -41,7 +41,7 @@ def test_preparing_prints_the_array(setsup: Run, tmp_path: Path) -> None:
     pictures = np.load(array, mmap_mode="r")
     assert pictures.shape == (310, 64, 64, 3)
     assert (pictures[:, 5, 7, 2] == np.arange(310) % 256).all()
-    assert setsup("prepare", "shapes3d", "--root", tmp_path, "--json").json["array"] == str(array)
+    assert setsup("prepare", "shapes3d", "--root", tmp_path, "--json").json["arrays"] == [str(array)]
 
 
 def test_a_slow_container_says_so_once_on_standard_error(setsup: Run, tmp_path: Path) -> None:

@@ -311,6 +311,24 @@ def test_bad_words_get_one_sentence(setsup: Run, tmp_path: Path, words: list[str
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_split_is_sampled_and_replayed(setsup):
+    words = ("--split", "dcodr-test", "--inactive", "shape", "--size", 4)
+    found = setsup("sample", *words, "--json")
+    assert found.code == 0, found.err
+    assert found.json["rows"] == 48_000
+    assert found.json["split"] == "dcodr-test"
+    again = setsup("sample", "--replay", "setsup-samples/draws.jsonl", "--out", "again", "--json")
+    assert again.json["draws"] == found.json["draws"]
+    assert setsup("sample", "--split", "dcord", "--inactive", "shape").err.count("did you mean 'dcodr'") == 1
+    assert "--split is for named data sets" in setsup("sample", "--table", "x.csv", "--split", "train").err
+
+
+def test_the_card_of_a_split(setsup):
+    found = setsup("info", "shapes3d-procedural", "--split", "dcodr", "--json")
+    assert found.json["samples"] == 98_000
+    assert found.json["factors"][-1]["counts"] == [50_000, 48_000]
+
+
 @pytest.mark.parametrize("verb", ["sample", "info", "fetch", "prepare"])
 def test_a_root_that_is_a_file(setsup: Run, tmp_path: Path, verb: str) -> None:
     (tmp_path / "data").mkdir()

@@ -122,6 +122,20 @@ class TestFetchAndPrepare:
             found.err == "setsup: there is no data set 'mnits'; did you mean 'mnist'? (`setsup datasets` lists them)\n"
         )
 
+    def test_checking_says_what_is_there(self, setsup: Run, tmp_path: Path) -> None:
+        (tmp_path / "train-labels-idx1-ubyte.gz").write_bytes(b"no labels")
+        found = setsup("fetch", "mnist", "--root", tmp_path, "--check")
+        assert (found.code, found.err) == (1, "")
+        assert [line.split()[1] for line in found.out.splitlines()[2:]] == ["missing", "wrong", "missing", "missing"]
+        data = setsup("fetch", "mnist", "--root", tmp_path, "--check", "--json").json
+        assert [entry["state"] for entry in data] == ["missing", "wrong", "missing", "missing"]
+        assert "cut off or damaged" in data[1]["problem"] or "has the md5" in data[1]["problem"]
+        assert data[0]["path"] == str(tmp_path / "train-images-idx3-ubyte.gz")
+
+    def test_checking_genuine_files(self, setsup: Run, genuine: Path) -> None:
+        found = setsup("fetch", "mnist", "--root", genuine / "mnist", "--check", "--json")
+        assert (found.code, [entry["state"] for entry in found.json]) == (0, ["right"] * 4)
+
     def test_what_needs_none_of_it(self, setsup: Run) -> None:
         assert "no files to fetch" in setsup("fetch", "shapes3d-procedural").err
         assert "needs no preparation" in setsup("prepare", "mnist").err

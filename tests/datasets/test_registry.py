@@ -103,7 +103,7 @@ def test_wrong_split_and_where(brought):
         load("my-rooms", split="train")
     with pytest.raises(FactorError, match="room"):
         load("my-rooms", where="rom == 'attic'")
-    with pytest.raises(DataError, match="is not divided into splits"):
+    with pytest.raises(DataError, match="has no split 'train'; did you mean 'dcodr-train'"):
         load("shapes3d-procedural", split="train")
 
 

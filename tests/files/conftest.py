@@ -22,6 +22,7 @@ class Page:
     codes: list[int] = field(default_factory=list)  # status of the next answers, in place of the body
     begun: threading.Event = field(default_factory=threading.Event)
     go_on: threading.Event | None = None  # the answer stops in the middle until this is set
+    moved: str = ""  # address that the answer sends the asker to
     shift: int = 0  # answers ranges this many bytes off
 
 
@@ -56,6 +57,12 @@ def _handler(mirror: Mirror) -> type[BaseHTTPRequestHandler]:
             code = 404 if page is None else page.codes.pop(0) if page.codes else 200
             if page is None or code != 200:
                 self.send_response(code)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            if page.moved:
+                self.send_response(302)
+                self.send_header("Location", page.moved)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
                 return

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from setsup.errors import DataError
-from setsup.files import Licence, Manifest, ManifestFile, fetch, load_manifest
+from setsup.files import Licence, Manifest, ManifestFile, check_files, fetch, load_manifest
 
 SPAWN = multiprocessing.get_context("spawn")
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -270,9 +270,9 @@ def test_a_damaged_file_stays_until_the_new_one_is_right(tmp_path: Path, mirror:
 
 
 def test_a_damaged_file_of_the_users_own_is_not_touched(tmp_path: Path, mirror: Any) -> None:
-    (tmp_path / "other").write_bytes(b"abd")
-    manifest = toy(published(b"abc", mirror.add("x.bin", b"abc"), alternatives=("other",)))
-    with pytest.raises(DataError, match=r"other has the sha256 .*: remove it and fetch or place x\.bin anew"):
+    (tmp_path / "other.bin").write_bytes(b"abd")
+    manifest = toy(published(b"abc", mirror.add("x.bin", b"abc"), alternatives=("other.bin",)))
+    with pytest.raises(DataError, match=r"other.bin has the sha256 .*: remove it and fetch or place x\.bin anew"):
         fetch(manifest, tmp_path)
     assert mirror.asked == []
 
@@ -333,6 +333,60 @@ def test_files_without_a_mirror(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"files that no mirror offers; .*then put x\.bin into"):
         fetch(toy(published(b"abc")), tmp_path / "root")
     assert not (tmp_path / "root").exists()
+
+
+def test_what_is_there_missing_or_wrong_is_told(tmp_path: Path) -> None:
+    manifest = toy(
+        published(b"right", path="a.bin"),
+        published(b"wrong", path="b.bin"),
+        published(b"short", path="c.bin"),
+        published(b"packed", path="d.zip", alternatives=("d",)),
+        ManifestFile("e.bin"),
+        published(b"gone", path="f.bin"),
+        published(b"spare", path="g.bin", optional=True),
+    )
+    for name, body in [("a.bin", b"right"), ("b.bin", b"WRONG"), ("c.bin", b"shor"), ("e.bin", b"whatever")]:
+        (tmp_path / name).write_bytes(body)
+    (tmp_path / "d").mkdir()
+    found = check_files(manifest, tmp_path)
+    assert [state.state.value for state in found] == [
+        *("right", "wrong", "wrong", "there, not checked", "there, not checked", "missing", "missing")
+    ]
+    assert [state.wanted for state in found] == [False, True, True, False, False, True, False]
+    assert found[1].problem.startswith("has the sha256 ")
+    assert found[2].problem == "has 4 bytes, not the 5 expected"
+    assert [state.path.name for state in found] == ["a.bin", "b.bin", "c.bin", "d", "e.bin", "f.bin", "g.bin"]
+
+
+def test_an_optional_file_is_fetched_where_a_mirror_has_it_and_never_asked_of_a_person(
+    tmp_path: Path, mirror: Any
+) -> None:
+    spare = published(b"spare", mirror.add("y.bin", b"spare"), path="y.bin", optional=True)
+    fetch(toy(published(b"abc", mirror.add("x.bin", b"abc")), spare), tmp_path)
+    assert (tmp_path / "y.bin").read_bytes() == b"spare"
+    (tmp_path / "z").mkdir()
+    (tmp_path / "z" / "x.bin").write_bytes(b"abc")
+    assert fetch(toy(published(b"abc"), published(b"d", path="d.bin", optional=True)), tmp_path / "z") == tmp_path / "z"
+
+
+def test_a_redirect_is_followed(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    body = noise(50_000)
+    target = mirror.add("moved/x.bin", body)
+    fetch(toy(published(body, mirror.add("x.bin", b"", moved=target))), tmp_path)
+    assert (tmp_path / "x.bin").read_bytes() == body
+
+
+def test_a_mirror_that_stalls_is_left_and_the_next_goes_on(
+    tmp_path: Path, mirror: Any, noise: Noise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("setsup.files.transfer._TIMEOUTS", (5.0, 0.3))
+    body, never = noise(100_000), threading.Event()
+    stalls = mirror.add("stalls/x.bin", body, go_on=never)
+    try:
+        fetch(toy(published(body, stalls, mirror.add("x.bin", body))), tmp_path)
+    finally:
+        never.set()
+    assert (tmp_path / "x.bin").read_bytes() == body
 
 
 def test_nothing_to_fetch(tmp_path: Path) -> None:

@@ -1,0 +1,128 @@
+"""Readers of the values in a manifest; each raises ValueError with what it expected."""
+
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import Any
+
+__all__ = [
+    "address",
+    "digest",
+    "levels",
+    "matching",
+    "one_of",
+    "positive",
+    "relative",
+    "rows",
+    "shares",
+    "text",
+    "whole",
+    "words",
+    "yes",
+]
+
+
+def text(value: Any) -> str:
+    """A text that is not blank."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a text")
+    return value.strip()
+
+
+def whole(value: Any) -> int:
+    """A whole number from 0 on."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise ValueError("a whole number, 0 or more")
+    return value
+
+
+def positive(value: Any) -> float:
+    """A number above 0."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e300:
+        raise ValueError("a number above 0")
+    return float(value)
+
+
+def matching(pattern: str, expected: str) -> Callable[[Any], str]:
+    """Make a reader of texts that a regular expression matches as a whole."""
+
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            raise ValueError(expected)
+        return value
+
+    return read
+
+
+def one_of(names: tuple[str, ...]) -> Callable[[Any], str]:
+    """One of some words."""
+    return matching("|".join(names), "one of " + ", ".join(names))
+
+
+def digest(length: int) -> Callable[[Any], str]:
+    """Hexadecimal digits of a given number."""
+    # upper case is refused too, so that digests compare as texts
+    return matching(f"[0-9a-f]{{{length}}}", f"{length} hexadecimal digits in quotes")
+
+
+def address(value: Any) -> str:
+    """An address of the web."""
+    return matching(r"https?://[^\s/]+(/\S*)?", "an address that begins with https:// or http://")(value)
+
+
+def relative(value: Any) -> str:
+    """A path that stays inside the folder it is relative to."""
+    expected = "a path inside the folder of the data set, with / and without .."
+    if not isinstance(value, str) or not value or not value.isprintable() or re.search(r'[\\:*?"<>|]', value):
+        raise ValueError(expected)
+    path = PurePosixPath(value)
+    if path.is_absolute() or ".." in path.parts or str(path) != value or value == "." or value.startswith("~"):
+        raise ValueError(expected)
+    return value
+
+
+def levels(value: Any) -> tuple[str | int | float, ...] | int:
+    """Levels of a factor, or their number."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63:
+        return value
+    if isinstance(value, list) and value and all(isinstance(level, str | int | float) for level in value):
+        listed = tuple(value)
+        if len(set(listed)) == len(listed) and not any(level != level for level in listed):
+            return listed
+    raise ValueError("the number of levels or a list of different ones")
+
+
+def rows(value: Any) -> tuple[int, int]:
+    """First row, and the row after the last."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError("[first row, row after the last]")
+    start, stop = whole(value[0]), whole(value[1])
+    if start > stop:
+        raise ValueError("[first row, row after the last]")
+    return start, stop
+
+
+def words(value: Any) -> tuple[str, ...]:
+    """One text, or a list of them."""
+    return tuple(text(word) for word in (value if isinstance(value, list) else [value]))
+
+
+def shares(value: Any) -> tuple[tuple[str, float], ...]:
+    """Parts of a whole: their names, and what share each has."""
+    expected = "names of at least two parts with their shares, numbers above 0 of sum 1 at most"
+    if not isinstance(value, dict) or len(value) < 2:
+        raise ValueError(expected)
+    try:
+        parts = tuple((text(name), positive(share)) for name, share in value.items())
+    except ValueError:
+        raise ValueError(expected) from None
+    if sum(share for _, share in parts) > 1 + 1e-9:
+        raise ValueError(expected)
+    return parts
+
+
+def yes(value: Any) -> bool:
+    """A truth value."""
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
