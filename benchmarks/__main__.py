@@ -15,8 +15,21 @@ from benchmarks.measure import on_one_core
 from benchmarks.peers import report
 from benchmarks.rows import Row, show
 
-TOPICS = ("sets", "domains", "groups", "fetch", "loading", "augment", "procedural", "convert")
-ANY_CORE = {"augment", "convert", "loading"}
+TOPICS = (
+    "sets",
+    "domains",
+    "groups",
+    "fetch",
+    "decoding",
+    "loading",
+    "augment",
+    "procedural",
+    "convert",
+    "prepared",
+    "nyu",
+    "records",
+)
+ANY_CORE = {"augment", "convert", "decoding", "loading"}
 """Topics that may use every core they like; all others keep to one."""
 
 

@@ -1,19 +1,23 @@
 """``setsup datasets``: what there is. Reads manifests only; no adapter is imported."""
 
+import os
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from setsup.errors import DataError
-from setsup.files import Manifest, find_root, load_manifest, manifest_names, readable_size
+from setsup.files import Manifest, data_places, find_root, load_manifest, manifest_names, readable_size
 from setsup_cli.arguments import Json
 from setsup_cli.output import show_json, show_table
 
-__all__ = ["HELP", "Options", "foreign", "run"]
+__all__ = ["HELP", "Options", "foreign", "present", "run"]
 
 HELP = """\
 `setsup info NAME` shows one of them in full. Other packages add data sets through the entry-point group
 setsup.datasets."""
+
+_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +47,16 @@ def foreign() -> dict[str, str]:
     return {entry.name: entry.dist.name if entry.dist else entry.module for entry in entries}
 
 
-def _present(manifest: Manifest) -> bool | None:
-    """Whether the files are where they are looked for without a root; None where there are no files."""
-    if not manifest.wanted:
+def present(manifest: Manifest, root: Path | None = None) -> bool | None:
+    """Whether the files are where they are looked for; None where there are no files."""
+    if not manifest.files:
         return None
+    if not manifest.wanted:
+        # none of its files is needed by itself: any will do
+        names = [name for file in manifest.files for name in (file.path, *file.alternatives)]
+        return any(os.path.exists(place / name) for place in data_places(manifest.name, root) for name in names)
     try:
-        find_root(manifest.name, None, manifest.wanted)
+        find_root(manifest.name, root, manifest.wanted)
     except DataError:
         return False
     return True
@@ -62,7 +70,7 @@ def _entry(manifest: Manifest) -> dict[str, Any]:
         "factors": [factor.name for factor in manifest.factors],
         "bytes": manifest.size,
         "licence": manifest.licence.name,
-        "present": _present(manifest),
+        "present": present(manifest),
         "package": "setsup",
     }
 
@@ -76,10 +84,12 @@ def _cells(entry: dict[str, Any]) -> list[str]:
     here = {None: "needs no files", True: "yes", False: "no"}[entry["present"]]
     if entry["package"] != "setsup":
         here = f"from {entry['package']}"
+    factors = entry["factors"] or ()
+    shown = factors if len(factors) <= _SHOWN + 1 else factors[:_SHOWN]
     return [
         entry["name"],
         "" if entry["samples"] is None else f"{entry['samples']:,}",
-        ", ".join(entry["factors"] or ()),
+        ", ".join(shown) + (f" and {len(factors) - len(shown)} more" if len(factors) > len(shown) else ""),
         readable_size(entry["bytes"]) if entry["bytes"] else "",
         entry["licence"] or "",
         here,

@@ -6,7 +6,7 @@ from typing import Annotated
 from setsup.errors import DataError
 from setsup.files import FileState, Manifest, State, check_files, data_places, fetch, load_manifest, readable_size
 from setsup_cli.arguments import Dataset, Json, Root, option
-from setsup_cli.datasets import foreign
+from setsup_cli.datasets import foreign, present
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.source import check_root
 
@@ -57,19 +57,12 @@ def run(options: Options) -> int:
 def _say_steps(manifest: Manifest, options: Options) -> None:
     """Tell a person how to get what no program may or can fetch, where some of it is missing."""
     by_hand = [file for file in manifest.files if manifest.licence.sign or not file.urls]
-    if not manifest.steps or not by_hand or _present(manifest, options):
+    if not manifest.steps or not by_hand or present(manifest, options.root):
         return
     say_prose(f"{manifest.title}: how to get it", piped=100)
     for number, step in enumerate(manifest.steps, 1):
         say_prose(f"{number}. {step}", piped=100)
     say(f"folder: {data_places(manifest.name, options.root)[0]}")
-
-
-def _present(manifest: Manifest, options: Options) -> bool:
-    return all(
-        any((place / name).exists() for place in data_places(manifest.name, options.root) for name in names)
-        for names in manifest.wanted
-    )
 
 
 def _check(manifest: Manifest, options: Options) -> int:

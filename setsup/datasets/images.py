@@ -4,25 +4,46 @@ Convention
 ----------
 Arrays are uint8 (height, width, channels) as a person sees the picture: the orientation that a camera noted in a JPEG
 is applied.
+
+Notes
+-----
+JPEG in grey or colour is decoded by simplejpeg, plain PNG by kornia-rs, all else by Pillow; the pixels are the same,
+bit for bit. simplejpeg and Pillow both stand on libjpeg-turbo. simplejpeg takes half to three quarters of Pillow's
+time, which spends the rest on header objects and copies; it lets other threads run meanwhile; and it tells libjpeg-
+turbo's warnings, where Pillow gives what could be decoded: grey or shifted blocks. Such files are refused here. JPEG
+that goes to Pillow (CMYK, rare sampling) has Pillow's leniency. For a PNG kornia-rs takes about a third of Pillow's
+time and looks at the checksums of the pixels, as Pillow does not; those of files that go to Pillow are checked here.
+kornia-rs does not let other threads run meanwhile, so on more than three cores a single process decodes PNG by Pillow;
+a loader's worker processes, with one thread each, do not. OpenCV is as fast for JPEG, but many times as large, and
+clashes with another OpenCV that a user may have. PyAV, made for streams of video, was not tried.
 """
 
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.formats.jpeg import Frame, jpeg_frame, jpeg_pixels, turned
+from setsup.datasets.formats.png import check_png, png_head, png_pixels
 from setsup.errors import DataError
 
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["Header", "channels_of", "decode", "header"]
+__all__ = ["Header", "Source", "channels_of", "decode", "header", "parallel"]
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+Source: TypeAlias = Path | bytes | Callable[[], bytes]
+"""An image file, its content, or a function that gives the content: called where it is decoded, in that thread."""
 
 # bitmaps only: Pillow hands EPS to another program, and some old formats have decoders that nobody looks after
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "JPEG2000")
@@ -34,6 +55,8 @@ _MODES = {
     **dict.fromkeys(("LA", "PA", "RGBA"), 4),
 }
 _CHANNEL_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+_JPEG, _PNG = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n"
+_FEW, _MANY = 8, 3
 
 threads = min(8, os.cpu_count() or 1)
 """Threads that read and decode images at once; 1 in a loader's worker processes, which share the cores."""
@@ -48,13 +71,13 @@ class Header:
     channels: int
 
 
-def header(source: Path | bytes, label: str) -> Header:
+def header(source: Source, label: str) -> Header:
     """Read the size and the mode of an image without decoding it.
 
     Parameters
     ----------
-    source : Path or bytes
-        Image file, or its content.
+    source : Path, bytes or function
+        Image file, its content, or a function without arguments that gives the content.
     label : str
         What messages call it: the path and the row.
 
@@ -64,25 +87,32 @@ def header(source: Path | bytes, label: str) -> Header:
         When it is no image of a known format, has more than 8 bits a channel, or is absurdly large.
 
     """
-    with _opened(source, label) as image:
+    with _opened(source if isinstance(source, Path) else _content(source, label), label) as image:
         return _header(image)
 
 
 def decode(
-    source: Path | bytes, label: str, channels: int, size: tuple[int, int] | None = None
+    source: Source,
+    label: str,
+    channels: int,
+    size: tuple[int, int] | None = None,
+    out: npt.NDArray[np.uint8] | None = None,
 ) -> npt.NDArray[np.uint8]:
     """Decode an image.
 
     Parameters
     ----------
-    source : Path or bytes
-        Image file, or its content.
+    source : Path, bytes or function
+        Image file, its content, or a function without arguments that gives the content.
     label : str
         What messages call it: the path and the row.
     channels : int
         1 (grey), 3 (sRGB) or 4 (sRGB and alpha). Grey becomes colour, and alpha is dropped or added, as needed.
     size : (height, width), optional
         Resize the image, antialiased, until it just covers this size, and cut out the centre.
+    out : (height, width, channels) uint8 in C order, optional
+        Memory that may be written to, and is given back where the decoder could write into it and nothing has to be
+        changed afterwards.
 
     Returns
     -------
@@ -94,19 +124,12 @@ def decode(
         When the image is damaged, or in colour where grey was asked for.
 
     """
-    from PIL import Image, ImageOps
-
-    with _opened(source, label) as image:
-        if channels == 1 and _MODES[image.mode] != 1:
-            raise DataError(
-                f"{label} has colour ({image.mode}), but the images looked at when the table was opened are grey; "
-                "convert all to one mode"
-            )
-        picture = _upright(image).convert(_CHANNEL_MODES[channels])
-        if size is not None and picture.size != (size[1], size[0]):
-            picture = ImageOps.fit(picture, (size[1], size[0]), Image.Resampling.BICUBIC)
-        pixels = np.array(picture, dtype=np.uint8)
-    return pixels.reshape(*pixels.shape[:2], channels)
+    pixels = _pixels(_content(source, label), label, channels, out)
+    if channels == 1 and pixels.shape[2] != 1:
+        raise DataError(
+            f"{label} has colour, but the images looked at when the table was opened are grey; convert all to one mode"
+        )
+    return np.require(_resized(_with_channels(pixels, channels), size), requirements=["C", "W"])
 
 
 def channels_of(headers: Sequence[Header]) -> int:
@@ -115,35 +138,164 @@ def channels_of(headers: Sequence[Header]) -> int:
     return found.pop() if len(found) == 1 else 3
 
 
+def parallel(function: Callable[[S], T], items: Sequence[S]) -> list[T]:
+    """Call a function for every item, many of them in several threads at once.
+
+    Parameters
+    ----------
+    function : callable
+        Gets one item; it should read or decode, which lets other threads run meanwhile.
+    items : sequence
+        What to call it with.
+
+    Returns
+    -------
+    list
+        Results in the order of the items.
+
+    Raises
+    ------
+    Exception
+        What the function raised, for the first item in their order that failed.
+
+    Examples
+    --------
+    >>> parallel(len, ["one", "three"])
+    [3, 5]
+
+    """
+    workers = min(threads, len(items))
+    if len(items) <= _FEW or workers <= 1:
+        return [function(item) for item in items]
+    results: dict[int, T] = {}
+    failures: dict[int, BaseException] = {}
+    turns = iter(range(len(items)))  # handed out one by one: a task for each item would cost more than a small image
+
+    def work() -> None:
+        for turn in turns:
+            try:
+                results[turn] = function(items[turn])
+            except BaseException as error:
+                failures[turn] = error
+            if failures:
+                return
+
+    with ThreadPoolExecutor(workers - 1) as others:
+        for _ in range(workers - 1):
+            others.submit(work)
+        work()
+    if failures:
+        # turns are taken in order, so the first item that fails is among them in whatever order threads ran
+        raise failures[min(failures)]
+    return [results[turn] for turn in range(len(items))]
+
+
 @contextmanager
 def _opened(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS) as image:
-            _check(image, label)
+        with Image.open(source if isinstance(source, Path) else io.BytesIO(source), formats=_FORMATS) as image:
+            _check(image.width, image.height, label)
+            if image.mode not in _MODES:
+                raise DataError(
+                    f"{label} has pixels of the mode {image.mode}, not 8 bits a channel; convert it to 8 bits"
+                )
             yield image
     except DataError:
         raise
     except UnidentifiedImageError as error:
         known = ", ".join(_FORMATS)
         raise DataError(f"{label} is no image that can be read; known: {known}; replace it, or take it out") from error
-    except FileNotFoundError as error:
-        raise DataError(f"{label} is missing; put it there, or take it out") from error
-    except PermissionError as error:
-        raise DataError(f"{label} may not be read by you; change the file's permissions") from error
     except Exception as error:
         # Pillow's readers raise whatever they stumble over in a damaged file, a struct.error as well as a TypeError
-        why = str(error) or type(error).__name__
-        raise DataError(f"{label} cannot be read, it may be damaged ({why}); replace it, or take it out") from error
+        raise _unreadable(error, label) from error
 
 
-def _check(image: "Image.Image", label: str) -> None:
-    width, height = image.size
+def _content(source: Source, label: str) -> bytes:
+    try:
+        return source if isinstance(source, bytes) else source.read_bytes() if isinstance(source, Path) else source()
+    except DataError:
+        raise
+    except Exception as error:
+        raise _unreadable(error, label) from error
+
+
+def _unreadable(error: Exception, label: str) -> DataError:
+    if isinstance(error, FileNotFoundError):
+        return DataError(f"{label} is missing; put it there, or take it out")
+    if isinstance(error, PermissionError):
+        return DataError(f"{label} may not be read by you; change the file's permissions")
+    why = " ".join(str(error).split()) or type(error).__name__
+    return DataError(f"{label} cannot be read, it may be damaged ({why}); replace it, or take it out")
+
+
+def _check(width: int, height: int, label: str) -> None:
     if width * height > _MOST_PIXELS:
         raise DataError(f"{label} has {width} × {height} pixels; images of more than {_MOST_PIXELS:,} are refused")
-    if image.mode not in _MODES:
-        raise DataError(f"{label} has pixels of the mode {image.mode}, not 8 bits a channel; convert it to 8 bits")
+
+
+def _pixels(content: bytes, label: str, channels: int, out: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.uint8]:
+    """Picture the right side up, with the channels asked for or those of its own mode."""
+    try:
+        if content.startswith(_JPEG):
+            return _jpeg(content, label, channels, out)
+        if content.startswith(_PNG):
+            return _png(content, label, channels)
+        return _by_pillow(content, label, channels)
+    except ValueError as error:
+        raise _unreadable(error, label) from error
+
+
+def _jpeg(content: bytes, label: str, channels: int, out: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.uint8]:
+    frame, orientation = jpeg_frame(content), 1
+    if frame is None or frame.noted:
+        with _opened(content, label) as image:
+            orientation = _orientation(image)
+            frame = frame or Frame(image.height, image.width, _MODES[image.mode], True, image.mode in ("L", "RGB"))
+    if not frame.plain:
+        return _by_pillow(content, label, channels)
+    _check(frame.width, frame.height, label)
+    fits = out is not None and orientation == 1 and out.shape == (frame.height, frame.width, frame.channels)
+    return turned(jpeg_pixels(content, frame, out if fits else None), orientation)
+
+
+def _png(content: bytes, label: str, channels: int) -> npt.NDArray[np.uint8]:
+    head = png_head(content)
+    if head is None or threads > _MANY:
+        found = _by_pillow(content, label, channels)
+        check_png(content)
+        return found
+    _check(head.width, head.height, label)
+    return png_pixels(content, head)
+
+
+def _by_pillow(content: bytes, label: str, channels: int) -> npt.NDArray[np.uint8]:
+    with _opened(content, label) as image:
+        channels = _MODES[image.mode] if channels == 1 else channels
+        # np.array would copy a second time; what asarray gives cannot be written to; decode sees to that
+        pixels = np.asarray(_upright(image).convert(_CHANNEL_MODES[channels]))
+    return pixels.reshape(*pixels.shape[:2], channels)
+
+
+def _with_channels(pixels: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[np.uint8]:
+    if channels < pixels.shape[2]:
+        return pixels[:, :, :channels]
+    if pixels.shape[2] == 1 < channels:
+        pixels = np.repeat(pixels, 3, axis=2)
+    if pixels.shape[2] < channels:
+        pixels = np.concatenate([pixels, np.full((*pixels.shape[:2], 1), 255, np.uint8)], axis=2)
+    return pixels
+
+
+def _resized(pixels: npt.NDArray[np.uint8], size: tuple[int, int] | None) -> npt.NDArray[np.uint8]:
+    if size is None or pixels.shape[:2] == size:
+        return pixels
+    from PIL import Image, ImageOps
+
+    picture = Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else np.ascontiguousarray(pixels))
+    fitted = np.asarray(ImageOps.fit(picture, (size[1], size[0]), Image.Resampling.BICUBIC))
+    return fitted.reshape(*size, pixels.shape[2])
 
 
 def _header(image: "Image.Image") -> Header:

@@ -1,19 +1,97 @@
-"""Where the images of a table lie: in files that a column names, or packed in the table itself."""
+"""Where images lie: in files that a column names, packed in a table itself, or in a release's folder or archive."""
 
 import os
 import threading
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.images import Source, decode, parallel
 from setsup.errors import DataError
+from setsup.files.members import Members
 
-__all__ = ["ImageFiles", "PackedImages"]
+__all__ = ["ImageFiles", "Images", "MemberImages", "PackedImages", "fetch_images"]
 
 _SHOWN = 5
+
+
+class Images(Protocol):
+    """Images by row number, wherever they lie."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        ...
+
+    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
+        """Where each row's image comes from, and a label for messages."""
+        ...
+
+
+def fetch_images(
+    images: Images,
+    rows: npt.NDArray[np.int64],
+    shape: tuple[int | None, ...],
+    size: tuple[int, int] | None = None,
+    out: npt.NDArray[np.uint8] | None = None,
+) -> npt.NDArray[np.uint8]:
+    """Decode the images of any rows, each once, straight to where they belong.
+
+    Parameters
+    ----------
+    images : Images
+        Where they lie.
+    rows : integer array of any shape
+        Row numbers that ``fetch_request`` has checked.
+    shape : (height, width, channels)
+        Shape that every image must have; height and width are None where images of one size are fetched together.
+    size : (height, width), optional
+        Resize to this; see :func:`setsup.datasets.images.decode`.
+    out : uint8 array of shape ``rows.shape + shape``, optional
+        Where to put them.
+
+    Returns
+    -------
+    uint8 array of shape ``rows.shape + shape``
+
+    Raises
+    ------
+    DataError
+        When an image is damaged, in colour where grey was expected, or of another size.
+
+    """
+    if out is not None and not out.flags.c_contiguous:
+        out[...] = fetch_images(images, rows, shape, size)
+        return out
+    shape = shape if out is None else out.shape[rows.ndim :]
+    channels = shape[2] or 3
+    distinct, first, inverse = np.unique(rows.reshape(-1), return_index=True, return_inverse=True)
+    items = images.take(distinct)
+    begun = [decode(*items[0], channels, size)] if None in shape and items else []
+    expected = begun[0].shape if begun else tuple(length or 0 for length in shape)
+    found = np.empty((*rows.shape, *expected), np.uint8) if out is None else out
+    slots = found.reshape(rows.size, *expected)
+
+    def fill(place: int) -> None:
+        source, label = items[place]
+        slot = slots[first[place]]
+        image = begun[place] if place < len(begun) else decode(source, label, channels, size, slot)
+        if image.shape != expected:
+            raise DataError(
+                f"{label} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
+                f"{expected[0]} × {expected[1]}; open the data set with size=(height, width) to have all resized"
+            )
+        if image is not slot:
+            slot[...] = image
+
+    parallel(fill, range(len(items)))
+    origin = first[inverse.reshape(-1)]
+    repeats = np.flatnonzero(origin != np.arange(len(origin)))
+    slots[repeats] = slots[origin[repeats]]
+    return found
 
 
 class ImageFiles:
@@ -51,12 +129,10 @@ class ImageFiles:
         """Count the rows."""
         return len(self._names)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Path | bytes, str]]:
+    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
         """Path and label of each row."""
-        names = self._names.take(rows).to_pylist()
-        return [
-            (self._folder / name, f"{self._folder / name} (row {row})") for name, row in zip(names, rows, strict=True)
-        ]
+        paths = [self._folder / name for name in self._names.take(rows).to_pylist()]
+        return [(path, f"{path} (row {row})") for path, row in zip(paths, rows.tolist(), strict=True)]
 
 
 class PackedImages:
@@ -97,7 +173,7 @@ class PackedImages:
         """Leave out the content and the locks, which belong to this process."""
         return {**self.__dict__, "_read": None, "_locks": {}}
 
-    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Path | bytes, str]]:
+    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
         """Content (or path, where a struct has no bytes) and label of each row."""
         packed, names = (column.take(rows).to_pylist() for column in self._columns())
         return [
@@ -112,6 +188,51 @@ class PackedImages:
                 if self._read is None:
                     self._read = _packed(self._table, self._column)
         return self._read
+
+
+class MemberImages:
+    """Images among the files of a release, which may be a folder, a zip or a tar.
+
+    Parameters
+    ----------
+    members : Members
+        The files of the release.
+    places : (rows,) integer array
+        For each row the place of its file in ``members``; a file may serve several rows.
+
+    Raises
+    ------
+    DataError
+        When a place is none of the members'.
+
+    """
+
+    def __init__(self, members: Members, places: npt.ArrayLike) -> None:
+        found = np.asarray(places)
+        if found.size and not 0 <= found.min() <= found.max() < len(members):
+            raise DataError(
+                f"{members.source} has {len(members):,} files, but rows name the places {found.min():,} to "
+                f"{found.max():,}; find places with members.places, and take out those that are -1"
+            )
+        self._members = members
+        # half as much to send to worker processes, where the number of files allows
+        self._places = found.astype(np.uint32 if len(members) < 2**32 else np.int64)
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self._places)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
+        """Give for each row a function that reads its file, and a label.
+
+        The function runs in the thread that decodes.
+        """
+        read, label = self._members.read, self._members.label
+        places = self._places[rows].tolist()
+        return [
+            (partial(read, place), f"{label(place)} (row {row})")
+            for place, row in zip(places, rows.tolist(), strict=True)
+        ]
 
 
 def _refuse_missing(table: Path, names: Iterable[str | None]) -> None:

@@ -41,7 +41,7 @@ def open_split(dataset: Dataset, name: str, declared: Sequence[ManifestSplit] = 
     levels = dataset.factors[_SPLIT].levels or () if _SPLIT in dataset.factors else ()
     for split in declared:
         if split.name == name and split.where is not None:
-            return dataset.where(split.where)
+            return _subset(dataset, split.name, split.where)
         if not (split.parts or split.factor):
             continue
         if split.name == name:
@@ -59,6 +59,15 @@ def open_split(dataset: Dataset, name: str, declared: Sequence[ManifestSplit] = 
     return _part(dataset, name)
 
 
+def _subset(dataset: Dataset, name: str, expression: str) -> Dataset:
+    try:
+        return dataset.where(expression)
+    except FactorError as error:
+        # a manifest speaks of the whole release, and the user may have a part of it
+        why = str(error).partition("\n")[0]
+        raise DataError(f"{dataset.name} has no split {name!r} here, which is where {expression}: {why}") from error
+
+
 def _part(dataset: Dataset, part: str) -> Dataset:
     levels = dataset.factors[_SPLIT].levels or ()
     return dataset.select(np.flatnonzero(dataset.factors.codes(_SPLIT) == levels.index(part)))
@@ -74,7 +83,10 @@ def _parted(dataset: Dataset, split: ManifestSplit) -> Dataset:
         codes = table.codes(split.factor)
         _check(dataset, table, split.factor, split)
     else:
-        codes = _drawn(table, split)
+        try:
+            codes = _drawn(table, split)
+        except FactorError as error:
+            raise DataError(f"the split {split.name!r} of {dataset.name} cannot be drawn here: {error}") from error
     rows = np.flatnonzero((codes >= 0) & (codes < len(names)))
     if not len(rows):
         raise DataError(f"{dataset.name} has no rows of the split {split.name!r}")

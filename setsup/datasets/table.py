@@ -1,17 +1,15 @@
 """A user's own data: a CSV or Parquet file with a column of images and a column for every factor."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets import images as image_files
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
-from setsup.datasets.images import Header, channels_of, decode, header
-from setsup.datasets.sources import ImageFiles, PackedImages
+from setsup.datasets.images import Header, channels_of, header, parallel
+from setsup.datasets.sources import ImageFiles, Images, PackedImages, fetch_images
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import need_readable
@@ -19,14 +17,12 @@ from setsup.files import need_readable
 __all__ = ["ImageTable", "open", "open_table"]
 
 Array = npt.NDArray[Any]
-T = TypeVar("T")
 
 _COLUMNS = (
     *("image", "image_path", "path", "file", "filename", "file_name", "filepath", "file_path"),
     *("image_file", "image_name", "img", "img_path"),
 )
 _LOOKED_AT = 256
-_FEW = 8
 
 
 class ImageTable(Dataset):
@@ -38,7 +34,7 @@ class ImageTable(Dataset):
         Name of the dataset.
     factors : FactorTable
         One row an image.
-    images : ImageFiles or PackedImages
+    images : ImageFiles, PackedImages or MemberImages
         Where the images lie.
     size : (height, width), optional
         Size that images are resized to.
@@ -52,9 +48,7 @@ class ImageTable(Dataset):
 
     computes = True
 
-    def __init__(
-        self, name: str, factors: FactorTable, images: ImageFiles | PackedImages, size: tuple[int, int] | None
-    ) -> None:
+    def __init__(self, name: str, factors: FactorTable, images: Images, size: tuple[int, int] | None) -> None:
         if not len(factors) == len(images) > 0:
             raise DataError(
                 f"{name} has {len(factors):,} rows of factors and {len(images):,} images; as many were expected"
@@ -64,10 +58,10 @@ class ImageTable(Dataset):
         self._images = images
         self._size = size
         spread = np.unique(np.linspace(0, len(images) - 1, min(len(images), _LOOKED_AT)).astype(np.int64))
-        headers = _parallel(lambda item: header(*item), images.take(spread))
-        self._channels = channels_of(headers)
-        color = "grey" if self._channels == 1 else "srgb"
-        self.modalities = {"image": Modality((*(size or _common(headers)), self._channels), "uint8", color=color)}
+        headers = parallel(lambda item: header(*item), images.take(spread))
+        channels = channels_of(headers)
+        color = "grey" if channels == 1 else "srgb"
+        self.modalities = {"image": Modality((*(size or _common(headers)), channels), "uint8", color=color)}
 
     def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
         """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
@@ -79,32 +73,18 @@ class ImageTable(Dataset):
 
         """
         rows, names = fetch_request(self, indices, modalities)
-        return {name: self._fetch(rows) for name in names}
+        shape = self.modalities["image"].shape
+        return {name: fetch_images(self._images, rows, shape, self._size) for name in names}
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Decode rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            fetch_images(self._images, rows, self.modalities["image"].shape, self._size, out[name])
 
     def __repr__(self) -> str:
         """Show the name and the number of rows."""
         return f"ImageTable({self.name!r}, {len(self):,} rows)"
-
-    def _fetch(self, rows: npt.NDArray[np.int64]) -> Array:
-        distinct, places = np.unique(rows, return_inverse=True)
-        items = self._images.take(distinct)
-        decoded = _parallel(lambda item: decode(*item, self._channels, self._size), items)
-        shape = self._shape(decoded, [label for _, label in items])
-        stacked = np.stack(decoded) if decoded else np.empty((0, *shape), np.uint8)
-        return np.asarray(stacked[places.reshape(rows.shape)])
-
-    def _shape(self, decoded: Sequence[Array], labels: Sequence[str]) -> tuple[int, ...]:
-        """Shape that all decoded images have."""
-        declared = self.modalities["image"].shape
-        fixed = tuple(length or 0 for length in declared)
-        expected = decoded[0].shape if None in declared and decoded else fixed
-        for image, label in zip(decoded, labels, strict=True):
-            if image.shape != expected:
-                raise DataError(
-                    f"{label} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
-                    f"{expected[0]} × {expected[1]}; open the table with size=(height, width) to have all resized"
-                )
-        return expected
 
 
 def open_table(
@@ -253,11 +233,3 @@ def _common(headers: Sequence[Header]) -> tuple[int | None, int | None]:
     """Height and width that all images have."""
     sizes = {(found.height, found.width) for found in headers}
     return sizes.pop() if len(sizes) == 1 else (None, None)
-
-
-def _parallel(read: Callable[[tuple[Path | bytes, str]], T], items: Sequence[tuple[Path | bytes, str]]) -> list[T]:
-    """Results in the order of the items; many are read by several threads, since Pillow lets others run meanwhile."""
-    if len(items) <= _FEW or image_files.threads == 1:
-        return [read(item) for item in items]
-    with ThreadPoolExecutor(image_files.threads) as threads:
-        return list(threads.map(read, items))

@@ -1,5 +1,8 @@
 """Files: atomic writes, locks, manifests, downloads. Knows nothing of factors or images."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from setsup.files.atomic import written, written_folder
 from setsup.files.cache import cache_folder
 from setsup.files.check import FileState, State, check_files
@@ -21,6 +24,10 @@ from setsup.files.manifests import (
 )
 from setsup.files.roots import data_places, find_root
 
+if TYPE_CHECKING:
+    from setsup.files.members import Members, find_members, open_members
+    from setsup.files.unpacking import unpack
+
 __all__ = [
     "FileState",
     "Licence",
@@ -29,6 +36,7 @@ __all__ = [
     "ManifestFile",
     "ManifestModality",
     "ManifestSplit",
+    "Members",
     "State",
     "cache_folder",
     "check_files",
@@ -37,6 +45,7 @@ __all__ = [
     "disk_errors",
     "existing_folder",
     "fetch",
+    "find_members",
     "find_root",
     "load_manifest",
     "locked",
@@ -44,8 +53,25 @@ __all__ = [
     "manifest_names",
     "need_readable",
     "need_space",
+    "open_members",
     "read_manifest",
     "readable_size",
+    "unpack",
     "written",
     "written_folder",
 ]
+
+if not TYPE_CHECKING:
+    # these need numpy, which commands that only read manifests do without
+    _HOMES = {
+        "Members": "setsup.files.members",
+        "find_members": "setsup.files.members",
+        "open_members": "setsup.files.members",
+        "unpack": "setsup.files.unpacking",
+    }
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'setsup.files' has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return found

@@ -67,15 +67,19 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
 
 def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path) -> list[ManifestFile]:
     """List the files that are not there, or that are there and wrong and can be fetched anew."""
+    states = [file_state(file, folder) for file in files]
+    # where none is needed by itself, one at least is
+    needed = not manifest.wanted and all(found.state is State.MISSING for found in states)
     missing = []
-    for file in files:
-        found = file_state(file, folder)
+    for found in states:
+        file = found.file
         if found.state is State.WRONG:
             if found.path != folder / file.path or not file.urls or not found.path.is_file():
                 raise DataError(f"{found.path} {found.problem}: remove it and fetch or place {file.path} anew")
             _log.warning("%s %s: it is fetched anew", found.path, found.problem)
         # what one can do without is fetched where a program may
-        if found.wanted or (found.state is State.MISSING and file.urls and not manifest.licence.sign):
+        fetchable = bool(file.urls) and not manifest.licence.sign
+        if found.wanted or (found.state is State.MISSING and (fetchable or needed)):
             missing.append(file)
     return missing
 

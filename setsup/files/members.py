@@ -2,146 +2,358 @@
 
 import os
 import re
-import tarfile
-import zipfile
+import shlex
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError, near
+from setsup.errors import DataError, RowError, near
+from setsup.files.archives import ArchiveFile, read_file, read_member, too_long
+from setsup.files.member_index import Index, indexed
+from setsup.files.names import as_bytes, shown
 from setsup.files.roots import data_places
+from setsup.files.tops import find_top, readable, wanting
 
 __all__ = ["Members", "find_members", "open_members"]
 
 Places = npt.NDArray[np.int64]
 
+_HASHED_FROM = 0.01  # names sought for each file there is, from which a hash of all costs less than bisection
+_NEAR = 500  # names before and after the place where a missing one would stand, among which close ones are sought
+_SPECIAL = re.compile(r"([\\^$.|?*+(){}\[\]])")
 
-@dataclass(frozen=True)
+
 class Members:
-    """SKELETON: to be replaced; the interface stays."""
+    r"""Files below a folder, or in a zip or tar; made by :func:`open_members`.
 
-    source: Path
-    prefix: str
-    names: Any
-    sizes: npt.NDArray[np.int64]
+    A file is known by its place, 0 … n − 1, in the order of the names' bytes. Objects may be used by several threads,
+    survive a fork, and pickle as the path: whoever unpickles one maps the kept index.
+
+    Names are relative, with ``/``. Bytes of a name that are not UTF-8 are written ``\xe9``.
+
+    Attributes
+    ----------
+    source : Path
+        The folder or archive.
+    prefix : str
+        Folder inside of it to which names are relative: empty, or ending in ``/``.
+    sizes : (n,) int64, bytes, read-only
+        What each file holds. Files of a folder may have changed since: reading gives what is there then.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "list.txt").write_text("a car\n"), (folder / "1.mat").write_bytes(bytes(8))
+    >>> members = open_members(folder)
+    >>> members.names.to_pylist(), members.sizes
+    (['1.mat', 'list.txt'], array([8, 6]))
+    >>> members.read(members.place("list.txt"))
+    b'a car\n'
+
+    """
+
+    def __init__(self, source: Path, index: Index, file: ArchiveFile, prefix: str, start: int, stop: int) -> None:
+        self.source = source
+        self.prefix = prefix
+        self.sizes = index.sizes[start:stop]
+        self._index, self._file = index, file
+        self._start, self._stop = start, stop
+        self._top = os.fsencode(file.path)
+        self._names: Any = None
+
+    def __repr__(self) -> str:
+        """Give what it holds, and where."""
+        return f"Members({len(self):,} files of {self._shown(self.prefix)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path: the index is mapped where it arrives."""
+        return _reopened, (str(self._file.path), self.prefix, self._index.digest)
 
     def __len__(self) -> int:
         """Count the files."""
-        return len(self.names)
+        return self._stop - self._start
 
     def __contains__(self, name: object) -> bool:
         """Whether there is a file of that name."""
-        return isinstance(name, str) and int(self.places([name])[0]) >= 0
+        return isinstance(name, str) and self._find(name) >= 0
+
+    @property
+    def names(self) -> Any:
+        """Names of all files, a pyarrow large_string array in the order of their bytes."""
+        if self._names is None:
+            self._names = _without(self._index.names.slice(self._start, len(self)), len(self.prefix))
+        return self._names
 
     def place(self, name: str) -> int:
-        """Find a file that must be there."""
-        found = int(self.places([name])[0])
+        """Find a file that must be there.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Raises
+        ------
+        DataError
+            There is none of that name; the message names close ones.
+
+        """
+        found = self._find(name)
         if found < 0:
-            raise DataError(f"{self.source} has no {self.prefix}{name}{near(name, self.names.to_pylist())}")
+            there = self._bisected(name)
+            around = self.names[max(0, there - _NEAR) : there + _NEAR].to_pylist()
+            raise DataError(f"{self._shown('')} has no {shown(self.prefix + name)}{near(name, around)}")
         return found
 
-    def places(self, names: Sequence[str]) -> Places:
-        """Find files; -1 for those that are not there."""
+    def places(self, names: Sequence[str] | Any) -> Places:
+        """Find many files.
+
+        Parameters
+        ----------
+        names : sequence of str, or pyarrow array of texts
+            Their names.
+
+        Returns
+        -------
+        (len(names),) int64
+            Their places; −1 for names that no file has.
+
+        """
+        if len(names) < _HASHED_FROM * len(self):
+            texts = names.to_pylist() if hasattr(names, "to_pylist") else names
+            return np.array([self._find(name) for name in texts], np.int64)
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        found = pc.index_in(pa.array(names, pa.large_string()), value_set=self.names)
+        sought = names if isinstance(names, pa.Array | pa.ChunkedArray) else pa.array(names, pa.large_string())
+        found = pc.index_in(sought.cast(pa.large_string()), value_set=self.names)
         return np.asarray(pc.fill_null(found, -1), dtype=np.int64)
 
     def under(self, folder: str) -> "Members":
-        """Files below a folder, their names relative to it."""
-        start = folder.rstrip("/") + "/"
-        import pyarrow as pa
+        """Files below a folder, their names relative to it; none where there is no such folder.
 
-        kept = [i for i, name in enumerate(self.names.to_pylist()) if name.startswith(start)]
-        names = [self.names[i].as_py()[len(start) :] for i in kept]
-        return Members(self.source, self.prefix + start, pa.array(names, pa.large_string()), self.sizes[kept])
+        Parameters
+        ----------
+        folder : str
+            Its name, with or without ``/`` at the end.
+
+        """
+        below = folder.rstrip("/") + "/" if folder.strip("/") else ""
+        # "0" is the letter after "/"
+        first, last = (self._bisected(below[:-1] + end) for end in "/0") if below else (0, len(self))
+        prefix = self.prefix + below
+        return Members(self.source, self._index, self._file, prefix, self._start + first, self._start + last)
 
     def matching(self, pattern: str) -> tuple[Places, dict[str, Any]]:
-        """Places of the files whose whole name matches, and for each named group a pyarrow array of texts."""
+        """Find all files whose whole name matches.
+
+        Parameters
+        ----------
+        pattern : str
+            Regular expression in the syntax of RE2 (neither look-around nor back references).
+
+        Returns
+        -------
+        places : (m,) int64
+            Of the files, rising.
+        groups : dict of str to pyarrow array of m texts
+            What the named groups of the expression found, ``""`` where one took no part.
+
+        """
         import pyarrow.compute as pc
 
-        found = pc.extract_regex(self.names, f"^(?:{pattern})$")
+        names = self._index.names.slice(self._start, len(self))
+        whole = f"^{_quoted(self.prefix)}(?:{pattern})$"
+        if "(?P<" not in pattern:
+            return np.flatnonzero(np.asarray(pc.match_substring_regex(names, whole))), {}
+        found = pc.extract_regex(names, whole)
         places = np.flatnonzero(np.asarray(found.is_valid()))
         kept = found.take(places)
-        groups = [field.name for field in found.type]
-        return places, {name: pc.struct_field(kept, name) for name in groups}
+        return places, {field.name: pc.struct_field(kept, field.name) for field in found.type}
 
     def read(self, place: int, limit: int | None = None) -> bytes:
-        """Content of a file; DataError when it is longer than `limit` bytes, or cannot be read."""
-        if limit is not None and self.sizes[place] > limit:
-            raise DataError(f"{self.label(place)} has {self.sizes[place]:,} bytes, more than the {limit:,} expected")
-        name = self.prefix + self.names[place].as_py()
-        if self.source.is_dir():
-            return (self.source / name).read_bytes()
-        if self.source.suffix == ".zip":
-            with zipfile.ZipFile(self.source) as file:
-                return file.read(name)
-        with tarfile.open(self.source) as tar:
-            return tar.extractfile(name).read()  # type: ignore[union-attr]
+        """Read a file whole; the checksum that a zip has of it is verified when a process first reads it.
+
+        Parameters
+        ----------
+        place : int
+            Of the file.
+        limit : int or None, bytes
+            Most that it may hold.
+
+        Raises
+        ------
+        DataError
+            It is longer, is gone, cannot be read, is damaged or needs a password.
+        RowError
+            There is no such place.
+
+        """
+        kind = self._index.about.kind
+        if kind == "folder":
+            return read_file(self._path(place), limit)
+        whole = self._checked(place)
+        row = self._index.row(whole)
+        if limit is not None and row.size > limit:
+            raise too_long(self.label(place), row.size, limit)
+        return read_member(self._file, whole, kind, row, partial(self.label, place))
 
     def label(self, place: int) -> str:
-        """What messages call a file."""
-        return f"{self.source}{os.sep if self.source.is_dir() else ': '}{self.prefix}{self.names[place]}"
+        """Name a file in messages: its path, or the archive and its name in that."""
+        return self._shown(self._index.name(self._checked(place)).decode())
 
     def path(self, place: int) -> Path | None:
-        """The file on the disk; None inside an archive."""
-        return self.source / (self.prefix + self.names[place].as_py()) if self.source.is_dir() else None
+        """Give the path of a file on the disk, None inside an archive."""
+        path = self._path(place)
+        return Path(os.fsdecode(path)) if self._index.about.kind == "folder" else None
+
+    def _shown(self, name: str) -> str:
+        between = os.sep if self._index.about.kind == "folder" else ": "
+        return f"{shown(str(self.source))}{between}{shown(name)}" if name else shown(str(self.source))
+
+    def _checked(self, place: int) -> int:
+        """Place in the whole index."""
+        if not 0 <= place < len(self):
+            raise RowError(f"place {place} is out of range: {self!r} has the places 0 to {len(self) - 1}")
+        return self._start + int(place)
+
+    def _path(self, place: int) -> bytes:
+        return self._top + b"/" + as_bytes(self._index.name(self._checked(place)))
+
+    def _bisected(self, name: str) -> int:
+        """Place that a file of that name has, or would have."""
+        whole = (self.prefix + name).encode("utf-8", "surrogatepass")
+        return bisect_left(range(self._start, self._stop), whole, key=self._index.name)
+
+    def _find(self, name: str) -> int:
+        place = self._bisected(name)
+        whole = (self.prefix + name).encode("utf-8", "surrogatepass")
+        return place if place < len(self) and self._index.name(self._start + place) == whole else -1
 
 
-def open_members(source: Path) -> Members:
-    """Open a folder, a zip or a tar."""
-    import pyarrow as pa
+def open_members(source: Path | str, mend: str | None = None) -> Members:
+    """Open a folder, a zip or a tar, told apart by their content.
 
-    sizes: dict[str, int] = {}
-    if source.is_dir():
-        for folder, _, files in os.walk(source, followlinks=True):
-            for name in files:
-                path = Path(folder) / name
-                sizes[path.relative_to(source).as_posix()] = path.stat().st_size
-    elif source.suffix == ".zip":
-        with zipfile.ZipFile(source) as file:
-            sizes = {info.filename: info.file_size for info in file.infolist() if not info.is_dir()}
-    else:
-        with tarfile.open(source) as tar:
-            sizes = {info.name: info.size for info in tar if info.isfile()}
-    names = sorted(sizes, key=os.fsencode)
-    return Members(source, "", pa.array(names, pa.large_string()), np.array([sizes[n] for n in names], np.int64))
+    Its files are listed once, and the list is kept in the cache folder while the source does not change: while an
+    archive has the same size and time of change, and every folder the same time of change. Folders of fewer than
+    10,000 files are listed anew each time.
+
+    Links to files and folders are followed in a folder, and left out in an archive; so are the files that systems
+    leave beside data (``__MACOSX``, ``.DS_Store``, ``._*``). Files that are deflated are inflated when they are read.
+
+    Parameters
+    ----------
+    source : Path or str
+        Folder or archive.
+    mend : str, optional
+        What to do about an archive that is packed as a whole (``.tar.gz``), for the message; to unpack it, by default.
+
+    Raises
+    ------
+    DataError
+        It is missing, cannot be read, is damaged, packed as a whole, or has names that lead out of it.
+
+    Examples
+    --------
+    >>> import tempfile, zipfile
+    >>> path = Path(tempfile.mkdtemp()) / "cars.zip"
+    >>> with zipfile.ZipFile(path, "w") as file:
+    ...     file.writestr("cars/list.txt", "a car")
+    >>> members = open_members(path).under("cars")
+    >>> members.names.to_pylist(), members.read(0)
+    (['list.txt'], b'a car')
+
+    """
+    source = Path(source)
+    index = indexed(source, mend)
+    file = ArchiveFile(source.absolute(), index.about.size, index.about.mtime_ns, len(index))
+    return Members(source, index, file, "", 0, len(index))
 
 
 def find_members(
-    name: str, root: Path | None, holds: Sequence[str], archives: Sequence[str] = (), extra: Sequence[str] = ()
+    name: str, root: Path | str | None, holds: Sequence[str], archives: Sequence[str] = (), mend: str | None = None
 ) -> Members:
-    """Find the release of a data set: a folder, or one of the named archives in it; `root` may be an archive itself.
+    """Find the release of a data set: a folder, an archive in that folder, or an archive given as root.
 
-    ``holds`` are regular expressions, each of which must match the beginning of some file's name relative to the top of
-    the release; the top is the shallowest folder for which they do, so that a wrapping folder does not matter.
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    root : Path, str or None
+        As in :func:`data_places`, or the archive itself.
+    holds : sequence of str
+        Regular expressions (RE2), each of which must match the beginning of some file's name relative to the top of
+        the release. The top is the shallowest folder for which they do, so that wrapping folders do not matter.
+    archives : sequence of str
+        File names of archives that hold the release; one that is there comes before the files beside it.
+    mend : str, optional
+        As in :func:`open_members`.
+
+    Returns
+    -------
+    Members
+        Names are relative to the top.
+
+    Raises
+    ------
+    DataError
+        No place holds them; the message lists the places, what is missing, and the command that says how to get it.
+
     """
-    tried = []
-    for place in data_places(name, root):
-        for source in [*(place / archive for archive in archives), place]:
-            if not source.exists():
-                continue
-            tried.append(source)
-            found = _topped(open_members(source), holds)
-            if found is not None:
-                return found
-    looked = ", ".join(map(str, tried or data_places(name, root)))
+    places = data_places(name, root)
+    if os.path.isfile(places[0]):
+        sources, places = [places[0]], places[:1]
+    else:
+        # the folder of the data set's name first: the other may be that of all data sets, and take long to list
+        folders = [place for place in reversed(places) if os.path.isdir(place)] if root is not None else places
+        sources = [folder / each for folder in folders for each in (*archives, "") if os.path.exists(folder / each)]
+    refused: DataError | None = None
+    missing = list(holds)
+    for source in sources:
+        try:
+            members = open_members(source, mend)
+        except DataError as error:
+            refused = refused or error
+            continue
+        top = find_top(members.names, holds)
+        if top is not None:
+            return members.under(top)
+        missing = min(missing, wanting(members.names, holds), key=len)
+    if refused is not None:
+        raise refused
+    looked = ", ".join(f"{place}{'' if os.path.exists(place) else ' (not there)'}" for place in places)
+    option = "" if root is None else f" --root {shlex.quote(str(root))}"
     raise DataError(
-        f"{name}: no files such as {', '.join(holds)} found; looked in {looked}; `setsup fetch {name}` says how to get "
-        "them; or name the folder that holds them (--root or root=)"
+        f"{name}: {', '.join(map(readable, missing or holds))} not found{'' if missing else ' in one folder'}; "
+        f"looked in {looked}; run `setsup fetch {name}{option}`, or name the folder that holds the files "
+        "(--root or root=)"
     )
 
 
-def _topped(members: Members, holds: Sequence[str]) -> Members | None:
-    names = members.names.to_pylist()
-    tops = {"", *(name[: i + 1] for name in names for i, letter in enumerate(name) if letter == "/")}
-    for top in sorted(tops, key=lambda top: (top.count("/"), top)):
-        below = [name[len(top) :] for name in names if name.startswith(top)]
-        if all(any(re.match(pattern, name) for name in below) for pattern in holds):
-            return members.under(top) if top else members
-    return None
+# -- inside ------------------------------------------------------------------------------------------------------------
+
+
+def _reopened(source: str, prefix: str, digest: int) -> Members:
+    """Members that another process has open; what a pickle of them holds."""
+    found = open_members(source)
+    if found._index.digest != digest:
+        raise DataError(f"{source} has changed since the data set was opened; open it again")
+    return found.under(prefix)
+
+
+def _without(names: Any, count: int) -> Any:
+    """Names without their first letters."""
+    import pyarrow.compute as pc
+
+    return pc.utf8_slice_codeunits(names, count) if count else names
+
+
+def _quoted(text: str) -> str:
+    """Text as an expression that matches it."""
+    return _SPECIAL.sub(r"\\\1", text)

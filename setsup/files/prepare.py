@@ -118,7 +118,7 @@ class _Conversion:
     def __init__(self, array: PreparedArray, target: Path, rows: int) -> None:
         self.array, self.target, self.rows = array, target, rows
         self.part, self.journal = _part(target), _journal(target)
-        self.source = SourceIdentity.of(array.source)
+        self.source = SourceIdentity.of(*array.made_of)
         made_of = {"size": self.source.size, "sha256": self.source.sha256}
         self.head = json.dumps({**array.description(self.source), "source": made_of, "rows": rows})
 
@@ -127,7 +127,7 @@ class _Conversion:
         try:
             with disk_errors(self.part):
                 self._write(fill, advance)
-                if not self.source.unchanged(self.array.source):
+                if not self.source.unchanged(*self.array.made_of):
                     raise DataError(f"{self.array.source} was changed while it was converted; start again")
                 if check is not None:
                     self._compare(check)

@@ -4,10 +4,12 @@ The array of ``folder/3dshapes.h5`` named ``images`` lies in ``folder/3dshapes.i
 read-only, under ``prepared`` in the cache folder. A small ``.npy.json`` beside it says which source it was made of:
 its size, its time of change and the SHA-256 of its content. A prepared array is used while the source has the same
 size and either the same time of change (the usual case, which costs nothing) or the same content (a copied file).
+A source may be many files, which count as one then: their sizes and times together, and their contents in order.
 """
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -33,16 +35,16 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceIdentity:
-    """What tells one version of a file from another.
+    """What tells one version of a source from another.
 
     Parameters
     ----------
     size : int, bytes
-        Length of the file.
+        Length of the file; of several, all together.
     mtime_ns : int, nanoseconds
-        Time of its last change.
+        Time of its last change; of several, the sum, which changes with any of them.
     sha256 : str
-        Hexadecimal digest of its content.
+        Hexadecimal digest of its content; of several, that of their digests in order.
 
     """
 
@@ -51,23 +53,45 @@ class SourceIdentity:
     sha256: str
 
     @classmethod
-    def of(cls, path: Path) -> "SourceIdentity":
-        """Read the whole file for its identity.
+    def of(cls, *files: Path) -> "SourceIdentity":
+        """Read whole files for their identity.
 
         Raises
         ------
         DataError
-            The file is missing or cannot be read.
+            One is missing or cannot be read.
 
         """
-        digest = content_digest(path)
-        found = path.stat()
-        return cls(found.st_size, found.st_mtime_ns, digest)
+        digest = _content(files)
+        return cls(*_stated(files), digest)
 
-    def unchanged(self, path: Path) -> bool:
-        """Whether the file still has the size and time of change seen here; its content is not read."""
-        found = path.stat()
-        return (found.st_size, found.st_mtime_ns) == (self.size, self.mtime_ns)
+    def unchanged(self, *files: Path) -> bool:
+        """Whether files still have the size and time of change seen here; their content is not read.
+
+        Raises
+        ------
+        DataError
+            One is missing or cannot be read.
+
+        """
+        return _stated(files) == (self.size, self.mtime_ns)
+
+
+def _stated(files: Sequence[Path]) -> tuple[int, int]:
+    """Sizes and times of change, each summed."""
+    size = mtime = 0
+    for path in files:
+        try:
+            found = path.stat()
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        size, mtime = size + found.st_size, mtime + found.st_mtime_ns
+    return size, mtime
+
+
+def _content(files: Sequence[Path]) -> str:
+    digests = [content_digest(path) for path in files]
+    return digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +101,15 @@ class PreparedArray:
     Parameters
     ----------
     source : Path
-        The container.
+        The container; its folder and the begin of its name are those of the prepared file.
     name : str
         What the container calls the array.
     shape : tuple of int
         Rows first.
     dtype : str
         Name that numpy knows.
+    files : tuple of Path
+        The files that the array is made of, where the container is several; `source` then need not be there.
 
     Examples
     --------
@@ -96,6 +122,12 @@ class PreparedArray:
     name: str
     shape: tuple[int, ...]
     dtype: str
+    files: tuple[Path, ...] = ()
+
+    @property
+    def made_of(self) -> tuple[Path, ...]:
+        """The files whose change makes the array outdated."""
+        return self.files or (self.source,)
 
     @property
     def row_bytes(self) -> int:
@@ -184,13 +216,9 @@ class PreparedArray:
             return False
         if not same:
             return False
-        try:
-            size = self.source.stat().st_size
-        except OSError as error:
-            raise DataError(f"{self.source} cannot be read: {error.strerror or error}") from error
-        if size != source.size:
+        if _stated(self.made_of)[0] != source.size:
             return False
-        return source.unchanged(self.source) or content_digest(self.source) == source.sha256
+        return source.unchanged(*self.made_of) or _content(self.made_of) == source.sha256
 
 
 def beside(place: Path) -> Path:

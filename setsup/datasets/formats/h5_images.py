@@ -16,7 +16,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.files import need_readable
 from setsup.random import below, fold, stream_key
 
-__all__ = ["H5Images", "h5_dataset", "h5_errors", "h5_open"]
+__all__ = ["H5Images", "check_storage", "h5_dataset", "h5_errors", "h5_open"]
 
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
@@ -29,7 +29,7 @@ _COMPARED = 512  # pictures of such a chunk
 
 
 @contextmanager
-def h5_errors(path: Path) -> Iterator[None]:
+def h5_errors(path: Path | str) -> Iterator[None]:
     """Turn whatever the HDF5 library raises about a file into one sentence.
 
     Raises
@@ -67,7 +67,7 @@ def h5_open(path: Path) -> Any:
         return h5py.File(path, "r", locking="best-effort")
 
 
-def h5_dataset(path: Path, file: Any, name: str) -> Any:
+def h5_dataset(path: Path | str, file: Any, name: str) -> Any:
     """Get a dataset that lies in the file itself and that can be read without foreign code.
 
     Returns
@@ -89,22 +89,39 @@ def h5_dataset(path: Path, file: Any, name: str) -> Any:
             raise DataError(f"{path} has no dataset {name!r} (it has {there}): it is not the published file")
         if not isinstance(link, h5py.HardLink) or not isinstance(file[name], h5py.Dataset):
             raise DataError(f"{path}: {name!r} is a link or a group; a dataset in the file itself was expected")
-        _check_storage(path, file[name], name)
+        check_storage(path, file[name], repr(name))
         return file[name]
 
 
-def _check_storage(path: Path, found: Any, name: str) -> None:
+def check_storage(path: Path | str, found: Any, what: str) -> None:
+    """Refuse a dataset whose data lie in other files, or that takes foreign code or too much memory to be read.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file, for messages.
+    found : h5py.Dataset
+        The dataset.
+    what : str
+        What messages call it.
+
+    Raises
+    ------
+    DataError
+        It is such a dataset.
+
+    """
     if found.is_virtual or found.external:
-        raise DataError(f"{path}: the dataset {name!r} keeps its data in other files, which setsup does not follow")
+        raise DataError(f"{path}: the dataset {what} keeps its data in other files, which setsup does not follow")
     unusual = [number for number in filters(found) if number not in _FILTERS]
     if unusual:
         raise DataError(
-            f"{path}: the dataset {name!r} is packed with the HDF5 filter {unusual[0]}; re-pack it with gzip: "
-            f"`h5repack -f GZIP=4 {path.name} repacked.h5`"
+            f"{path}: the dataset {what} is packed with the HDF5 filter {unusual[0]}; re-pack it with gzip: "
+            f"`h5repack -f GZIP=4 {Path(path).name} repacked.h5`"
         )
     if math.prod(found.chunks or ()) * found.dtype.itemsize > _LARGEST_CHUNK:
         raise DataError(
-            f"{path}: the chunks of the dataset {name!r}, {found.chunks}, are too large to be read within 1 GB of "
+            f"{path}: the chunks of the dataset {what}, {found.chunks}, are too large to be read within 1 GB of "
             "memory; re-chunk it with h5repack"
         )
 

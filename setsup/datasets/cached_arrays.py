@@ -1,0 +1,103 @@
+"""Arrays that took a while to make, kept in the user's cache folder under a name that says what they were made of."""
+
+import os
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.files import cache_folder, locked, written
+from setsup.files.disk import make_folder
+from setsup.files.members import Members
+
+__all__ = ["cached_array", "file_states"]
+
+Array = npt.NDArray[Any]
+
+
+def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, make: Callable[[], Array]) -> Array:
+    """Map an array from the cache, or make it and put it there.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file, without ``.npy``.
+    made_of : object
+        What the array follows from, by its ``repr``: with anything else it is another array.
+    dtype : numpy.dtype
+        Its type, which may be structured.
+    rows : int
+        Its length; it has one axis.
+    make : callable
+        Makes it. Other processes that want it wait meanwhile.
+
+    Returns
+    -------
+    (rows,) array
+        Mapped and read-only; in memory where the cache cannot be written.
+
+    Raises
+    ------
+    DataError
+        What `make` raises, or the disk is full.
+
+    """
+    digest = sha256(os.fsencode(repr(made_of))).hexdigest()[:32]
+    target = cache_folder() / "prepared" / digest / f"{name}.npy"
+
+    def kept() -> Array | None:
+        try:
+            found = np.load(target, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return None
+        # unless something else wrote it
+        return np.asarray(found) if found.dtype == dtype and found.shape == (rows,) else None
+
+    try:
+        make_folder(target.parent)
+    except DataError:
+        return make()
+    array = kept()
+    if array is None:
+        with locked(target):
+            array = kept()
+            if array is None:
+                array = make()
+                with written(target) as part:
+                    np.save(part, array)
+    return array
+
+
+def file_states(members: Members, places: Iterable[int]) -> list[tuple[str, int, int]]:
+    """Tell files of a release from later versions of them, without reading them.
+
+    Parameters
+    ----------
+    members : Members
+        The files of the release.
+    places : iterable of int
+        Places of files.
+
+    Returns
+    -------
+    list of (str, int, int)
+        What messages call each file, and bytes and time of change (ns) of the file, or of the archive that holds it.
+
+    Raises
+    ------
+    DataError
+        A file is not there any more.
+
+    """
+    found = []
+    for place in places:
+        label = members.label(place)
+        try:
+            state = (members.path(place) or members.source).stat()
+        except OSError as error:
+            raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
+        found.append((label, state.st_size, state.st_mtime_ns))
+    return found

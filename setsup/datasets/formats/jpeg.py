@@ -1,0 +1,132 @@
+"""JPEG: what a file's markers say of its picture, and the picture by libjpeg-turbo, which notices damage."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Frame", "jpeg_frame", "jpeg_pixels", "turned"]
+
+_SKIPPED = frozenset((0xC4, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)))
+_APP1, _APP2 = 0xE1, 0xE2
+_HUFFMAN = (0xC0, 0xC1, 0xC2)
+_OTHER_FRAMES = frozenset((0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF))
+_SAMPLINGS = (0x11, 0x21, 0x12, 0x22, 0x41, 0x14)
+_BETWEEN_SEGMENTS = re.compile(r"extraneous bytes before marker 0x(?!d[0-9])")  # those end compressed data
+_PIXELS_A_BYTE = 512  # a block of 64 pixels takes at least one bit
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the markers say: pixels, channels, whether a note (Exif, XMP) may say which side is up.
+
+    ``plain`` is False for what libjpeg-turbo's short way to grey or colour does not know: CMYK, more than 8 bits,
+    lossless and arithmetic coding, rare sampling of the colours, several pictures in one file.
+    """
+
+    height: int
+    width: int
+    channels: int
+    noted: bool
+    plain: bool
+
+
+def jpeg_frame(content: bytes) -> Frame | None:
+    """Read the markers up to the frame; None where they do not follow each other as they should.
+
+    Examples
+    --------
+    >>> jpeg_frame(bytes.fromhex("ffd8 ffc0 000b 08 0003 0002 01 01 11 00"))
+    Frame(height=3, width=2, channels=1, noted=False, plain=True)
+
+    """
+    at, noted, several = 2, False, False
+    while at + 4 <= len(content):
+        if content[at] != 0xFF:
+            return None
+        marker = content[at + 1]
+        length = content[at + 2] << 8 | content[at + 3]
+        if marker in _HUFFMAN or marker in _OTHER_FRAMES:
+            found = _frame(content[at + 4 : at + 2 + length], noted)
+            plain = found is not None and found.plain and marker in _HUFFMAN and not several
+            return None if found is None else Frame(found.height, found.width, found.channels, noted, plain)
+        if marker not in _SKIPPED or length < 2:
+            return None
+        noted |= marker == _APP1
+        several |= marker == _APP2 and content.startswith(b"MPF\0", at + 4)
+        at += 2 + length
+    return None
+
+
+def jpeg_pixels(content: bytes, frame: Frame, out: npt.NDArray[np.uint8] | None = None) -> npt.NDArray[np.uint8]:
+    """Decode a plain picture, as it lies in the file.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+    frame : Frame
+        Its size and channels; it must be plain.
+    out : (height, width, channels) uint8 in C order, optional
+        Where to put the picture; it is given back then.
+
+    Returns
+    -------
+    (height, width, 1 or 3) uint8
+
+    Raises
+    ------
+    ValueError
+        Whenever libjpeg-turbo has as much as a warning, but for bytes between two segments of the header, which harm
+        nothing; what is wrong.
+
+    """
+    from simplejpeg import decode_jpeg
+
+    height, width, channels = frame.height, frame.width, frame.channels
+    if height * width > len(content) * _PIXELS_A_BYTE:
+        raise ValueError(f"{width} × {height} pixels do not fit into its {len(content):,} bytes")
+    color = "GRAY" if channels == 1 else "RGB"
+    try:
+        pixels: npt.NDArray[np.uint8] = decode_jpeg(content, color, buffer=out)
+    except ValueError as error:
+        if not _BETWEEN_SEGMENTS.search(str(error)):
+            raise ValueError(f"its compressed data is cut off or corrupt: {error}") from error
+        pixels = decode_jpeg(content, color, buffer=out, strict=False)
+    if pixels.shape != (height, width, channels):
+        raise ValueError(f"it decodes to the shape {pixels.shape}, not {(height, width, channels)}")
+    return pixels if out is None else out
+
+
+def turned(pixels: npt.NDArray[np.uint8], orientation: int) -> npt.NDArray[np.uint8]:
+    """Turn a picture as its Exif orientation, 1 to 8, asks for; a view where possible.
+
+    Examples
+    --------
+    >>> turned(np.array([[[1], [2]]], np.uint8), 6)[..., 0].tolist()
+    [[1], [2]]
+
+    """
+    if orientation >= 5:
+        pixels = pixels.swapaxes(0, 1)
+    mirrored: Any = {
+        2: np.s_[:, ::-1],
+        3: np.s_[::-1, ::-1],
+        4: np.s_[::-1],
+        6: np.s_[:, ::-1],
+        7: np.s_[::-1, ::-1],
+        8: np.s_[::-1],
+    }
+    return pixels[mirrored[orientation]] if orientation in mirrored else pixels
+
+
+def _frame(body: bytes, noted: bool) -> Frame | None:
+    if len(body) < 6 or len(body) != 6 + 3 * body[5]:
+        return None
+    height, width, components = body[1] << 8 | body[2], body[3] << 8 | body[4], body[5]
+    if not (height and width and components in (1, 3, 4)):
+        return None
+    sampled = components == 1 or (components == 3 and body[7] in _SAMPLINGS and body[10] == body[13] == 0x11)
+    return Frame(height, width, 1 if components == 1 else 3, noted, body[0] == 8 and sampled)

@@ -1,0 +1,92 @@
+"""Small XML files from strangers: the elements right below the root, without entities, without depth, without surprise.
+
+No element tree is built. A DOCTYPE is refused outright, and entities, which can make a small file unfold into gigabytes
+or name other files, cannot be declared without one.
+"""
+
+import numpy as np
+
+from setsup.errors import DataError
+
+__all__ = ["read_children"]
+
+_DEEPEST = 32
+_MOST_ELEMENTS = 100_000
+_MOST_ATTRIBUTES = 1_000
+_MEND = "fetch it again"
+
+
+def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[str, str]]]:
+    r"""Read the attributes of the elements of one name that stand right below the root.
+
+    Parameters
+    ----------
+    content : bytes
+        The file. The root may have any name.
+    label : str
+        What messages call the file.
+    tag : str
+        Name of the elements; others are passed over.
+
+    Returns
+    -------
+    list of (int, dict of str to str)
+        For each element its line, counted from 1, and its attributes.
+
+    Raises
+    ------
+    DataError
+        The file is no well-formed XML, has a DOCTYPE, is nested more than 32 deep, or has more than 100,000 elements of
+        that name or 1,000 attributes in one element.
+
+    Examples
+    --------
+    >>> read_children(b'<scene>\n<label id="3" text="a &lt;red&gt; chair"/>\n</scene>', "005.xml", "label")
+    [(2, {'id': '3', 'text': 'a <red> chair'})]
+
+    """
+    from xml.parsers.expat import ExpatError, ParserCreate
+
+    _refuse_swarms(content, label)
+    parser = ParserCreate()
+    found: list[tuple[int, dict[str, str]]] = []
+    depth = 0
+
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST:
+            raise DataError(f"{label}: line {parser.CurrentLineNumber} is nested more than {_DEEPEST} deep; {_MEND}")
+        if depth == 2 and name == tag:
+            if len(found) == _MOST_ELEMENTS:
+                raise DataError(f"{label} has more than {_MOST_ELEMENTS:,} elements {tag!r}; {_MEND}")
+            found.append((parser.CurrentLineNumber, attributes))
+
+    def end(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def refuse(*_: object) -> None:
+        raise DataError(f"{label} has a DOCTYPE, which may declare entities and is refused; take it out, or {_MEND}")
+
+    parser.StartElementHandler, parser.EndElementHandler = begin, end
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(content, True)
+    except (ExpatError, LookupError, ValueError) as error:
+        # a codec that is named in the file but does not exist is a LookupError, one of several bytes a ValueError
+        raise DataError(f"{label} is no XML, or it is damaged ({error}); {_MEND}") from error
+    return found
+
+
+def _refuse_swarms(content: bytes, label: str) -> None:
+    """Refuse elements with very many attributes before they are made, since each takes far more memory than its text.
+
+    Between two ``<`` lies at most one tag, and every attribute in it has its ``=``.
+    """
+    letters = np.frombuffer(content, np.uint8)
+    marks = np.flatnonzero(letters == ord("="))
+    tags = np.flatnonzero(letters == ord("<"))
+    counts = np.diff(np.searchsorted(marks, tags), append=len(marks), prepend=0)
+    if counts.max() > _MOST_ATTRIBUTES:
+        raise DataError(f"{label} has an element with more than {_MOST_ATTRIBUTES:,} attributes; {_MEND}")

@@ -1,0 +1,223 @@
+"""Meshes through trimesh, whose extra is asked for here and nowhere else; and points on them with their colours.
+
+Convention
+----------
+Texture coordinates have their origin at the lower left corner of the picture, and repeat outside 0 … 1.
+"""
+
+import io
+import logging
+import posixpath
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets import images
+from setsup.datasets.formats.obj import checked_obj, inside
+from setsup.datasets.formats.ply import Ply
+from setsup.datasets.preview import splat, surface
+from setsup.errors import DataError
+from setsup.files.members import Members
+
+__all__ = ["load_obj", "need_trimesh", "picture", "picture_of_scene", "ply_mesh"]
+
+Picture = npt.NDArray[np.uint8]
+
+_LARGEST_OBJ, _LARGEST_MTL, _LARGEST_TEXTURE = 1 << 30, 1 << 24, 1 << 28
+_POINTS = 30_000  # of a picture: enough that gaps between their dots are rare
+_GREY = (150, 150, 150)
+
+_log = logging.getLogger("setsup")
+
+
+def need_trimesh() -> ModuleType:
+    """Import trimesh.
+
+    Raises
+    ------
+    DataError
+        When it is not installed, with the extra that brings it.
+
+    """
+    try:
+        import trimesh
+    except ImportError as error:
+        raise DataError("meshes are read by trimesh, which is missing; pip install 'setsup[meshes]'") from error
+    return trimesh
+
+
+def load_obj(members: Members, place: int, top: str) -> Any:
+    """Load an OBJ file with its materials and textures, from a folder or straight from an archive.
+
+    Parameters
+    ----------
+    members : Members
+        Files of the release.
+    place : int
+        Which of them is the OBJ file.
+    top : str
+        Folder of the model, relative to the release; nothing is read outside it.
+
+    Returns
+    -------
+    trimesh.Scene
+        A geometry a material, faces in the order of the file within each. ``metadata["missing"]`` lists, a sentence
+        each, materials and textures that could not be had; they are logged as well.
+
+    Raises
+    ------
+    DataError
+        When trimesh is missing, or the OBJ file is damaged.
+
+    """
+    trimesh = need_trimesh()
+    label = members.label(place)
+    text, triangles = checked_obj(members.read(place, _LARGEST_OBJ), label)
+    assets = _Assets(members, posixpath.dirname(str(members.names[place])), top)
+    try:
+        scene = trimesh.load_scene(io.StringIO(text), file_type="obj", resolver=assets, process=False)
+        found = sum(len(getattr(geometry, "faces", ())) for geometry in scene.geometry.values())
+    except Exception as error:
+        # the library raises whatever it stumbles over
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(f"{label} cannot be read as a mesh ({why}); fetch it again") from error
+    if found != triangles:
+        raise DataError(f"{label} has {triangles:,} triangles, but {found:,} were read; fetch it again")
+    scene.metadata["missing"] = assets.missing
+    if assets.missing:
+        _log.warning("%s: %s", label, "; ".join(assets.missing))
+    return scene
+
+
+def ply_mesh(ply: Ply) -> Any:
+    """Make a trimesh.Trimesh of a PLY file's triangles and vertex colours, in the order of the file.
+
+    Raises
+    ------
+    DataError
+        When trimesh is not installed.
+
+    """
+    return need_trimesh().Trimesh(ply.points, ply.faces, vertex_colors=ply.colors, process=False)
+
+
+def picture(
+    vertices: npt.NDArray[Any],
+    faces: npt.NDArray[Any],
+    colors: npt.NDArray[np.uint8] | None,
+    marks: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+) -> Picture:
+    """Draw a preview of a mesh with vertex colours.
+
+    Parameters
+    ----------
+    vertices : (v, 3) float
+        Positions, y up.
+    faces : (f, 3) int
+        Triangles.
+    colors : (v, 3) uint8 or None
+        sRGB of the vertices; None for grey.
+    marks : pair of arrays, optional
+        Points to point out, as for :func:`setsup.datasets.preview.splat`.
+
+    Returns
+    -------
+    (128, 128, 3) uint8 sRGB
+
+    """
+    points, face, weights = surface(vertices, faces, _POINTS)
+    corners = np.asarray(faces)[face]
+    paint = np.full((len(points), 3), _GREY, np.uint8)
+    if colors is not None:
+        paint = (weights[:, :, None] * colors[corners]).sum(axis=1).round().astype(np.uint8)
+    return splat(points, paint, normals=_normals(np.asarray(vertices, np.float64)[corners]), marks=marks)
+
+
+def picture_of_scene(scene: Any) -> Picture:
+    """Draw a preview of a scene in the colours of its materials.
+
+    Parameters
+    ----------
+    scene : trimesh.Scene
+        From :func:`load_obj`, y up.
+
+    Returns
+    -------
+    (128, 128, 3) uint8 sRGB
+
+    """
+    parts = [part for part in scene.geometry.values() if len(getattr(part, "faces", ()))]
+    if not parts:
+        return splat(np.empty((0, 3)), np.empty((0, 3), np.uint8))
+    corners = np.concatenate([np.asarray(part.vertices, np.float64)[part.faces] for part in parts])
+    numbered = np.arange(3 * len(corners)).reshape(-1, 3)
+    points, face, weights = surface(corners.reshape(-1, 3), numbered, _POINTS)
+    ends = np.cumsum([0, *(len(part.faces) for part in parts)])
+    paint = np.empty((len(points), 3), np.uint8)
+    for part, first, last in zip(parts, ends[:-1], ends[1:], strict=True):
+        own = slice(*np.searchsorted(face, [first, last]))
+        paint[own] = _material_colors(part, face[own] - first, weights[own])
+    return splat(points, paint, normals=_normals(corners[face]))
+
+
+class _Assets:
+    """What trimesh asks for materials and textures: reads them from the release, and notes what it cannot give."""
+
+    def __init__(self, members: Members, folder: str, top: str) -> None:
+        self._members, self._folder, self._top = members, folder, top
+        self.missing: list[str] = []
+
+    def __getitem__(self, name: str) -> bytes:
+        return self._read(name, _LARGEST_MTL)
+
+    def get(self, name: str) -> bytes:
+        """Give a texture, which must be a picture."""
+        content = self._read(name, _LARGEST_TEXTURE)
+        try:
+            images.decode(content, f"the texture {name!r}", 3)
+        except DataError as error:
+            raise self._miss(str(error)) from error
+        return content
+
+    def _read(self, name: str, limit: int) -> bytes:
+        path = inside(self._folder, name, self._top)
+        if path is None:
+            raise self._miss(f"the path {name!r} leads out of the model's folder and was not followed")
+        place = int(self._members.places([path])[0])
+        if place < 0:
+            raise self._miss(f"{name!r} is not there")
+        try:
+            return self._members.read(place, limit)
+        except DataError as error:
+            raise self._miss(str(error)) from error
+
+    def _miss(self, what: str) -> FileNotFoundError:
+        if what not in self.missing:
+            self.missing.append(what)
+        return FileNotFoundError(what)
+
+
+def _normals(corners: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Normals of triangles (n, 3, 3), of any length."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+
+
+def _material_colors(part: Any, face: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]) -> Any:
+    """Colours of points on a geometry: of its texture, else its material, else its vertices."""
+    corners = np.asarray(part.faces)[face]
+    if part.visual.kind == "vertex":
+        return (weights[:, :, None] * np.asarray(part.visual.vertex_colors)[corners, :3]).sum(axis=1).round()
+    material: Any = getattr(part.visual, "material", None)
+    uv: Any = getattr(part.visual, "uv", None)
+    texture: Any = getattr(material, "image", None)
+    if hasattr(texture, "convert") and np.shape(uv) == (len(part.vertices), 2):
+        pixels = np.asarray(texture.convert("RGB"))
+        where = np.nan_to_num((weights[:, :, None] * np.asarray(uv, np.float64)[corners]).sum(axis=1)) % 1.0
+        rows = np.minimum(((1 - where[:, 1]) * pixels.shape[0]).astype(int), pixels.shape[0] - 1)
+        return pixels[rows, np.minimum((where[:, 0] * pixels.shape[1]).astype(int), pixels.shape[1] - 1)]
+    diffuse = getattr(material, "diffuse", None)
+    color = np.asarray(_GREY if diffuse is None else diffuse).reshape(-1)
+    return color[:3] if color.dtype == np.uint8 and len(color) >= 3 else _GREY

@@ -1,0 +1,142 @@
+"""Poses of Pascal3D+: rotation matrices, the published projection, and the angle between two poses.
+
+Convention
+----------
+Model frame: z up, the object's front towards −y. Angles in degrees: azimuth 0 has the camera on the −y axis, where it
+sees the front, 90 on +x; elevation is the camera's height above the xy plane; theta turns the picture in its plane.
+Camera frame: x right, y up, z towards the viewer, so that what is seen has negative z. Pixels: x right, y down, 1-based
+as annotated.
+
+A pose is R = Rz(t)·Rx(e − 90°)·Rz(−a), which is scipy's ``Rotation.from_euler("zxz", [-a, e - 90, t])``. The sign of t
+differs between uses. ABC's evaluation of poses takes t = −theta, and :func:`rotation` follows it, so that errors
+compare with published ones. The published projection turns the picture by +theta, and so does :func:`project`; the
+rotation of its camera is ``rotation(azimuth, elevation, -theta)``.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+
+__all__ = ["geodesic", "project", "rotation"]
+
+Doubles = npt.NDArray[np.float64]
+
+
+def rotation(azimuth: npt.ArrayLike, elevation: npt.ArrayLike, theta: npt.ArrayLike = 0.0) -> Doubles:
+    """Rotation matrices of poses, with the sign of theta that ABC's evaluation takes: Rz(−theta)·Rx(e − 90°)·Rz(−a).
+
+    Parameters
+    ----------
+    azimuth, elevation, theta : float arrays, degrees
+        Broadcast against each other.
+
+    Returns
+    -------
+    (..., 3, 3) float64
+        Takes directions of the model frame to the camera's; NaN where an angle is.
+
+    Examples
+    --------
+    >>> rotation(0, 0).round(6).tolist()  # seen from the front: x right, z up
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]
+
+    """
+    a, e, t = np.broadcast_arrays(*(np.deg2rad(np.asarray(angle, np.float64)) for angle in (azimuth, elevation, theta)))
+    found: Doubles = _turn(-t, 0, 1) @ _turn(e - np.pi / 2, 1, 2) @ _turn(-a, 0, 1)
+    return found
+
+
+def _turn(angle: Doubles, first: int, second: int) -> Doubles:
+    """Matrices that turn the axis `first` towards the axis `second`."""
+    found = np.zeros((*angle.shape, 3, 3))
+    found[..., range(3), range(3)] = 1
+    found[..., first, first] = found[..., second, second] = np.cos(angle)
+    found[..., second, first] = np.sin(angle)
+    found[..., first, second] = -found[..., second, first]
+    return found
+
+
+def project(
+    points: npt.ArrayLike,
+    azimuth: float,
+    elevation: float,
+    distance: float,
+    theta: float = 0.0,
+    px: float = 0.0,
+    py: float = 0.0,
+    viewport: float = 3000.0,
+    focal: float = 1.0,
+) -> Doubles:
+    """Project points of the model frame into the picture, as published.
+
+    The camera's centre is C = d·(cos e·sin a, −cos e·cos a, sin e). A point of the camera frame, R·(X − C), becomes
+    viewport·focal·(x, y) / −z, is turned by theta, flipped to point down, and moved to (px, py).
+
+    Parameters
+    ----------
+    points : (..., 3) float
+        In units of the CAD model.
+    azimuth, elevation, theta : float, degrees
+        The pose.
+    distance : float
+        From the camera to the origin, in units of the CAD model; positive.
+    px, py : float, pixels
+        Where the origin of the model lies in the picture.
+    viewport, focal : float
+        Pixels a unit at distance 1: their product.
+
+    Returns
+    -------
+    (..., 2) float64, pixels x and y
+
+    Raises
+    ------
+    DataError
+        When points do not have three coordinates.
+
+    Examples
+    --------
+    >>> project([[0, 0, 0], [0.1, 0, 0], [0, 0, 0.1]], 0, 0, 10, px=200, py=100).round(6).tolist()
+    [[200.0, 100.0], [230.0, 100.0], [200.0, 70.0]]
+
+    """
+    model = np.asarray(points, dtype=np.float64)
+    if model.ndim == 0 or model.shape[-1] != 3:
+        raise DataError(f"points to project must be (..., 3), not {model.shape}")
+    a, e, t = np.deg2rad([azimuth, elevation, theta])
+    centre = distance * np.array([np.cos(e) * np.sin(a), -np.cos(e) * np.cos(a), np.sin(e)])
+    camera = (model - centre) @ rotation(azimuth, elevation).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        flat = viewport * focal * camera[..., :2] / -camera[..., 2:]
+    turned = flat @ np.array([[np.cos(t), np.sin(t)], [-np.sin(t), np.cos(t)]])
+    found: Doubles = turned * np.array([1.0, -1.0]) + np.array([px, py], dtype=np.float64)
+    return found
+
+
+def geodesic(one: npt.ArrayLike, other: npt.ArrayLike) -> Any:
+    """Angle between rotations, arccos((tr(R₁ᵀR₂) − 1) / 2), in degrees.
+
+    Evaluated as the arc of a chord, which is exact for small angles too, where the arccos is not.
+
+    Parameters
+    ----------
+    one, other : (..., 3, 3) float
+        Rotation matrices, broadcast against each other.
+
+    Returns
+    -------
+    (...) float64, degrees from 0 to 180; NaN where a matrix has NaN
+
+    Examples
+    --------
+    >>> round(float(geodesic(rotation(10, 20), rotation(25, 20))), 6)
+    15.0
+
+    """
+    difference = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
+    # the Frobenius norm of a difference of rotations is 2·√2·sin(angle / 2)
+    chord = np.sqrt((difference**2).sum(axis=(-2, -1))) / np.sqrt(8.0)
+    return np.rad2deg(2 * np.arcsin(np.minimum(chord, 1.0)))

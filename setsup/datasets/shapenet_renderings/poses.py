@@ -1,0 +1,157 @@
+"""Poses of rendered views, and what the pose protocol of ABC does with KeypointNet's renderings.
+
+Convention
+----------
+A rotation R takes object coordinates into those of a camera whose x points right, y up, and which looks along −z
+(OpenGL). Its third row is therefore the direction from the object towards the camera, in object coordinates. The
+renderings have y-up object coordinates; Pascal3D+ has z up and the front of an object at −y. The columns of
+``TO_PASCAL3D`` are the Pascal3D+ axes in y-up coordinates: the front is +x, Pascal3D+'s x is −z.
+
+Azimuth and elevation are those of Pascal3D+, in degrees: azimuth 0 looks at the front (the camera is at +x of the y-up
+coordinates), azimuth 90 has the camera at −z; elevation is the angle above the plane that is level. Without a roll
+``R·TO_PASCAL3D = Rx(−(90° − elevation))·Rz(−azimuth)``.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+
+__all__ = ["TO_PASCAL3D", "azimuth_elevation", "crop_to_alpha", "to_pascal3d"]
+
+Array = npt.NDArray[Any]
+
+TO_PASCAL3D = np.array([[0, -1, 0], [0, 0, 1], [-1, 0, 0]], np.float32)
+"""(3, 3) float32: takes Pascal3D+ object coordinates into the y-up coordinates of the renderings."""
+TO_PASCAL3D.flags.writeable = False
+
+
+def to_pascal3d(rotation: npt.ArrayLike) -> Array:
+    """Change the object axes of rotations from y-up to those of Pascal3D+.
+
+    Parameters
+    ----------
+    rotation : (..., 3, 3) float
+        y-up object coordinates to camera coordinates.
+
+    Returns
+    -------
+    (..., 3, 3) float, of the same dtype
+        Pascal3D+ object coordinates to camera coordinates: ``rotation @ TO_PASCAL3D``.
+
+    Raises
+    ------
+    DataError
+        When the last two axes are not 3 long.
+
+    Examples
+    --------
+    >>> to_pascal3d([[0.0, 0, -1], [0, 1, 0], [1, 0, 0]]).tolist()  # seen from the front, at the height of the object
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]
+
+    """
+    matrices = _rotations(rotation)
+    # −z, −x, y of the old axes: the product with TO_PASCAL3D, without its rounding
+    turned = matrices[..., [2, 0, 1]]
+    turned[..., :2] = 0.0 - turned[..., :2]
+    return turned
+
+
+def azimuth_elevation(rotation: npt.ArrayLike) -> tuple[Array, Array]:
+    """Angles from which views look at an object; a roll of the camera does not change them.
+
+    Parameters
+    ----------
+    rotation : (..., 3, 3) float
+        y-up object coordinates to camera coordinates.
+
+    Returns
+    -------
+    azimuth : (...) float, degrees
+        From 0 on, below 360; of no meaning where the elevation is ±90.
+    elevation : (...) float, degrees
+        From −90 to 90.
+
+    Raises
+    ------
+    DataError
+        When the last two axes are not 3 long.
+
+    Examples
+    --------
+    >>> azimuth, elevation = azimuth_elevation([[-1.0, 0, 0], [0, 1, 0], [0, 0, -1]])  # the camera at −z
+    >>> float(azimuth), float(elevation)
+    (90.0, 0.0)
+
+    """
+    matrices = _rotations(rotation)
+    x, y, z = (matrices[..., 2, axis].astype(np.float64) for axis in range(3))
+    azimuth = np.rad2deg(np.arctan2(0.0 - z, x)).astype(matrices.dtype) % matrices.dtype.type(360)
+    # an angle just below 0 becomes 360 in rounding
+    azimuth = np.where(azimuth >= 360, 0, azimuth).astype(matrices.dtype)
+    return azimuth, np.rad2deg(np.arctan2(y, np.hypot(x, z))).astype(matrices.dtype)
+
+
+def crop_to_alpha(picture: Array, size: tuple[int, int] = (128, 128)) -> Array:
+    """Cut out the box around what is not transparent and stretch it to a size, as the pose protocol of ABC does.
+
+    Row i of the result is taken, by linear interpolation, at ``(H − 1)/H·(top + i·(bottom − top)/(height − 1))``, with
+    the first and the last row of the box; columns likewise. (The factor is a trait of the published protocol: box
+    divided by the picture's size, then multiplied by that less 1.) Colours under transparent pixels count as they are.
+
+    Parameters
+    ----------
+    picture : (H, W, 4) uint8 or float
+        Alpha last; a pixel belongs to the object where it is above 0 (uint8) or 1e-6 (float).
+    size : (height, width), pixels
+        Of the result, each 2 or more.
+
+    Returns
+    -------
+    (height, width, 4), of the same dtype
+        uint8 is rounded; give the picture divided by 255 as float32 for the very numbers of the protocol.
+
+    Raises
+    ------
+    DataError
+        When the picture has no alpha, or is transparent throughout.
+
+    Examples
+    --------
+    >>> picture = np.zeros((8, 8, 4), np.uint8)
+    >>> picture[2:5, 1:7] = 200
+    >>> crop_to_alpha(picture, (16, 16)).shape
+    (16, 16, 4)
+
+    """
+    if picture.ndim != 3 or picture.shape[2] != 4:
+        raise DataError(f"a picture of the shape (H, W, 4), with alpha, was expected, not {picture.shape}")
+    if len(size) != 2 or min(size) < 2:
+        raise DataError(f"size must be (height, width), each 2 pixels or more, not {size!r}")
+    whole = picture.dtype.kind in "ui"
+    solid = picture[..., 3] > (0 if whole else 1e-6)
+    if not solid.any():
+        raise DataError("the picture is transparent throughout, so there is no box around an object; leave it out")
+    rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
+    pixels = picture.astype(np.float32)
+    pixels = _interpolated(pixels, rows[0], rows[-1], size[0], axis=0)
+    pixels = _interpolated(pixels, columns[0], columns[-1], size[1], axis=1)
+    return np.rint(pixels).astype(picture.dtype) if whole else pixels.astype(picture.dtype)
+
+
+def _interpolated(pixels: Array, first: int, last: int, count: int, axis: int) -> Array:
+    length = pixels.shape[axis]
+    places = np.linspace(first, last, count) * ((length - 1) / length)
+    below = np.floor(places).astype(np.int64)
+    above = np.minimum(below + 1, length - 1)
+    share = (places - below).astype(np.float32).reshape([-1 if here == axis else 1 for here in range(3)])
+    return np.asarray(pixels.take(below, axis) * (1 - share) + pixels.take(above, axis) * share)
+
+
+def _rotations(rotation: npt.ArrayLike) -> Array:
+    matrices = np.asarray(rotation)
+    if matrices.shape[-2:] != (3, 3):
+        raise DataError(f"rotations of the shape (…, 3, 3) were expected, not {matrices.shape}")
+    return matrices if matrices.dtype.kind == "f" else matrices.astype(np.float64)

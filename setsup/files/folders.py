@@ -1,0 +1,113 @@
+"""The files below a folder, listed; symbolic links are followed."""
+
+import logging
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from setsup.errors import DataError
+from setsup.files.listing import Listing
+from setsup.files.names import as_bytes, as_text, escaped
+from setsup.progress import Advance, progress
+
+__all__ = ["list_folder", "unchanged"]
+
+_log = logging.getLogger("setsup")
+
+
+def list_folder(folder: Path) -> Listing:
+    """List the regular files below a folder.
+
+    A link to a folder is entered, unless it leads back to one of the folders that it lies in. Broken links, sockets
+    and the like are left out, and so are folders that may not be entered; the listing is not to be kept then.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to begin.
+
+    Raises
+    ------
+    DataError
+        The folder itself cannot be read.
+
+    """
+    top = os.fsencode(folder)
+    names: list[bytes] = []
+    sizes: list[int] = []
+    seen: list[tuple[bytes, int]] = []
+    whole = True
+    # relative name, and the folders on the way there, by which a loop is known
+    waiting: list[tuple[bytes, frozenset[tuple[int, int]]]] = [(b"", frozenset())]
+    with progress(None, f"listing {folder.name}", "files") as advance:
+        while waiting:
+            below, above = waiting.pop()
+            place = os.path.join(top, below) if below else top
+            try:
+                # the time first: what is added while the folder is read makes it another
+                about = os.stat(place)
+                identity = (about.st_dev, about.st_ino)
+                if identity in above:
+                    continue
+                inner = _read(place, below + b"/" if below else b"", names, sizes, advance)
+            except OSError as error:
+                if not below:
+                    raise DataError(f"{folder} cannot be read: {error.strerror or error}") from error
+                _log.warning("%s is left out: %s", os.fsdecode(place), error.strerror or error)
+                whole = False
+                continue
+            seen.append((below, about.st_mtime_ns))
+            waiting += [(name, above | {identity}) for name in inner]
+    zeros = np.zeros(len(names), np.int64)
+    return Listing(
+        as_text([escaped(name) for name in names]),
+        offsets=zeros,
+        stored=zeros,
+        sizes=np.array(sizes, np.int64),
+        methods=zeros.astype(np.uint32),
+        checks=zeros.astype(np.uint32),
+        folders=as_text([escaped(name) for name, _ in seen]),
+        times=np.array([time for _, time in seen], np.int64),
+        whole=whole,
+    )
+
+
+def unchanged(folder: Path, names: Iterable[str], times: Iterable[int]) -> bool:
+    """Tell whether no file was added to the folders listed, taken away or renamed.
+
+    Parameters
+    ----------
+    folder : Path
+        The one that was listed.
+    names, times
+        Folders below it, and when each was changed last (ns), as in :class:`Listing`.
+
+    """
+    top = os.fsencode(folder)
+    try:
+        return all(
+            os.stat(os.path.join(top, as_bytes(name.encode())) if name else top).st_mtime_ns == time
+            for name, time in zip(names, times, strict=True)
+        )
+    except (OSError, ValueError):
+        return False
+
+
+def _read(place: bytes, below: bytes, names: list[bytes], sizes: list[int], advance: Advance) -> list[bytes]:
+    """Add the files of one folder, whose names begin with `below`; gives the folders in it."""
+    folders = []
+    before = len(names)
+    with os.scandir(place) as entries:
+        for entry in entries:
+            try:
+                if entry.is_dir():
+                    folders.append(below + entry.name)
+                elif entry.is_file():
+                    sizes.append(entry.stat().st_size)
+                    names.append(below + entry.name)
+            except OSError as error:
+                _log.debug("%s is left out: %s", os.fsdecode(entry.path), error)
+    advance(len(names) - before)
+    return folders

@@ -1,0 +1,161 @@
+"""Headers of a tar: one file's name, size and kind, and what headers of other kinds tell of the next file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+
+__all__ = [
+    "ABOUT_NEXT",
+    "BARE",
+    "BLOCK",
+    "BadHeader",
+    "Headers",
+    "decimal",
+    "header_check",
+    "is_header",
+    "names_of",
+    "number",
+    "octal",
+    "sparse_size",
+    "told_by",
+    "verified",
+]
+
+Headers = npt.NDArray[Any]
+
+BLOCK = 512
+BARE = frozenset(b"123456")
+"""Links, devices, folders and pipes: no content follows, whatever the size says."""
+ABOUT_NEXT = frozenset(b"xXgLK")
+"""Kinds that tell of the file that comes next, or of all."""
+_HEADER = np.dtype(
+    [
+        ("name", "S100"),
+        ("numbers", "V48"),
+        ("check", "S8"),
+        ("kind", "S1"),
+        ("link", "S100"),
+        ("magic", "S6"),
+        ("owner", "V82"),
+        ("prefix", "S155"),
+        ("rest", "V12"),
+    ]
+)
+_PREFIX = 345  # where the prefix begins
+
+
+class BadHeader(Exception):
+    """What is wrong with a header, in a few words."""
+
+
+def is_header(block: bytes) -> bool:
+    """Whether a block is the header of a tar, or the zeros of an empty one."""
+    if len(block) < BLOCK:
+        return False
+    return not any(block) or bool(_right(np.frombuffer(block[:BLOCK], _HEADER))[0])
+
+
+def header_check(block: bytes) -> int:
+    """Checksum that a header says it has."""
+    return int(octal(np.frombuffer(block, _HEADER)["check"])[0])
+
+
+def told_by(kind: int, content: bytes) -> dict[bytes, bytes]:
+    """What a header before a file's own tells of it, as far as it matters here."""
+    if kind == ord("L"):
+        return {b"path": content.split(b"\0", 1)[0]}
+    if kind == ord("K") or not any(key in content for key in (b"path=", b"size=", b"GNU.sparse.")):
+        return {}
+    found = {}
+    place = 0
+    while place < len(content):
+        digits, _, _ = content[place : place + 20].partition(b" ")
+        length = decimal(digits)
+        record = content[place + len(digits) + 1 : place + length]
+        key, equals, value = record.partition(b"=")
+        if not equals or not value.endswith(b"\n") or place + length > len(content):
+            raise BadHeader("a record that is none")
+        if key in (b"path", b"size") or key.startswith(b"GNU.sparse."):
+            found[key] = value[:-1]
+        place += length
+    return found
+
+
+def sparse_size(told: Mapping[bytes, bytes]) -> int | None:
+    """Size of a file in which holes are left out, None for all others."""
+    if not any(key.startswith(b"GNU.sparse.") for key in told):
+        return None
+    return decimal(told.get(b"GNU.sparse.realsize") or told.get(b"GNU.sparse.size") or b"0")
+
+
+def number(digits: bytes) -> int:
+    """Number of a header: octal, or binary where the first bit is set."""
+    if digits[0] == 0x80:
+        found = int.from_bytes(digits[1:], "big")
+    else:
+        try:
+            found = int(digits.split(b"\0", 1)[0].strip() or b"0", 8)
+        except ValueError:
+            raise BadHeader(f"the size {digits!r}") from None
+    if not 0 <= found < 1 << 60:
+        raise BadHeader(f"the size {digits!r}")
+    return found
+
+
+def decimal(digits: bytes) -> int:
+    """Number of a record."""
+    if not digits.isdigit() or len(digits) > 18:
+        raise BadHeader(f"the number {digits[:20]!r}")
+    return int(digits)
+
+
+def verified(blocks: list[bytes], at: list[int], source: Path) -> Headers:
+    """Headers of a stretch, all of them right."""
+    headers = np.frombuffer(b"".join(blocks), _HEADER) if blocks else np.empty(0, _HEADER)
+    wrong = np.flatnonzero(~_right(headers))
+    if len(wrong):
+        raise DataError(
+            f"{source} is damaged: the header at byte {at[wrong[0]]:,} has a wrong checksum; fetch it again"
+        )
+    return headers
+
+
+def _right(headers: Headers) -> npt.NDArray[np.bool_]:
+    """Which headers have the checksum that they say: the sum of their bytes, with blanks in its own place."""
+    said = octal(headers["check"])
+    content = headers.view(np.uint8).reshape(len(headers), BLOCK)
+    total = content.sum(axis=1, dtype=np.int64) - content[:, 148:156].sum(axis=1, dtype=np.int64) + 8 * ord(" ")
+    right: npt.NDArray[np.bool_] = total == said
+    for row in np.flatnonzero(~right).tolist():  # some old writers took bytes as signed
+        signed = np.delete(content[row].view(np.int8), np.s_[148:156]).sum(dtype=np.int64) + 8 * ord(" ")
+        right[row] = signed == said[row]
+        if not right[row]:
+            break
+    return right
+
+
+def octal(digits: Headers) -> npt.NDArray[np.int64]:
+    """Numbers of up to eight octal digits, with blanks and NUL around them."""
+    columns = np.ascontiguousarray(digits).view(np.uint8).reshape(-1, 8).astype(np.int64).T
+    found = np.zeros(columns.shape[1], np.int64)
+    for column in columns:
+        found = np.where((column >= ord("0")) & (column < ord("8")), 8 * found + column - ord("0"), found)
+    return found
+
+
+def names_of(headers: Headers, told: Mapping[int, bytes]) -> list[bytes]:
+    """Names of files, from their headers or from what was told before them."""
+    names: list[bytes] = headers["name"].tolist()
+    # a prefix only where the magic is POSIX's: GNU's headers have times in that place
+    long = headers.view(np.uint8).reshape(len(headers), BLOCK)[:, _PREFIX] != 0
+    for row in np.flatnonzero(long & (headers["magic"] == b"ustar")).tolist():
+        names[row] = bytes(headers["prefix"][row]).split(b"\0", 1)[0] + b"/" + names[row]
+    names = [name.split(b"\0", 1)[0] if b"\0" in name else name for name in names]
+    for row, name in told.items():
+        names[row] = name
+    return names

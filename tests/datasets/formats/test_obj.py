@@ -1,0 +1,86 @@
+import pytest
+
+from setsup.datasets.formats.obj import checked_obj, inside
+from setsup.errors import DataError
+from tests.fuzzing import survives
+from tests.true_files.keypointnet import painted_toy
+from tests.true_files.shapenet import obj
+
+SQUARE = (
+    b"# a square\nmtllib a b.mtl\nv 0 0 0\nv 1 0 0 1 0 0\nv 1 1 0\nv 0 1 0\nvt 0 0\nvn 0 0 1\nusemtl a\n"
+    b"f 1/1/1 2/1/1 3/1/1 4/1/1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("faces", "triangles"),
+    [
+        (b"f 1 2 3\n", 1),
+        (b"f 1//1 2//1 3//1\nf 1 2 3 4", 3),
+        (b"f -1 -2 -3\r\nf 1/-1 2/1 3/1 # end\r\n", 2),
+        (b"f 1 2 \\\n3 4\n", 2),
+        (b"  f 1/1/1 2/1/1 3/1/1\n", 1),
+    ],
+)
+def test_forms_of_faces(faces, triangles):
+    text, found = checked_obj(SQUARE[: SQUARE.index(b"f 1")] + faces, "a.obj")
+    assert found == triangles
+    assert "\\" not in text
+    assert "\r" not in text
+
+
+def test_two_forms_that_count_alike_are_told_apart():
+    text, found = checked_obj(SQUARE[: SQUARE.index(b"f 1")] + b"f 1/1 2/1 3/1\nf 1//1 2//1 3//1\n", "a.obj")
+    assert text.splitlines()[-2:] == ["f 1/1 2/1 3/1", "f 1 2 3"]
+    assert found == 2
+
+
+BAD = {
+    "holds zero bytes": SQUARE + b"\0",
+    "no OBJ file with vertices": b"solid stl\n",
+    "has no faces": SQUARE[: SQUARE.index(b"f 1")],
+    "'v' without 3 finite numbers": SQUARE.replace(b"v 1 1 0", b"v 1 1"),
+    "'v' without 3 finite": SQUARE.replace(b"v 1 1 0", b"v 1 nan 0"),
+    "'vn' without 3": SQUARE.replace(b"vn 0 0 1", b"vn 0 0 inf"),
+    "than numbers": SQUARE.replace(b"v 1 1 0", b"v 1 x 0"),
+    "4 of vertex, but a face names number 5": SQUARE.replace(b"4/1/1", b"5/1/1"),
+    "names number 0": SQUARE.replace(b"4/1/1", b"0/1/1"),
+    "names number -5": SQUARE.replace(b"4/1/1", b"-5/1/1"),
+    "1 of texture coordinate, but a face names number 2": SQUARE.replace(b"4/1/1", b"4/2/1"),
+    "1 of normal, but a face names number 9": SQUARE.replace(b"4/1/1", b"4/1/9"),
+    "fewer than three corners": SQUARE.replace(b"3/1/1 4/1/1", b""),
+    "whole numbers": SQUARE.replace(b"4/1/1", b"4.5/1/1"),
+    "a corner like": SQUARE.replace(b"4/1/1", b"4/1/1/1"),
+    "counts vertices backwards": SQUARE.replace(b"4/1/1", b"-1/1/1") + b"v 5 5 5\n",
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_what_is_wrong_is_said(message):
+    with pytest.raises(DataError, match=f"bad.obj .*{message}"):
+        checked_obj(BAD[message], "bad.obj")
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("../images/texture0.jpg", "s/m/images/texture0.jpg"),
+        ("..\\images\\a b#ü.jpg", "s/m/images/a b#ü.jpg"),
+        ("-clamp on -o 0 0 0 -s 1 1 x.png", "s/m/models/x.png"),
+        ("./x.png ", "s/m/models/x.png"),
+        ("../../other/x.png", None),
+        ("../../m2/x.png", None),
+        ("..", None),
+        ("/etc/passwd", None),
+        ("C:\\x.png", None),
+        ("~/x.png", None),
+        ("", None),
+    ],
+)
+def test_paths_stay_in_the_folder_of_the_model(name, path):
+    assert inside("s/m/models", name, "s/m") == path
+
+
+def test_fuzzing():
+    content = obj(*painted_toy(0, 1)[:2], "a.mtl").encode()
+    assert survives(content, lambda damaged: checked_obj(damaged, "a.obj"), 300) > 50

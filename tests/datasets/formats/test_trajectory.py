@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from setsup.datasets.formats.trajectory import read_keys, read_timestamps, read_trajectory
+from setsup.errors import DataError
+from tests.fuzzing import survives
+from tests.true_files import scenenn_frames
+
+LOG = scenenn_frames.trajectory(1).encode()
+
+
+def block(head="0 0 1", matrix="1 0 0 2.5\n0 1 0 0\n0 0 1 0\n0 0 0 1\n"):
+    return f"{head}\n{matrix}".encode()
+
+
+@pytest.mark.parametrize("change", [(b"", b""), (b"\n", b"\r\n"), (b" ", b"  \t"), (b"\n", b"\n\n")])
+def test_poses(change):
+    frames, poses = read_trajectory(LOG.replace(*change) if change[0] else LOG, "trajectory.log")
+    assert frames.tolist() == [*range(7)], "the eighth frame was lost"
+    lines = LOG.decode().splitlines()
+    expected = [[[float(word) for word in lines[5 * k + 1 + i].split()] for i in range(4)] for k in range(7)]
+    assert poses.dtype == np.float64
+    assert np.array_equal(poses, expected)
+
+
+def test_a_head_of_one_number_and_no_last_line_break():
+    assert read_trajectory(block("17")[:-1], "trajectory.log")[0].tolist() == [17]
+    frames, poses = read_trajectory(b"", "trajectory.log")
+    assert frames.shape == (0,)
+    assert poses.shape == (0, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (LOG[:-30], r"line 35 has .* words|ends inside the block that begins in line 31"),
+        (LOG[: LOG.rindex(b"\n", 0, -1) + 1], "ends inside the block that begins in line 31"),
+        (block() + block("1", "1 0 0\n0 0 1 0\n0 0 1 0\n0 0 0 1\n"), "line 7 has 3 words; 4 numbers"),
+        (block("0 0 1 1"), "line 1 has 4 words; the frame number"),
+        (block("zero"), "line 1 has 'zero' where a whole number"),
+        (block("1.5"), "line 1 has '1.5' where a whole number"),
+        (block() + block("1", "1 0 0 x\n0 1 0 0\n0 0 1 0\n0 0 0 1\n"), "line 7 has 'x' where a number"),
+        (block("0", "1 0 0 nan\n0 1 0 0\n0 0 1 0\n0 0 0 1\n"), "line 2 has nan, which is no finite number"),
+        (block("0", "1 0 0 0\n0 1 0 0\n0 0 1 -inf\n0 0 0 1\n"), "line 4 has -inf"),
+        (block("0", "1 0 0 0\n0 1 0 0\n0 0 1 1e999\n0 0 0 1\n"), "line 4 has 1e999"),
+        (block("-1"), "line 1 has the frame number -1"),
+        (block("9" * 19), "line 1 has '9+' where a whole number|line 1 has the frame number"),
+        (block("5") + block("6") + block("5"), "line 11 has frame 5 for the second time"),
+        (b"0 0 1\n\xff\n", "is no text: byte 6"),
+    ],
+)
+def test_damaged_trajectories(content, sentence):
+    with pytest.raises(DataError, match=rf"^trajectory\.log.*({sentence})") as found:
+        read_trajectory(content, "trajectory.log")
+    assert "\n" not in str(found.value)
+
+
+def test_timestamps():
+    frames, times = read_timestamps(b"1 0\n2 33369 33400\n10 4294967296\n", "timestamp.txt")
+    assert frames.tolist() == [1, 2, 10]
+    assert times.tolist() == [0, 33369, 2**32]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"1 0\n2\n", "line 2 has 1 words; a frame number and its time"),
+        (b"1 0 0 0\n", "line 1 has 4 words"),
+        (b"1 0.5\n", "line 1 has '0.5'"),
+        (b"1 0\n1 5\n", "line 2 has frame 1 for the second time"),
+    ],
+)
+def test_damaged_timestamps(content, sentence):
+    with pytest.raises(DataError, match=rf"^timestamp\.txt.*{sentence}"):
+        read_timestamps(content, "timestamp.txt")
+
+
+def test_keys():
+    assert read_keys(b"depth_width 640\nfx\t5.4447329e2\n\ncy 240\n", "asus.ini") == {
+        "depth_width": 640,
+        "fx": 544.47329,
+        "cy": 240,
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"fx\n", "line 1 has 1 words; a name and a number"),
+        (b"fx 5\nfy five\n", "line 2 has 'five' where a number"),
+        (b"fx 5\nfx 5\n", "the name 'fx' stands there twice"),
+        (b"fx inf\n", "no finite number"),
+        (b"fx = 5\n", "line 1 has 3 words"),
+    ],
+)
+def test_damaged_keys(content, sentence):
+    with pytest.raises(DataError, match=rf"^asus\.ini.*{sentence}"):
+        read_keys(content, "asus.ini")
+
+
+@pytest.mark.parametrize(
+    ("healthy", "read"),
+    [(LOG, read_trajectory), (b"1 0\n2 33369\n3 66738\n", read_timestamps), (b"fx 544.4\nfy 544.4\n", read_keys)],
+)
+def test_damage(healthy, read):
+    assert survives(healthy, lambda content: read(content, "a.txt"), rounds=300) > 100

@@ -1,0 +1,73 @@
+import os
+
+import numpy as np
+import pytest
+
+from setsup.datasets.cached_arrays import cached_array, file_states
+from setsup.errors import DataError
+from setsup.files.members import open_members
+
+ENTRY = np.dtype([("time", np.float32), ("pose", np.float32, (4, 4))])
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """A function that makes an array, and counts how often it did."""
+    monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "cache"))
+    calls = []
+
+    def make():
+        calls.append(len(calls))
+        return np.arange(3 * ENTRY.itemsize // 4, dtype=np.float32).view(ENTRY)
+
+    make.calls = calls
+    return make
+
+
+def test_it_is_made_once(made):
+    first, again = (cached_array("poses", ["a", 1], ENTRY, 3, made) for _ in range(2))
+    assert made.calls == [0]
+    assert np.array_equal(first, again)
+    assert not again.flags.writeable
+    cached_array("poses", ["a", 2], ENTRY, 3, made)
+    assert made.calls == [0, 1], "made of something else"
+
+
+@pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order'"])
+def test_a_damaged_file_is_made_again(made, tmp_path, content):
+    expected = cached_array("poses", [], ENTRY, 3, made)
+    next((tmp_path / "cache").rglob("poses.npy")).write_bytes(content)
+    assert np.array_equal(cached_array("poses", [], ENTRY, 3, made), expected)
+    assert made.calls == [0, 1]
+
+
+def test_an_array_of_another_shape_is_made_again(made, tmp_path):
+    expected = cached_array("poses", [], ENTRY, 3, made)
+    np.save(next((tmp_path / "cache").rglob("poses.npy")), np.zeros(3))
+    assert np.array_equal(cached_array("poses", [], ENTRY, 3, made), expected)
+
+
+def test_what_cannot_be_made_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("SETSUP_CACHE", str(tmp_path))
+
+    def make():
+        raise DataError("no")
+
+    with pytest.raises(DataError, match="no"):
+        cached_array("poses", [], ENTRY, 3, make)
+    assert not list(tmp_path.rglob("*.npy"))
+
+
+def test_file_states(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"1")
+    (tmp_path / "b.txt").write_bytes(b"12")
+    members = open_members(tmp_path)
+    before = file_states(members, [0, 1])
+    assert [size for _, size, _ in before] == [1, 2]
+    os.utime(tmp_path / "a.txt", ns=(1, 1))
+    after = file_states(members, [0, 1])
+    assert after[0] != before[0]
+    assert after[1] == before[1]
+    (tmp_path / "b.txt").unlink()
+    with pytest.raises(DataError, match=r"b\.txt cannot be read"):
+        file_states(members, [1])
