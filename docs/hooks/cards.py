@@ -1,5 +1,7 @@
 """Pages of data sets, made of their manifests."""
 
+from pathlib import Path
+
 from setsup.files import (
     Manifest,
     ManifestFactor,
@@ -12,6 +14,7 @@ from setsup.files import (
 
 _OWN = "table"  # stands for the user's own files and has a page by hand
 _LEVELS = 16
+_API = Path(__file__).resolve().parents[1] / "api" / "benchmarks.md"
 
 
 def names() -> list[str]:
@@ -140,8 +143,16 @@ def _getting(manifest: Manifest) -> str:
     return (
         f"{first}\n\n```console\n$ setsup fetch {name}\n$ setsup sample {name} --inactive {held}\n```\n\n"
         f"Files that you have already can stay where they are: add `--root FOLDER`, or `root=` in Python:\n\n"
-        f'`setsup.load("{name}", root="FOLDER")`'
+        f'`setsup.load("{name}", root="FOLDER")`' + _own(manifest)
     )
+
+
+def _own(manifest: Manifest) -> str:
+    """Point at the options and functions that a benchmark has of its own."""
+    heading = f"{manifest.adapter}.open"
+    if f"::: {heading}" not in _API.read_text(encoding="utf-8"):
+        return ""
+    return f"\n\nIts options and what it has beside `fetch`: [`{manifest.adapter}`](../api/benchmarks.md#{heading})."
 
 
 def _files(manifest: Manifest) -> list[str]:
