@@ -20,6 +20,7 @@ TOPICS = (
     "domains",
     "groups",
     "fetch",
+    "archives",
     "decoding",
     "loading",
     "augment",

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 __all__ = ["DataError", "FactorError", "RowError", "SamplerError", "SetsupError", "near"]
 
+_SHOWN = 16
 _SOUGHT = 2000  # names among which close matches are sought: the search takes long over a million paths
 
 
@@ -44,8 +45,9 @@ def near(word: object, known: Iterable[object]) -> str:
 
     """
     names = [str(name) for name in known]
-    close = difflib.get_close_matches(str(word), names[:_SOUGHT], n=3)
+    sought = {name.lower(): name for name in reversed(names[:_SOUGHT])}
+    close = difflib.get_close_matches(str(word).lower(), sought, n=3)
     if close:
-        return "; did you mean " + " or ".join(repr(name) for name in close) + "?"
-    shown = ", ".join(names[:12]) + (f", … ({len(names)} in all)" if len(names) > 12 else "")
+        return "; did you mean " + " or ".join(repr(sought[name]) for name in close) + "?"
+    shown = ", ".join(names[:_SHOWN]) + (f", … ({len(names)} in all)" if len(names) > _SHOWN else "")
     return f"; known: {shown}" if names else "; none are known"

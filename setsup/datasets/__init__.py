@@ -1,6 +1,6 @@
 """Benchmarks and a user's own data, each as a factor table plus a fetch."""
 
-from setsup.datasets.dataset import Concat, Dataset, Modality, Selection, concat, fetch_request, gather
+from setsup.datasets.dataset import Concat, Dataset, Modality, Selection, concat, fetch_request, gather, of_row
 from setsup.datasets.registry import load, names
 from setsup.datasets.table import open_table
 
@@ -14,5 +14,6 @@ __all__ = [
     "gather",
     "load",
     "names",
+    "of_row",
     "open_table",
 ]

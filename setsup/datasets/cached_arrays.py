@@ -1,9 +1,10 @@
-"""Arrays that took a while to make, kept in the user's cache folder under a name that says what they were made of."""
+"""What took a while to make, kept in the user's cache folder under a name that says what it was made of."""
 
 import os
 from collections.abc import Callable, Iterable
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,10 @@ from setsup.files import cache_folder, locked, written
 from setsup.files.disk import make_folder
 from setsup.files.members import Members
 
-__all__ = ["cached_array", "file_states"]
+__all__ = ["cached_array", "file_states", "made_once"]
 
 Array = npt.NDArray[Any]
+Found = TypeVar("Found")
 
 
 def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, make: Callable[[], Array]) -> Array:
@@ -37,7 +39,7 @@ def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, ma
     Returns
     -------
     (rows,) array
-        Mapped and read-only; in memory where the cache cannot be written.
+        Mapped and read-only; in memory where the folder of the cache cannot be made.
 
     Raises
     ------
@@ -48,27 +50,58 @@ def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, ma
     digest = sha256(os.fsencode(repr(made_of))).hexdigest()[:32]
     target = cache_folder() / "prepared" / digest / f"{name}.npy"
 
-    def kept() -> Array | None:
+    def kept(path: Path) -> Array | None:
         try:
-            found = np.load(target, mmap_mode="r", allow_pickle=False)
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError):
             return None
         # unless something else wrote it
         return np.asarray(found) if found.dtype == dtype and found.shape == (rows,) else None
 
+    def save(path: Path) -> None:
+        array = make()
+        with written(path) as part:
+            np.save(part, array)
+
     try:
         make_folder(target.parent)
     except DataError:
         return make()
-    array = kept()
-    if array is None:
-        with locked(target):
-            array = kept()
-            if array is None:
-                array = make()
-                with written(target) as part:
-                    np.save(part, array)
-    return array
+    return made_once(target, kept, save)
+
+
+def made_once(path: Path, kept: Callable[[Path], Found | None], save: Callable[[Path], object]) -> Found:
+    """Open a file, or make it and open it; of several processes that want it one makes it, and the others wait.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kept : callable
+        Opens it; gives None where it is missing, damaged or another one.
+    save : callable
+        Makes it.
+
+    Returns
+    -------
+    what `kept` gives
+
+    Raises
+    ------
+    DataError
+        What `save` raises, or the file cannot be read although it has just been made.
+
+    """
+    found = kept(path)
+    if found is None:
+        with locked(path):
+            found = kept(path)  # another process may have been faster
+            if found is None:
+                save(path)
+                found = kept(path)
+    if found is None:
+        raise DataError(f"{path} cannot be read although it was written just now; see whether its disk is sound")
+    return found
 
 
 def file_states(members: Members, places: Iterable[int]) -> list[tuple[str, int, int]]:

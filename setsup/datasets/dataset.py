@@ -6,9 +6,10 @@ Images are uint8 (height, width, channels), row 0 at the top, with 1 (grey), 3 (
 as their modality declares.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from functools import wraps
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,10 @@ from setsup.errors import DataError, RowError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 
-__all__ = ["Concat", "Dataset", "Modality", "Selection", "concat", "fetch_request", "gather"]
+__all__ = ["Concat", "Dataset", "Modality", "Selection", "concat", "fetch_request", "gather", "of_row"]
 
 Array = npt.NDArray[Any]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +171,33 @@ class Dataset(Protocol):
         return Selection(self, rows)
 
 
+def of_row(method: F) -> F:
+    """Mark a method of a dataset whose first argument is a row or rows, so that selections renumber it.
+
+    Examples
+    --------
+    >>> from setsup.factors import FactorTable
+    >>> class Words(Dataset):
+    ...     name, modalities = "words", {}
+    ...     factors = FactorTable.from_values({"word": ["one", "two", "three"]})
+    ...     def fetch(self, indices, modalities=None):
+    ...         return {}
+    ...     @of_row
+    ...     def length(self, row):
+    ...         return len(self.factors.values("word", row).item())
+    >>> Words().where("word == 'three'").length(0)
+    5
+
+    """
+    method.of_row = True  # type: ignore[attr-defined]
+    return method
+
+
 class Selection(Dataset):
     """Some rows of a dataset, renumbered; a selection of a selection refers to the first dataset directly.
+
+    What the dataset has beside the protocol, such as ``mesh(row)`` or ``classes``, a selection has as well; methods
+    that :func:`of_row` marks take the row numbers of the selection.
 
     Parameters
     ----------
@@ -218,6 +245,21 @@ class Selection(Dataset):
         """Write rows into arrays; see :meth:`Dataset.fetch_into`."""
         index, _ = fetch_request(self, indices, tuple(out))
         self.source.fetch_into(self.rows[index], out)
+
+    def __getattr__(self, name: str) -> Any:
+        """What only the source has, with the rows of this selection."""
+        if name.startswith("_") or "source" not in self.__dict__:
+            raise AttributeError(name)
+        found = getattr(self.source, name)
+        if not getattr(found, "of_row", False):
+            return found
+
+        @wraps(found)
+        def renumbered(row: npt.ArrayLike, *rest: Any, **options: Any) -> Any:
+            rows = self.rows[check_rows(row, len(self))]
+            return found(int(rows) if rows.ndim == 0 else rows, *rest, **options)
+
+        return renumbered
 
     def __repr__(self) -> str:
         """Show the source and the number of rows."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import header, parallel
 from setsup.datasets.sources import MemberImages, fetch_images
 from setsup.errors import DataError
@@ -63,7 +63,7 @@ _log = logging.getLogger("setsup")
 class MultiPie(Dataset):
     """Pictures of faces by subject, session, recording, camera and shot.
 
-    Factors: ``subject`` (the ids that are there, as texts of three digits), ``session`` (1 to 4, months apart),
+    Factors: ``subject`` (the ids that are there, as texts of three digits), ``session`` (1 to 4, within five months),
     ``recording`` (1 to 3 within the session), ``expression`` (of both; unknown for a third recording of session 1),
     ``camera``, ``yaw`` (deg, minus towards camera 24_0; papers differ in the sign), ``elevated`` (cameras 19_1 and
     08_1, whose yaw is about −45 and 45) and ``lighting`` (0: room light; 1 to 18: the flash that fired). The key
@@ -118,6 +118,7 @@ class MultiPie(Dataset):
         for name in names:
             fetch_images(self._images, rows, self.modalities["image"].shape, self._size, out[name])
 
+    @of_row
     def paths(self, indices: npt.ArrayLike) -> list[str]:
         """Names of the files of the given rows, such as ``session01/multiview/001/01/05_1/001_01_01_051_00.png``.
 

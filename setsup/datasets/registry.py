@@ -9,10 +9,12 @@ where ``my_package.rooms`` is a module with a function ``open(root: Path | None)
 (``"my_package.rooms:open_rooms"``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, near
@@ -40,7 +42,13 @@ def names() -> list[str]:
     return sorted({*manifest_names(), *_foreign()})
 
 
-def load(name: str, root: Path | str | None = None, split: str | None = None, where: str | None = None) -> Dataset:
+def load(
+    name: str,
+    root: Path | str | None = None,
+    split: str | None = None,
+    where: str | None = None,
+    **options: Any,
+) -> Dataset:
     """Open a dataset; nothing is ever downloaded.
 
     Parameters
@@ -57,6 +65,9 @@ def load(name: str, root: Path | str | None = None, split: str | None = None, wh
         Expression over the factors, such as ``"digit != 9"``; only the rows for which it holds are kept, and
         renumbered.
 
+    **options
+        What the benchmark's own ``open`` takes beside: ``load("pascal3d", size=(64, 64), margin=0.1)``.
+
     Returns
     -------
     Dataset
@@ -64,14 +75,14 @@ def load(name: str, root: Path | str | None = None, split: str | None = None, wh
     Raises
     ------
     DataError
-        When there is no such dataset or split, files are missing (with the ``setsup fetch`` command) or damaged, or an
-        optional dependency is not installed.
+        When there is no such dataset, split or option, files are missing (with the ``setsup fetch`` command) or
+        damaged, or an optional dependency is not installed.
     FactorError
         When ``where`` is no expression over the dataset's factors.
 
     """
     folder = None if root is None else Path(root).expanduser()
-    dataset = _open(name, folder)
+    dataset = _open(name, folder, options)
     if not isinstance(dataset, Dataset):
         raise DataError(f"what opens {name!r} gave a {type(dataset).__name__}, which is no setsup dataset")
     if split is not None:
@@ -79,31 +90,40 @@ def load(name: str, root: Path | str | None = None, split: str | None = None, wh
     return dataset if where is None else dataset.where(where)
 
 
-def _open(name: str, root: Path | None) -> object:
+def _open(name: str, root: Path | None, options: Mapping[str, Any]) -> object:
     from setsup.files import manifest_names
 
     if name in manifest_names():
-        return _open_own(name, root)
+        return _open_own(name, root, options)
     foreign = _foreign()
     if name in foreign:
-        return _theirs(foreign[name])(root)
+        return _opened(name, _theirs(foreign[name]), root, options)
     raise DataError(f"there is no data set {name!r}{near(name, names())} (`setsup datasets` lists them)")
 
 
-def _open_own(name: str, root: Path | None) -> object:
+def _open_own(name: str, root: Path | None, options: Mapping[str, Any]) -> object:
     from setsup.files import load_manifest
 
     manifest = load_manifest(name)
     if manifest.adapter is None:
         raise DataError(f"setsup has a card of {name!r} but cannot open it yet; `setsup info {name}` shows the card")
     try:
-        dataset: object = import_module(manifest.adapter).open(root)
+        dataset = _opened(name, import_module(manifest.adapter).open, root, options)
     except ModuleNotFoundError as error:
         if (error.name or "setsup").partition(".")[0] == "setsup":
             raise
         package = f"-e '.[{manifest.extra}]'" if manifest.extra else error.name
         raise DataError(f"{name} needs {error.name}, which is not installed; run `pip install {package}`") from error
     return dataset
+
+
+def _opened(name: str, opener: Callable[..., object], root: Path | None, options: Mapping[str, Any]) -> object:
+    known = [option for option in signature(opener).parameters if option != "root"]
+    for option in options:
+        if option not in known:
+            hint = near(option, known) if known else "; it takes none"
+            raise DataError(f"{name} has no option {option!r}{hint}")
+    return opener(root, **options)
 
 
 def _opened_split(dataset: Dataset, name: str, split: str) -> Dataset:
@@ -117,7 +137,7 @@ def _foreign() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=_GROUP)}
 
 
-def _theirs(entry: EntryPoint) -> Callable[[Path | None], object]:
+def _theirs(entry: EntryPoint) -> Callable[..., object]:
     package = entry.dist.name if entry.dist else entry.module
     try:
         loaded = entry.load()
@@ -129,5 +149,5 @@ def _theirs(entry: EntryPoint) -> Callable[[Path | None], object]:
             f"the dataset {entry.name!r} of the package {package} is {entry.value}, which is neither a module with a "
             "function open(root) nor such a function"
         )
-    found: Callable[[Path | None], object] = opener
+    found: Callable[..., object] = opener
     return found

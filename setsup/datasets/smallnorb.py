@@ -104,7 +104,9 @@ class SmallNorb(Dataset):
         if not any(part.packed for part in self._parts):
             return self._parts[0].path.parent
         with progress(len(self), f"preparing {self.name}", "rows") as advance:
-            return self._converted(prepare_array, advance)
+            found = self._converted(prepare_array, advance)
+        self._readers.pop(os.getpid(), None)  # from now on the array is read
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what this process has open."""
@@ -136,8 +138,9 @@ class SmallNorb(Dataset):
         reader = self._readers.get(os.getpid()) or self._readers.setdefault(os.getpid(), _Reader())
         if not reader.looked:
             with reader.lock:
-                reader.whole = None if reader.looked else self._opened()
-                reader.looked = True
+                if not reader.looked:  # another thread may have looked meanwhile
+                    reader.whole = self._opened()
+                    reader.looked = True
         if reader.whole is not None:
             return gather(reader.whole, rows, out)
         return _joined(partial(self._part, 0), partial(self._part, 1), 2 * len(self._parts[0]), rows, out)
@@ -211,7 +214,7 @@ def _names(stem: str) -> list[str]:
 
 
 def _opened(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> BinaryMatrix:
-    there = [folder / name for name in _names(stem) if (folder / name).exists()]
+    there = [folder / name for name in _names(stem) if os.path.exists(folder / name)]
     if not there:
         raise DataError(f"{folder} has no {stem}.mat.gz, nor is it there as {stem}.mat")
     # the unpacked file first: it is mapped into memory, which costs nothing

@@ -70,7 +70,10 @@ def _subset(dataset: Dataset, name: str, expression: str) -> Dataset:
 
 def _part(dataset: Dataset, part: str) -> Dataset:
     levels = dataset.factors[_SPLIT].levels or ()
-    return dataset.select(np.flatnonzero(dataset.factors.codes(_SPLIT) == levels.index(part)))
+    rows = np.flatnonzero(dataset.factors.codes(_SPLIT) == levels.index(part))
+    if not len(rows):
+        raise DataError(f"{dataset.name} has no rows of the split {part!r} here: its files are a part of the release")
+    return dataset.select(rows)
 
 
 def _parted(dataset: Dataset, split: ManifestSplit) -> Dataset:

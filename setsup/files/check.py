@@ -1,6 +1,7 @@
 """Whether files are the published ones: their sizes and digests."""
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -69,16 +70,19 @@ def check_files(manifest: Manifest, root: Path | str | None = None) -> list[File
 
     """
     folder = release_folder(manifest, root)
-    return [file_state(file, folder) for file in manifest.files]
+    shared = manifest.shared
+    return [file_state(file, folder, shared) for file in manifest.files]
 
 
-def file_state(file: ManifestFile, folder: Path) -> FileState:
-    """See whether one published file is in a folder, and right."""
+def file_state(file: ManifestFile, folder: Path, shared: Collection[str] = ()) -> FileState:
+    """See whether one published file is in a folder, and right; `shared` are names that stand for several files."""
     path, published = _present(file, folder), folder / file.path
     if path is None:
         return FileState(file, published, State.MISSING)
-    # of another suffix is what was unpacked or packed in another way: nothing was published to compare it with
+    # of another suffix is what was unpacked or packed in another way, and a shared name holds more than this file:
+    # nothing was published to compare them with
     other_form = path.is_dir() or (path.suffix != published.suffix and not file.repacked)
+    other_form |= path.relative_to(folder).as_posix() in shared
     if (path != published and other_form) or not (file.size or _digest(file)[1]):
         return FileState(file, path, State.UNCHECKED)
     problem = file_problem(path, file)

@@ -67,7 +67,8 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
 
 def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path) -> list[ManifestFile]:
     """List the files that are not there, or that are there and wrong and can be fetched anew."""
-    states = [file_state(file, folder) for file in files]
+    shared = manifest.shared
+    states = [file_state(file, folder, shared) for file in files]
     # where none is needed by itself, one at least is
     needed = not manifest.wanted and all(found.state is State.MISSING for found in states)
     missing = []

@@ -17,7 +17,7 @@ __all__ = ["list_folder", "unchanged"]
 _log = logging.getLogger("setsup")
 
 
-def list_folder(folder: Path) -> Listing:
+def list_folder(folder: Path, apart: Path) -> Listing:
     """List the regular files below a folder.
 
     A link to a folder is entered, unless it leads back to one of the folders that it lies in. Broken links, sockets
@@ -27,6 +27,8 @@ def list_folder(folder: Path) -> Listing:
     ----------
     folder : Path
         Where to begin.
+    apart : Path
+        A folder that is left out: where indexes are kept, which would never stay as it was listed.
 
     Raises
     ------
@@ -39,6 +41,7 @@ def list_folder(folder: Path) -> Listing:
     sizes: list[int] = []
     seen: list[tuple[bytes, int]] = []
     whole = True
+    not_listed = _identity(os.stat(apart)) if os.path.isdir(apart) else None
     # relative name, and the folders on the way there, by which a loop is known
     waiting: list[tuple[bytes, frozenset[tuple[int, int]]]] = [(b"", frozenset())]
     with progress(None, f"listing {folder.name}", "files") as advance:
@@ -48,8 +51,8 @@ def list_folder(folder: Path) -> Listing:
             try:
                 # the time first: what is added while the folder is read makes it another
                 about = os.stat(place)
-                identity = (about.st_dev, about.st_ino)
-                if identity in above:
+                identity = _identity(about)
+                if identity in above or identity == not_listed:
                     continue
                 inner = _read(place, below + b"/" if below else b"", names, sizes, advance)
             except OSError as error:
@@ -93,6 +96,10 @@ def unchanged(folder: Path, names: Iterable[str], times: Iterable[int]) -> bool:
         )
     except (OSError, ValueError):
         return False
+
+
+def _identity(about: os.stat_result) -> tuple[int, int]:
+    return about.st_dev, about.st_ino
 
 
 def _read(place: bytes, below: bytes, names: list[bytes], sizes: list[int], advance: Advance) -> list[bytes]:

@@ -1,6 +1,7 @@
 """What a folder or an archive holds, before it is put in order."""
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy.typing as npt
 
 from setsup.files.names import as_text, unwanted
 
-__all__ = ["ENCRYPTED", "SPARSE", "STORED", "Listing"]
+__all__ = ["ENCRYPTED", "SPARSE", "STORED", "Listing", "as_numpy", "matched"]
 
 STORED, DEFLATED = 0, 8
 """Methods by which a file is packed, as zip numbers them."""
@@ -16,12 +17,30 @@ ENCRYPTED, SPARSE = 1 << 16, 1 << 17
 """Beyond zip's own numbers: a file that needs a password, and one of a tar in which holes are left out."""
 
 
+@cache
 def _no_names() -> Any:
     return as_text([])
 
 
 def _no_numbers() -> npt.NDArray[np.int64]:
     return np.zeros(0, np.int64)
+
+
+def as_numpy(numbers: Any) -> npt.NDArray[Any]:
+    """View of an Arrow array of numbers; its own conversion imports pandas first, which takes longer than to open."""
+    dtype = np.dtype(numbers.type.to_pandas_dtype())
+    if not len(numbers):
+        return np.zeros(0, dtype)
+    found = np.frombuffer(numbers.buffers()[1], dtype, len(numbers), numbers.offset * dtype.itemsize)
+    found.flags.writeable = False
+    return found
+
+
+def matched(names: Any, pattern: str) -> npt.NDArray[np.int64]:
+    """Places of the names in which a regular expression (RE2) finds something, rising."""
+    import pyarrow.compute as pc
+
+    return as_numpy(pc.indices_nonzero(pc.match_substring_regex(names, pattern))).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +80,23 @@ class Listing:
     times: npt.NDArray[np.int64] = field(default_factory=_no_numbers)
     whole: bool = True
 
-    def take(self, rows: Any) -> "Listing":
-        """Some of the files, in another order."""
+    def columns_at(self, rows: npt.NDArray[np.int64]) -> "Listing":
+        """Some of the rows of all columns but the names."""
         columns = {name: getattr(self, name)[rows] for name in ("offsets", "stored", "sizes", "methods", "checks")}
-        return replace(self, names=self.names.take(rows), **columns)
+        return replace(self, **columns)
 
     def ordered(self) -> "Listing":
         """Sort by the bytes of the names; of files of one name the last counts, as it does for whoever unpacks."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        kept = np.flatnonzero(~np.asarray(unwanted(self.names)))
-        names = self.names.take(kept)
-        order = np.asarray(pc.sort_indices(names.cast(pa.large_binary())), dtype=np.int64)
-        names = names.take(order)
-        last = np.ones(len(names), bool)
-        if len(names) > 1:
+        names, kept = self.names, as_numpy(pc.indices_nonzero(pc.invert(unwanted(self.names))))
+        if len(kept) < len(names):
+            names = names.take(kept)
+        if not pc.all(pc.less(names[:-1], names[1:])).as_py():
+            order = as_numpy(pc.sort_indices(names.cast(pa.large_binary())))
+            names = names.take(order)
+            last = np.ones(len(names), bool)
             last[:-1] = np.asarray(pc.not_equal(names[1:], names[:-1]))
-        return self.take(kept[order[last]])
+            names, kept = names.filter(last), kept[order[last]]
+        return replace(self.columns_at(kept.astype(np.int64)), names=names)

@@ -203,6 +203,12 @@ class Manifest:
         """Names under which each file may be there, as :func:`~setsup.files.find_root` takes them."""
         return tuple((file.path, *file.alternatives) for file in self.files if not file.optional)
 
+    @property
+    def shared(self) -> frozenset[str]:
+        """Names that stand for several files, such as that of an archive of all."""
+        names = [name for file in self.files for name in file.alternatives]
+        return frozenset(name for name in names if names.count(name) > 1)
+
 
 def manifest_folder() -> Path:
     """Find the folder of the manifests: inside the installed package, else in the checkout.

@@ -28,6 +28,7 @@ from setsup.files.atomic import written
 from setsup.files.cache import cache_folder
 from setsup.files.folders import list_folder, unchanged
 from setsup.files.kinds import archive_kind, opened, unreadable
+from setsup.files.listing import as_numpy
 from setsup.files.locks import lock_file, locked
 from setsup.files.tars import list_tar
 from setsup.files.zips import list_zip
@@ -39,6 +40,7 @@ KEPT_FROM = 10_000
 
 _KEY = b"setsup"
 _VERSION = 1
+_FOLDER = "members"  # in the cache folder
 _SETTLED = 2_000_000_000  # ns after a change in which disks with coarse clocks may not show another one
 _COLUMNS = {"offset": np.int64, "stored": np.int64, "size": np.int64, "method": np.uint32, "check": np.uint32}
 _log = logging.getLogger("setsup")
@@ -93,7 +95,7 @@ class Index:
     def __init__(self, about: About, batch: Any, digest: int | None = None) -> None:
         self.about = about
         self.names = batch.column("name")
-        columns = {name: _numbers(batch.column(name)) for name in _COLUMNS}
+        columns = {name: as_numpy(batch.column(name)) for name in _COLUMNS}
         self.offsets, self.stored, self.sizes = columns["offset"], columns["stored"], columns["size"]
         self.digest = _digest(batch) if digest is None else digest
         # plain numbers and bytes come quicker out of memory views than out of arrays
@@ -132,7 +134,7 @@ def indexed(source: Path, mend: str | None = None) -> Index:
     """
     about = About.of(source, mend)
     key = sha256(os.fsencode(about.source)).hexdigest()[:32]
-    target = cache_folder() / "members" / f"{key}.arrow"
+    target = cache_folder() / _FOLDER / f"{key}.arrow"
     found = _kept(target, about, source)
     if found is not None:
         return found
@@ -153,7 +155,7 @@ def indexed(source: Path, mend: str | None = None) -> Index:
 def _listed(source: Path, about: About) -> tuple[Any, Any]:
     """List a source as it is now: batches of the files and of the folders, None in place of those not to be kept."""
     if about.kind == "folder":
-        found = list_folder(source)
+        found = list_folder(source, cache_folder() / _FOLDER)
     else:
         try:
             with opened(source) as (file, size):
@@ -191,7 +193,7 @@ def _worth_keeping(about: About, files: Any, folders: Any) -> bool:
     """Whether a later listing could differ only where the index is seen to be out of date."""
     if folders is None or (about.kind == "folder" and len(files) < KEPT_FROM):
         return False
-    latest = about.mtime_ns if about.kind != "folder" else int(_numbers(folders.column("offset")).max())
+    latest = about.mtime_ns if about.kind != "folder" else int(as_numpy(folders.column("offset")).max())
     return time.time_ns() - latest > _SETTLED
 
 
@@ -242,7 +244,7 @@ def _kept(target: Path, about: About, source: Path) -> Index | None:
         _log.warning("the index %s is damaged and made anew: %s", target, " ".join(str(error).split())[:200])
         return None
     if about.kind == "folder" and not unchanged(
-        source, folders.column("name").to_pylist(), _numbers(folders.column("offset")).tolist()
+        source, folders.column("name").to_pylist(), as_numpy(folders.column("offset")).tolist()
     ):
         return None
     return Index(about, files, told["checks"][0])
@@ -267,11 +269,6 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _numbers(column: Any) -> npt.NDArray[Any]:
-    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=True)
-    return found
-
-
 def _text(names: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """Where each text begins and ends, and the letters of all, as they lie in memory."""
     _, bounds, letters = names.buffers()
@@ -285,5 +282,5 @@ def _digest(batch: Any) -> int:
     bounds, letters = _text(batch.column("name"))
     check = zlib.crc32(letters[bounds[0] : bounds[-1]].data, zlib.crc32((bounds - bounds[0]).data))
     for name in _COLUMNS:
-        check = zlib.crc32(_numbers(batch.column(name)).data, check)
+        check = zlib.crc32(as_numpy(batch.column(name)).data, check)
     return check

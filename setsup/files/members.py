@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, RowError, near
 from setsup.files.archives import ArchiveFile, read_file, read_member, too_long
+from setsup.files.listing import as_numpy, matched
 from setsup.files.member_index import Index, indexed
 from setsup.files.names import as_bytes, shown
 from setsup.files.roots import data_places
@@ -131,9 +132,11 @@ class Members:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        sought = names if isinstance(names, pa.Array | pa.ChunkedArray) else pa.array(names, pa.large_string())
+        if isinstance(names, pa.ChunkedArray):
+            names = names.combine_chunks()
+        sought = names if isinstance(names, pa.Array) else pa.array(names, pa.large_string())
         found = pc.index_in(sought.cast(pa.large_string()), value_set=self.names)
-        return np.asarray(pc.fill_null(found, -1), dtype=np.int64)
+        return as_numpy(pc.fill_null(found, -1)).astype(np.int64)
 
     def under(self, folder: str) -> "Members":
         """Files below a folder, their names relative to it; none where there is no such folder.
@@ -171,11 +174,12 @@ class Members:
         names = self._index.names.slice(self._start, len(self))
         whole = f"^{_quoted(self.prefix)}(?:{pattern})$"
         if "(?P<" not in pattern:
-            return np.flatnonzero(np.asarray(pc.match_substring_regex(names, whole))), {}
+            return matched(names, whole), {}
         found = pc.extract_regex(names, whole)
-        places = np.flatnonzero(np.asarray(found.is_valid()))
+        places = pc.indices_nonzero(found.is_valid())
         kept = found.take(places)
-        return places, {field.name: pc.struct_field(kept, field.name) for field in found.type}
+        groups = {field.name: pc.struct_field(kept, field.name) for field in found.type}
+        return as_numpy(places).astype(np.int64), groups
 
     def read(self, place: int, limit: int | None = None) -> bytes:
         """Read a file whole; the checksum that a zip has of it is verified when a process first reads it.

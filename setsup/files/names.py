@@ -14,10 +14,13 @@ from typing import Any
 
 from setsup.errors import DataError
 
-__all__ = ["as_bytes", "as_text", "clean", "cleaned", "escaped", "shown", "unwanted"]
+__all__ = ["as_bytes", "as_text", "clean", "cleaned", "escaped", "is_unwanted", "shown", "unwanted"]
 
 _ODD = r"\\|\x00|(?:^|/)\.{0,2}(?:/|$)|^[A-Za-z]:/"
 _UNWANTED = r"(?:^|/)(?:__MACOSX|\.DS_Store|\._[^/]*)(?:/|$)"
+_ODD_BYTES = re.compile(_ODD.encode())
+_UNWANTED_TEXT = re.compile(_UNWANTED)
+_FEW = 16  # names for which Arrow takes longer to start than to look
 _DRIVE = re.compile(rb"[A-Za-z]:/")
 _BYTE = re.compile(rb"\\x([0-9a-f]{2})")
 
@@ -40,8 +43,10 @@ def cleaned(names: Sequence[bytes], source: Path) -> list[bytes]:
     import pyarrow.compute as pc
 
     found = list(names)
-    odd = pc.indices_nonzero(pc.match_substring_regex(pa.array(found, pa.large_binary()), _ODD)).to_pylist()
-    for place in odd:
+    if len(found) < _FEW:
+        return [clean(name, source) if _ODD_BYTES.search(name) else name for name in found]
+    odd = pc.indices_nonzero(pc.match_substring_regex(pa.array(found, pa.large_binary()), _ODD))
+    for place in odd.to_pylist():
         found[place] = clean(found[place], source)
     return found
 
@@ -69,6 +74,8 @@ def as_text(names: Sequence[bytes]) -> Any:
     """
     import pyarrow as pa
 
+    if len(names) < _FEW:
+        return pa.array([name.decode("utf-8", "backslashreplace") for name in names], pa.large_string())
     try:
         return pa.array(names, pa.large_binary()).cast(pa.large_string())
     except pa.ArrowInvalid:
@@ -97,6 +104,11 @@ def unwanted(names: Any) -> Any:
     import pyarrow.compute as pc
 
     return pc.match_substring_regex(names, _UNWANTED)
+
+
+def is_unwanted(name: str) -> bool:
+    """Tell for one name what :func:`unwanted` tells for many."""
+    return _UNWANTED_TEXT.search(name) is not None
 
 
 def shown(name: str) -> str:

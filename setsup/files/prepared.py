@@ -4,13 +4,14 @@ The array of ``folder/3dshapes.h5`` named ``images`` lies in ``folder/3dshapes.i
 read-only, under ``prepared`` in the cache folder. A small ``.npy.json`` beside it says which source it was made of:
 its size, its time of change and the SHA-256 of its content. A prepared array is used while the source has the same
 size and either the same time of change (the usual case, which costs nothing) or the same content (a copied file).
-A source may be many files, which count as one then: their sizes and times together, and their contents in order.
+A source may be many files, which count as one then: their sizes, times and contents in order.
 """
 
 import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ class SourceIdentity:
     size : int, bytes
         Length of the file; of several, all together.
     mtime_ns : int, nanoseconds
-        Time of its last change; of several, the sum, which changes with any of them.
+        Time of its last change; of several, a number that follows from their sizes, times and order.
     sha256 : str
         Hexadecimal digest of its content; of several, that of their digests in order.
 
@@ -78,20 +79,29 @@ class SourceIdentity:
 
 
 def _stated(files: Sequence[Path]) -> tuple[int, int]:
-    """Sizes and times of change, each summed."""
-    size = mtime = 0
+    """Size of all together, and a time of change."""
+    found = []
     for path in files:
         try:
-            found = path.stat()
+            about = path.stat()
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-        size, mtime = size + found.st_size, mtime + found.st_mtime_ns
-    return size, mtime
+        found.append((about.st_size, about.st_mtime_ns))
+    if len(found) == 1:
+        return found[0]
+    # not the sum: two files that take each other's names are other rows
+    return sum(size for size, _ in found), int.from_bytes(sha256(repr(found).encode()).digest()[:7], "big")
 
 
 def _content(files: Sequence[Path]) -> str:
-    digests = [content_digest(path) for path in files]
+    digests = [_digest(path, *_stated([path])) for path in files]
     return digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _digest(path: Path, size: int, mtime_ns: int) -> str:
+    """Digest of a file in one state, computed once a process: the arrays of a source all ask for it."""
+    return content_digest(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Headers of a tar: one file's name, size and kind, and what headers of other kinds tell of the next file."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ __all__ = [
     "ABOUT_NEXT",
     "BARE",
     "BLOCK",
+    "FILES",
     "BadHeader",
     "Headers",
     "decimal",
+    "files_among",
     "header_check",
     "is_header",
     "names_of",
@@ -29,6 +32,9 @@ __all__ = [
 Headers = npt.NDArray[Any]
 
 BLOCK = 512
+FILES = frozenset((0, ord("0"), ord("7"), ord("S")))
+"""Files of the oldest format, of later ones, in one piece, and with holes that are left out."""
+_IS_FILE = np.isin(np.arange(256), list(FILES))
 BARE = frozenset(b"123456")
 """Links, devices, folders and pipes: no content follows, whatever the size says."""
 ABOUT_NEXT = frozenset(b"xXgLK")
@@ -46,7 +52,8 @@ _HEADER = np.dtype(
         ("rest", "V12"),
     ]
 )
-_PREFIX = 345  # where the prefix begins
+_FEW = 16  # headers for which numpy takes longer to start than to count
+_KIND, _PREFIX = 156, 345  # where these begin
 
 
 class BadHeader(Exception):
@@ -129,7 +136,7 @@ def _right(headers: Headers) -> npt.NDArray[np.bool_]:
     """Which headers have the checksum that they say: the sum of their bytes, with blanks in its own place."""
     said = octal(headers["check"])
     content = headers.view(np.uint8).reshape(len(headers), BLOCK)
-    total = content.sum(axis=1, dtype=np.int64) - content[:, 148:156].sum(axis=1, dtype=np.int64) + 8 * ord(" ")
+    total = content.sum(axis=1, dtype=np.uint32) - content[:, 148:156].sum(axis=1, dtype=np.uint32) + 8 * ord(" ")
     right: npt.NDArray[np.bool_] = total == said
     for row in np.flatnonzero(~right).tolist():  # some old writers took bytes as signed
         signed = np.delete(content[row].view(np.int8), np.s_[148:156]).sum(dtype=np.int64) + 8 * ord(" ")
@@ -141,11 +148,24 @@ def _right(headers: Headers) -> npt.NDArray[np.bool_]:
 
 def octal(digits: Headers) -> npt.NDArray[np.int64]:
     """Numbers of up to eight octal digits, with blanks and NUL around them."""
+    if len(digits) < _FEW:
+        return np.array([_octal(bytes(each)) for each in digits], np.int64)
     columns = np.ascontiguousarray(digits).view(np.uint8).reshape(-1, 8).astype(np.int64).T
     found = np.zeros(columns.shape[1], np.int64)
     for column in columns:
         found = np.where((column >= ord("0")) & (column < ord("8")), 8 * found + column - ord("0"), found)
     return found
+
+
+def _octal(digits: bytes) -> int:
+    found = re.sub(rb"[^0-7]", b"", digits)
+    return int(found, 8) if found else 0
+
+
+def files_among(headers: Headers) -> list[int]:
+    """Rows of the headers of files."""
+    kinds = headers.view(np.uint8).reshape(len(headers), BLOCK)[:, _KIND]
+    return np.flatnonzero(_IS_FILE[kinds]).tolist()
 
 
 def names_of(headers: Headers, told: Mapping[int, bytes]) -> list[bytes]:
@@ -155,7 +175,8 @@ def names_of(headers: Headers, told: Mapping[int, bytes]) -> list[bytes]:
     long = headers.view(np.uint8).reshape(len(headers), BLOCK)[:, _PREFIX] != 0
     for row in np.flatnonzero(long & (headers["magic"] == b"ustar")).tolist():
         names[row] = bytes(headers["prefix"][row]).split(b"\0", 1)[0] + b"/" + names[row]
-    names = [name.split(b"\0", 1)[0] if b"\0" in name else name for name in names]
+    if b"\0" in b"".join(names):
+        names = [name.split(b"\0", 1)[0] for name in names]
     for row, name in told.items():
         names[row] = name
     return names

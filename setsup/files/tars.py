@@ -8,7 +8,8 @@ records (pax). Checksums are verified for thousands of headers at once, since th
 """
 
 import mmap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,8 +22,10 @@ from setsup.files.tar_headers import (
     ABOUT_NEXT,
     BARE,
     BLOCK,
+    FILES,
     BadHeader,
     decimal,
+    files_among,
     names_of,
     number,
     octal,
@@ -39,37 +42,34 @@ Read = Callable[[int, int], bytes]
 
 MEND = "; fetch it again"
 _AT_ONCE = 8192
-_FILES = frozenset((0, ord("0"), ord("7")))
+_FILES = FILES - {ord("S")}
 _MOST_EXTRA = 1 << 20  # bytes of a long name or of records; a path has 4096, attributes up to 65,536 each
 
 
 @dataclass(slots=True)
 class Stretch:
-    """A stretch of a tar: its headers, and the files among them.
+    """A stretch of a tar.
 
     Attributes
     ----------
-    blocks, at : lists
-        All headers, and the byte at which each begins.
-    rows : list of int
-        Which of the headers are those of files; the lists below have one entry for each.
-    starts, stored, sizes : lists of int, bytes
-        Where the content begins, what it takes, and what the file holds.
-    names : dict of int to bytes
-        Names that do not stand in the header.
-    sparse : list of int
-        Files in which holes are left out.
+    blocks : list of bytes
+        Its headers.
+    at : list of int
+        The byte at which each begins.
+    stored : list of int, bytes
+        What its content takes.
+    names, starts, sizes : dict of int to bytes or int
+        For some of the headers of files: the name, where the content begins, and the size when the holes are filled
+        that are left out, where these are not as for most.
 
     """
 
     blocks: list[bytes] = field(default_factory=list)
     at: list[int] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)
     stored: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
     names: dict[int, bytes] = field(default_factory=dict)
-    sparse: list[int] = field(default_factory=list)
+    starts: dict[int, int] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
 
     def listing(self, source: Path) -> Listing:
         """Verify the headers, and give the files.
@@ -81,34 +81,27 @@ class Stretch:
 
         """
         headers = verified(self.blocks, self.at, source)
-        if len(self.rows) < len(headers):
-            headers = headers[np.array(self.rows, np.int64)]
         names = names_of(headers, self.names)
-        methods = np.full(len(names), STORED, np.uint32)
-        methods[self.sparse] = SPARSE
-        # the oldest format marks folders by their names only
-        kept = np.array([row for row, name in enumerate(names) if not name.endswith(b"/")], np.int64)
-        return Listing(
-            as_text(cleaned([names[row] for row in kept.tolist()], source)),
-            offsets=np.array(self.starts, np.int64)[kept],
-            stored=np.array(self.stored, np.int64)[kept],
-            sizes=np.array(self.sizes, np.int64)[kept],
-            methods=methods[kept],
-            checks=octal(headers["check"])[kept].astype(np.uint32),
+        rows = files_among(headers)
+        if b"/\0" in b"\0".join([*names, b""]):
+            # the oldest format marks folders by their names only
+            rows = [row for row in rows if not names[row].endswith(b"/")]
+        starts, stored = (np.array(numbers, np.int64) for numbers in (self.at, self.stored))
+        starts += BLOCK
+        sizes, methods = stored.copy(), np.full(len(stored), STORED, np.uint32)
+        for row, start in self.starts.items():
+            starts[row] = start
+        for row, size in self.sizes.items():
+            sizes[row], methods[row] = size, SPARSE
+        found = Listing(
+            as_text(cleaned(names if len(rows) == len(names) else [names[row] for row in rows], source)),
+            offsets=starts,
+            stored=stored,
+            sizes=sizes,
+            methods=methods,
+            checks=octal(headers["check"]).astype(np.uint32),
         )
-
-    def add(self, start: int, stored: int, told: Mapping[bytes, bytes], size: int | None = None) -> None:
-        """Take in a file whose header comes next; `told` came before it, `size` counts the holes that are left out."""
-        name = told.get(b"GNU.sparse.name") or told.get(b"path")
-        if name:
-            self.names[len(self.rows)] = name
-        size = sparse_size(told) if size is None else size
-        if size is not None:
-            self.sparse.append(len(self.rows))
-        self.rows.append(len(self.blocks))
-        self.starts.append(start)
-        self.stored.append(stored)
-        self.sizes.append(stored if size is None else size)
+        return found if len(rows) == len(names) else found.columns_at(np.array(rows, np.int64))
 
 
 def list_tar(file: int, size: int, source: Path) -> Listing:
@@ -177,6 +170,7 @@ def walk(read: Read, source: Path, size: int = 1 << 62, at_once: int = _AT_ONCE)
 
     """
     stretch = Stretch()
+    blocks, places, lengths = stretch.blocks, stretch.at, stretch.stored
     own: dict[bytes, bytes] = {}  # what was told of the next file
     shared: dict[bytes, bytes] = {}  # and of all
     at = 0
@@ -184,34 +178,38 @@ def walk(read: Read, source: Path, size: int = 1 << 62, at_once: int = _AT_ONCE)
         block = read(at, BLOCK)
         start = at + BLOCK
         try:
+            # nearly all headers are those of files; written out, since a call would take as long as the rest
             stored = int(block[124:136].rstrip(b"\0"), 8) if block[156] in _FILES else -1
         except (ValueError, IndexError):
             stored = -1
-        try:
-            if stored >= 0 and not (own or shared):
-                # nearly all there are; written out, since a call would take as long as the rest
-                stretch.rows.append(len(stretch.blocks))
-                stretch.starts.append(start)
-                stretch.stored.append(stored)
-                stretch.sizes.append(stored)
-            elif not block.strip(b"\0") and len(block) == BLOCK:
+        if stored < 0 or own or shared:
+            if not block.strip(b"\0") and len(block) == BLOCK:
                 break
-            else:
+            with _blamed(stretch, block, at, source):
                 start, stored = _uncommon(stretch, block, start, own, shared, read)
-            if start + stored > size:
+        if start + stored > size:
+            with _blamed(stretch, block, at, source):
                 raise BadHeader(f"its content of {stored:,} bytes goes beyond the end")
-        except BadHeader as error:
-            # a wrong checksum, here or before, is the cause rather than what follows from it
-            verified([*stretch.blocks, *[block] * (len(block) == BLOCK)], [*stretch.at, at], source)
-            raise DataError(f"{source} is cut off or damaged: the header at byte {at:,}: {error}{MEND}") from None
-        stretch.blocks.append(block)
-        stretch.at.append(at)
-        if len(stretch.blocks) >= at_once:
+        blocks.append(block)
+        places.append(at)
+        lengths.append(stored)
+        at = start + (stored + BLOCK - 1 & -BLOCK)
+        if len(blocks) >= at_once:
             yield stretch
             stretch = Stretch()
-        at = start + (stored + BLOCK - 1 & -BLOCK)
+            blocks, places, lengths = stretch.blocks, stretch.at, stretch.stored
     if stretch.blocks:
         yield stretch
+
+
+@contextmanager
+def _blamed(stretch: Stretch, block: bytes, at: int, source: Path) -> Iterator[None]:
+    """Say which header is bad; one with a wrong checksum, this or one before, rather than what follows from it."""
+    try:
+        yield
+    except BadHeader as error:
+        verified([*stretch.blocks, *[block] * (len(block) == BLOCK)], [*stretch.at, at], source)
+        raise DataError(f"{source} is cut off or damaged: the header at byte {at:,}: {error}{MEND}") from None
 
 
 def _uncommon(
@@ -235,14 +233,19 @@ def _uncommon(
         return start, 0
     if told.get(b"size"):
         stored = decimal(told[b"size"])
+    row = len(stretch.at)
+    name = told.get(b"GNU.sparse.name") or told.get(b"path")
+    if name:
+        stretch.names[row] = name
+    filled = number(block[483:495]) if kind == ord("S") else sparse_size(told)
+    if filled is not None and kind in FILES:
+        stretch.sizes[row] = filled
     if kind == ord("S"):
-        more, last = block[482], block
+        more = block[482]
         while more:
             last = read(start, BLOCK)
             if len(last) < BLOCK:
                 raise BadHeader("the archive ends inside the list of a file's holes")
             start, more = start + BLOCK, last[504]
-        stretch.add(start, stored, told, number(block[483:495]))
-    elif kind in _FILES:
-        stretch.add(start, stored, told)
+        stretch.starts[row] = start
     return start, stored

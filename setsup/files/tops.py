@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+from setsup.files.listing import matched
 
 __all__ = ["find_top", "readable", "wanting"]
 
@@ -82,9 +82,7 @@ def _anywhere(names: Any, pattern: str) -> bool:
 
 def _tops(names: Any, depth: int, pattern: str) -> set[str]:
     """Folders so deep below which an expression matches the beginning of some name."""
-    import pyarrow.compute as pc
-
-    hits = np.flatnonzero(np.asarray(pc.match_substring_regex(names, f"^(?:[^/]*/){{{depth}}}(?:{pattern})")))
+    hits = matched(names, f"^(?:[^/]*/){{{depth}}}(?:{pattern})")
     tops = set()
     at = 0
     while at < len(hits):

@@ -17,7 +17,7 @@ from setsup.files.disk import need_space
 from setsup.files.kinds import is_gzip, unreadable
 from setsup.files.listing import SPARSE
 from setsup.files.member_index import Index, indexed
-from setsup.files.names import as_bytes, shown
+from setsup.files.names import as_bytes, is_unwanted, shown
 from setsup.files.tars import walk
 from setsup.progress import Advance, progress
 
@@ -118,10 +118,12 @@ def _in_passing(archive: Path, limit: int | None, advance: Advance) -> Files:
         tape = _Tape(file)
         done = 0
         for stretch in walk(tape.read, archive, at_once=1):
-            found = stretch.listing(archive).ordered()
+            found = stretch.listing(archive)
             for name, start, size, method in zip(
                 found.names.to_pylist(), found.offsets, found.sizes, found.methods, strict=True
             ):
+                if is_unwanted(name):
+                    continue
                 if method == SPARSE:
                     label = _label(archive, name.encode())
                     raise DataError(f"{label} is stored with its holes left out; unpack the archive with tar")

@@ -8,13 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality
-from setsup.errors import SetsupError
+from setsup.errors import DataError, SetsupError
 from setsup.samplers import Draw
 
 if TYPE_CHECKING:
     from setsup.loading.torch import Door
 
-__all__ = ["Batch", "Finish", "Transform", "batch_of"]
+__all__ = ["Batch", "Finish", "Transform", "batch_of", "check_names"]
+
+_ROLES = ("step", "indices", "mask", "inactive", "factors")
 
 Array = npt.NDArray[Any]
 Batch = dict[str, Any]
@@ -64,6 +66,23 @@ def batch_of(
     batch["inactive"] = dict(draw.inactive)
     batch["factors"] = dataset.factors.all_codes(draw.indices)
     return batch
+
+
+def check_names(dataset: str, modalities: Sequence[str]) -> None:
+    """Refuse modalities whose names mean something else in a batch.
+
+    Raises
+    ------
+    DataError
+        When one does.
+
+    """
+    for name in modalities:
+        if name in _ROLES or name.startswith("canonical"):
+            raise DataError(
+                f"{dataset} has a modality {name!r}, and a batch has something else of that name; leave it out with "
+                "modalities=[…], and fetch it with dataset.fetch(batch['indices'], …)"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError
-from setsup.loading.batch import Batch, Finish, Transform
+from setsup.loading.batch import Batch, Finish, Transform, check_names
 from setsup.loading.processes import Crew
 from setsup.loading.stream import Maker, Stream, ahead, inline, requests
 from setsup.loading.torch import Door
@@ -95,6 +95,7 @@ class Loader:
         sampler.shard(rank, world, start)  # checks the three
         self.dataset, self.sampler, self.rank, self.world = dataset, sampler, rank, world
         self.modalities = fetch_request(dataset, [], modalities)[1]
+        check_names(dataset.name, self.modalities)
         self._door = _door(to)
         _check_transform(transform)
         self._finish = Finish(self._door, transform, dataset.modalities, self.modalities)

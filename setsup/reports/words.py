@@ -62,7 +62,7 @@ class SetWords:
 
 
 def describe(table: FactorTable, draw: Draw, most: int | None = None) -> list[SetWords]:
-    """Say for each set of a draw what is held and what varies; keys, such as paths, are left out.
+    """Say for each set of a draw what is held and what varies; keys, such as paths, and splits are left out.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def describe(table: FactorTable, draw: Draw, most: int | None = None) -> list[Se
             code = draw.inactive[factor.name][number] if factor.name in draw.inactive else None
             if code is not None and (not np.isnan(code) if factor.levels is None else code >= 0):
                 held[factor.name] = float(code) if factor.levels is None else factor.levels[int(code)]
-            elif factor.role != "key":
+            elif factor.role not in ("key", "split"):
                 varies[factor.name] = _variation(table, factor, members)
         found.append(SetWords(held, varies, len(members)))
     return found

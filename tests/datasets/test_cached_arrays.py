@@ -3,7 +3,7 @@ import os
 import numpy as np
 import pytest
 
-from setsup.datasets.cached_arrays import cached_array, file_states
+from setsup.datasets.cached_arrays import cached_array, file_states, made_once
 from setsup.errors import DataError
 from setsup.files.members import open_members
 
@@ -28,6 +28,7 @@ def test_it_is_made_once(made):
     first, again = (cached_array("poses", ["a", 1], ENTRY, 3, made) for _ in range(2))
     assert made.calls == [0]
     assert np.array_equal(first, again)
+    assert not first.flags.writeable
     assert not again.flags.writeable
     cached_array("poses", ["a", 2], ENTRY, 3, made)
     assert made.calls == [0, 1], "made of something else"
@@ -35,16 +36,21 @@ def test_it_is_made_once(made):
 
 @pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order'"])
 def test_a_damaged_file_is_made_again(made, tmp_path, content):
-    expected = cached_array("poses", [], ENTRY, 3, made)
+    expected = cached_array("poses", [], ENTRY, 3, made).copy()  # the file that it is mapped from is spoiled next
     next((tmp_path / "cache").rglob("poses.npy")).write_bytes(content)
     assert np.array_equal(cached_array("poses", [], ENTRY, 3, made), expected)
     assert made.calls == [0, 1]
 
 
 def test_an_array_of_another_shape_is_made_again(made, tmp_path):
-    expected = cached_array("poses", [], ENTRY, 3, made)
+    expected = cached_array("poses", [], ENTRY, 3, made).copy()  # the file that it is mapped from is spoiled next
     np.save(next((tmp_path / "cache").rglob("poses.npy")), np.zeros(3))
     assert np.array_equal(cached_array("poses", [], ENTRY, 3, made), expected)
+
+
+def test_a_file_that_cannot_be_read_once_it_was_made(tmp_path):
+    with pytest.raises(DataError, match=r"index cannot be read although it was written just now"):
+        made_once(tmp_path / "index", lambda path: None, lambda path: path.write_bytes(b""))
 
 
 def test_what_cannot_be_made_leaves_nothing(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@ import logging
 import pickle
 import shutil
 import tarfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -65,7 +66,7 @@ def root(request, tmp_path, release):
         _linked(release, tmp_path)
     if request.param == "prepared":
         assert cars3d.prepare(tmp_path) == tmp_path / "cars3d.images.npy"
-        assert (tmp_path / "cars3d.masks.npy").exists()
+        assert (tmp_path / "cars3d.object_masks.npy").exists()
     return tmp_path
 
 
@@ -81,10 +82,10 @@ def test_pictures_masks_and_factors(root, truth):
         rows = np.asarray(rows, int)
         found = dataset.fetch(rows)
         assert found["image"].dtype == np.uint8
-        assert found["mask"].dtype == np.bool_
+        assert found["object_mask"].dtype == np.bool_
         assert np.array_equal(found["image"], pictures[rows])
-        assert np.array_equal(found["mask"], masks[rows])
-        assert list(dataset.fetch(rows, ["mask"])) == ["mask"]
+        assert np.array_equal(found["object_mask"], masks[rows])
+        assert list(dataset.fetch(rows, ["object_mask"])) == ["object_mask"]
         out = {name: np.zeros_like(array) for name, array in found.items()}
         dataset.fetch_into(rows, out)
         assert all(np.array_equal(out[name], found[name]) for name in found)
@@ -98,7 +99,7 @@ def test_pickle_processes_and_threads(root, truth):
         assert all(np.array_equal(found["image"], truth[0][rows]) for found in threads.map(dataset.fetch, [rows] * 6))
     carried = pickle.dumps(dataset)
     assert len(carried) < 30_000, "the pictures stay where they are"
-    assert np.array_equal(pickle.loads(carried).fetch(rows)["mask"], truth[1][rows])
+    assert np.array_equal(pickle.loads(carried).fetch(rows)["object_mask"], truth[1][rows])
     with get_context("fork").Pool(1) as pool:
         assert np.array_equal(pool.apply(dataset.fetch, (rows,))["image"], truth[0][rows])
 
@@ -115,7 +116,7 @@ def test_only_what_is_asked_for_is_read(tmp_path, release, truth):
     dataset = cars3d.open(tmp_path)
     assert np.array_equal(dataset.fetch([9], ["image"])["image"], truth[0][[9]])
     with pytest.raises(DataError, match=r"car_002_mesh\.mat has no variable mask \(it has im\)"):
-        dataset.fetch([1], ["mask"])
+        dataset.fetch([1], ["object_mask"])
 
 
 def test_splits(release):
@@ -132,6 +133,15 @@ def test_slow_reading_is_said_once(release, caplog):
         dataset.fetch([7])
     assert caplog.text.count("setsup prepare cars3d") == 1
     assert dataset.computes
+
+
+def test_what_prepared_itself_reads_what_it_prepared(tmp_path, release, truth, monkeypatch):
+    dataset = cars3d.open(shutil.copytree(release, tmp_path / "copy"))
+    dataset.fetch([6])
+    dataset.prepare()
+    monkeypatch.setattr("setsup.datasets.cars3d.dataset.read_mat", lambda *_: pytest.fail("read a MAT file"))
+    assert np.array_equal(dataset.fetch([6, 9])["image"], truth[0][[6, 9]])
+    assert not dataset.computes
 
 
 def test_prepared_arrays_belong_to_the_files(tmp_path, release, truth, caplog):
@@ -182,7 +192,7 @@ def test_conversion_goes_on_where_it_was(tmp_path, release, truth, monkeypatch):
     assert len(pictures) - len(kept) < COUNT
     dataset = cars3d.open(archive)
     assert np.array_equal(dataset.fetch(range(ROWS))["image"], truth[0])
-    assert np.array_equal(dataset.fetch(range(ROWS))["mask"], truth[1])
+    assert np.array_equal(dataset.fetch(range(ROWS))["object_mask"], truth[1])
 
 
 def test_the_published_archive_is_looked_through_once(tmp_path, release, monkeypatch):
@@ -288,9 +298,23 @@ def test_masks_of_any_type(tmp_path, mask):
     if mask == "uint8":
         variables["mask"] = variables["mask"] * 255
     (tmp_path / "car_001_mesh.mat").write_bytes(content(variables))
-    found = cars3d.open(tmp_path).fetch(range(96), ["mask"])["mask"]
+    found = cars3d.open(tmp_path).fetch(range(96), ["object_mask"])["object_mask"]
     assert np.array_equal(found[24 + 5], variables["mask"][:, :, 5, 1] > 0)
     assert 0.02 < found.mean() < 0.5
+
+
+def test_long_lists_and_archives_of_many_folders_take_no_time(tmp_path):
+    """Once half a minute each: every name was sought among all others."""
+    names = [f"car_{number}_mesh" for number in range(60_000)]
+    start = time.perf_counter()
+    with pytest.raises(DataError, match="names 'car_59999_mesh' twice"):
+        parse_list("\n".join([*names, names[-1]]).encode(), "list.txt")
+    path = tmp_path / "many.tar.gz"
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        for number in range(20_000):
+            archive.addfile(tarfile.TarInfo(f"{number % 19_999:05}/car_{number}_mesh.mat"))
+    assert cars3d.open(path).objects == ("car_0_mesh", "car_19999_mesh")
+    assert time.perf_counter() - start < 10
 
 
 def test_fuzzing_of_lists_and_archives(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setsup.datasets import Concat, Dataset, Modality, Selection, concat, fetch_request, gather
+from setsup.datasets import Concat, Dataset, Modality, Selection, concat, fetch_request, gather, of_row
 from setsup.errors import DataError, FactorError, RowError
 from setsup.factors import Factor, FactorTable, Kind
 
@@ -253,3 +253,37 @@ def test_gather_is_indexing(rows):
     index = np.array(rows, dtype=np.int64)
     assert np.array_equal(gather(array, index), array[index])
     assert gather(array[:, 0, 0], np.array(3)).shape == ()
+
+
+class Tales(Dataset):
+    name = "tales"
+    modalities = {"row": Modality((), "int64")}  # noqa: RUF012
+    titles = ("one", "two", "three", "four")
+
+    def __init__(self):
+        self.factors = FactorTable.from_values({"letters": [3, 3, 5, 4]})
+
+    def fetch(self, indices, modalities=None):
+        rows, names = fetch_request(self, indices, modalities)
+        return {name: rows.copy() for name in names}
+
+    @of_row
+    def title(self, row, mark=""):
+        return self.titles[row] + mark
+
+    @of_row
+    def titles_of(self, rows):
+        return [self.titles[row] for row in rows]
+
+
+def test_a_selection_has_what_its_source_has_beside():
+    tales = Tales().select([3, 1]).where("letters == 3")
+    assert tales.titles == Tales.titles
+    assert tales.title(0, mark="!") == "two!"
+    assert Tales().select([3, 1]).titles_of([1, 0]) == ["two", "four"]
+    again = pickle.loads(pickle.dumps(tales))
+    assert again.title(0) == "two"
+    with pytest.raises(RowError):
+        tales.title(1)
+    with pytest.raises(AttributeError, match="no attribute 'author'"):
+        _ = tales.author

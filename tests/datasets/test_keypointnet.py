@@ -195,6 +195,14 @@ def test_a_cached_index_is_used_and_made_anew(copy, own_cache, monkeypatch):
     assert sorted(path.name for path in copy.rglob("*")) == [name for name in before if name != "car.json"]
 
 
+def test_a_cached_index_stands_when_files_come_that_shift_the_others(copy, own_cache, monkeypatch):
+    monkeypatch.setattr("setsup.datasets.keypointnet.annotations._QUICK", 0)
+    ids = keypointnet.open(copy).factors.values("model").tolist()
+    (copy / "README.md").write_text("sorts before annotations")
+    later = keypointnet.open(copy)
+    assert [later.annotation(row)["model_id"] for row in range(15)] == ids
+
+
 def _chairs(copy, change):
     path = copy / "annotations" / "chair.json"
     models = json.loads(path.read_text())
@@ -213,6 +221,7 @@ BAD = {
     "model 2 is no annotation .*the name 'chair'": lambda models: models[2].update(class_id="chair"),
     "model 3 is no annotation": lambda models: models[3].update(model_id=7),
     "the semantic id -1": lambda models: models[0]["keypoints"][0].update(semantic_id=-1),
+    "5,000 keypoints": lambda models: models[0].update(keypoints=models[0]["keypoints"][:1] * 5000),
     "the semantic id 99999": lambda models: models[0]["keypoints"][0].update(semantic_id=99999),
     "it holds NaN": lambda models: models[0]["keypoints"][0].update(xyz=[float("nan"), 0, 0]),
     "not at a finite place": lambda models: models[0]["keypoints"][0].update(xyz=[1e300, 0, 0]),

@@ -11,6 +11,7 @@ from PIL import Image
 
 import setsup
 from setsup.datasets import pascal3d
+from setsup.datasets.images import decode
 from setsup.errors import DataError, RowError
 from tests.true_files import pascal3d as true
 from tests.true_files.toys import toy_mesh
@@ -123,6 +124,17 @@ def test_cad_models_from_off_files(mine):
     assert not model.anchors
 
 
+def test_cad_models_go_to_other_processes(mine):
+    both = [pascal3d.open(mine).cad_model("car", 3)]
+    (mine / "CAD" / "car.mat").unlink()
+    both.append(pascal3d.open(mine).cad_model("car", 3))
+    for model in both:
+        carried = pickle.loads(pickle.dumps(model))
+        assert np.array_equal(carried.vertices, model.vertices)
+        assert np.array_equal(carried.faces, model.faces)
+        assert list(carried.anchors) == list(model.anchors)
+
+
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
@@ -226,9 +238,18 @@ def test_no_list_no_split(mine, caplog):
 
 
 @pytest.mark.parametrize(
-    "content", [b"<html><body>quota</body></html>", b"../../etc/passwd\n", b"2008 1 2\n", b"\xff\xfe\n"]
+    "content",
+    [
+        b"<html><body>quota</body></html>",
+        b"../../etc/passwd\n",
+        b"2008 1 2\n",
+        b"\xff\xfe\n",
+        b"\n",
+        b"ILSVRC2012_val_00000001 65\n",
+    ],
 )
 def test_damaged_lists_of_images(mine, content):
+    # a list of another data set would make training images of all
     path = mine / "PASCAL" / "VOCdevkit" / "VOC2012" / "ImageSets" / "Main" / "car_val.txt"
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"car_val\.txt"):
@@ -417,14 +438,18 @@ def test_odd_names_and_extensions(mine):
         assert np.abs(pixels.astype(int) - [0, 50 * turn, 200]).max() < 6
 
 
-def test_boxes_count_stored_pixels_whatever_a_camera_noted(mine):
+@pytest.mark.parametrize("kind", ["exif", "xmp"])
+def test_boxes_count_stored_pixels_whatever_a_camera_noted(mine, kind):
     view = true.viewpoint(10.0, 5.0, 1.0, 20.0, 20.0)
     true.save(mine, "car", "imagenet", "turned", [true.annotated("car", [21, 1, 60, 20], view)], size=(20, 60))
     pixels = np.zeros((20, 60, 3), np.uint8)
     pixels[:, 20:] = [250, 100, 0]
-    note = Image.Exif()
-    note[0x0112] = 6
-    Image.fromarray(pixels).save(mine / "Images" / "car_imagenet" / "turned.JPEG", quality=95, exif=note)
+    path = mine / "Images" / "car_imagenet" / "turned.JPEG"
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    xmp = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description tiff:Orientation="6"/></x:xmpmeta>'
+    Image.fromarray(pixels).save(path, quality=95, **({"exif": exif} if kind == "exif" else {"xmp": xmp}))
+    assert decode(path, "as a viewer shows it", 3).shape == (60, 20, 3)
     found = pascal3d.open(mine)
     row = found.factors.values("image").tolist().index("turned")
     assert found.photo(row).shape == (20, 60, 3)

@@ -137,3 +137,15 @@ def test_published_mnist_by_split():
     assert len(load("mnist", root=root, split="train", where="digit == 0")) == 5923
     with pytest.raises(DataError, match="did you mean 'test'"):
         load("mnist", root=root, split="tset")
+
+
+def test_options_of_a_benchmark_reach_it(tmp_path):
+    from tests.true_files.pascal3d import write
+
+    write(tmp_path)
+    small = load("pascal3d", tmp_path, size=(48, 32), where="category == 'car'")
+    assert small.fetch(0, ["image"])["image"].shape == (48, 32, 3)
+    with pytest.raises(DataError, match="pascal3d has no option 'sise'; did you mean 'size'"):
+        load("pascal3d", tmp_path, sise=(48, 32))
+    with pytest.raises(DataError, match="mnist has no option 'size'; it takes none"):
+        load("mnist", tmp_path, size=(48, 32))

@@ -49,21 +49,22 @@ def test_factors(frames):
 
 
 def test_pictures_as_pillow_reads_them(release, frames):
-    found = frames.fetch(range(24), ["image", "depth", "mask"])
+    found = frames.fetch(range(24), ["image", "depth", "instances"])
     assert {name: (array.shape, array.dtype.name) for name, array in found.items()} == {
         "image": ((24, 480, 640, 3), "uint8"),
         "depth": ((24, 480, 640), "float32"),
-        "mask": ((24, 480, 640), "int32"),
+        "instances": ((24, 480, 640), "int32"),
     }
     for row in (0, 9, 15, 23):
         assert np.array_equal(found["image"][row], picture(release, row, "image"))
         assert np.array_equal(found["depth"][row], picture(release, row, "depth") / np.float32(1000))
         if row < 16:
             channels = picture(release, row, "mask").astype(np.int64)
-            assert np.array_equal(found["mask"][row], channels @ [1 << 24, 1 << 16, 1 << 8, 1])
-    assert (found["mask"][16:] == -1).all(), "the last scene has no masks"
-    assert set(np.unique(found["mask"][:16]).tolist()) <= {0, 1, 2, 3, *rooms.TOYS}
-    assert rooms.TOYS[3] in found["mask"][:16]
+            # red, green, blue, alpha; the authors' mask_from_label reads them with OpenCV, blue first
+            assert np.array_equal(found["instances"][row], channels @ [1 << 8, 1 << 16, 1 << 24, 1])
+    assert (found["instances"][16:] == -1).all(), "the last scene has no masks"
+    assert set(np.unique(found["instances"][:16]).tolist()) <= {0, 1, 2, 3, *rooms.TOYS}
+    assert rooms.TOYS[3] in found["instances"][:16]
 
 
 def test_poses_put_depth_onto_the_boxes(frames):
@@ -187,6 +188,14 @@ def test_without_anything_beside_the_pictures(tmp_path):
     assert np.isnan(found["pose"]).all()
     expected = [[544.47329, 0, 320], [0, 544.47329, 240], [0, 0, 1]]
     assert np.array_equal(found["intrinsics"][0], np.array(expected, np.float32))
+
+
+def test_ids_of_more_than_two_bytes(tmp_path):
+    """Published ids have up to seven digits; blue is the most significant, then green, red and alpha."""
+    written(tmp_path)
+    colors = np.broadcast_to(np.array([3, 2, 1, 4], np.uint8), (480, 640, 4))
+    Image.fromarray(colors).save(tmp_path / "005" / "mask" / "mask00001.png")
+    assert np.unique(scenenn_frames.open(tmp_path).fetch(0, ["instances"])["instances"]).tolist() == [0x01020304]
 
 
 def test_other_places_and_names(tmp_path):

@@ -200,6 +200,13 @@ def test_models_without_some_files(copy):
         models.fetch([1, 2], ["voxels_solid"])
 
 
+def test_a_header_that_announces_too_much_is_noticed_on_opening(copy):
+    path = min(copy.rglob("*.solid.binvox"))
+    path.write_bytes(b"#binvox 1\ndim 16384 16384 16384\ndata\n\1\10")
+    with pytest.raises(DataError, match=r"solid\.binvox holds 8 voxels, where its header announces 16384"):
+        shapenet.open(copy)
+
+
 def test_folders_without_models(tmp_path):
     with pytest.raises(DataError, match="shapenet"):
         shapenet.open(tmp_path)

@@ -395,6 +395,16 @@ def test_prepared_archives(tmp_path, cars, monkeypatch):
     assert shapenet_renderings.prepare(tmp_path) == path
 
 
+def test_a_data_set_that_is_open_uses_the_array_once_it_is_there(tmp_path, cars, monkeypatch):
+    writer.pack(cars, tmp_path / "cars.zip")
+    monkeypatch.setattr(record_files, "_KEPT", 0)
+    found = shapenet_renderings.open(tmp_path)
+    expected = found.fetch(range(48))["image"]
+    found.prepare()
+    monkeypatch.setattr(record_files.RecordFiles, "content", None)  # no file is unpacked any more
+    assert np.array_equal(found.fetch(range(48))["image"], expected)
+
+
 def test_folders_need_no_preparation(tmp_path, cars):
     writer.pack(cars, tmp_path / "cars")
     with pytest.raises(DataError, match="needs no preparation"):

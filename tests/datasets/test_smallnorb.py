@@ -2,6 +2,7 @@ import gzip
 import logging
 import pickle
 import struct
+import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from multiprocessing import get_context
@@ -113,14 +114,17 @@ def test_unpacked_files_come_first(tmp_path, packed, plain):
     assert not (tmp_path / "smallnorb.images.npy").exists()
 
 
-def test_what_is_slow_is_said_once_and_prepared_arrays_are_checked(tmp_path, caplog):
+def test_what_is_slow_is_said_once_and_prepared_arrays_are_checked(tmp_path, caplog, monkeypatch):
     write(tmp_path, per_split=20)
     with caplog.at_level(logging.WARNING, "setsup"):
         dataset = smallnorb.open(tmp_path)
         before = dataset.fetch([5, 41, 79])["image"]
         dataset.fetch([5])
     assert caplog.text.count("setsup prepare smallnorb") == 1
-    assert smallnorb.prepare(tmp_path) == tmp_path / "smallnorb.images.npy"
+    assert dataset.prepare() == smallnorb.prepare(tmp_path) == tmp_path / "smallnorb.images.npy"
+    with monkeypatch.context() as patched:
+        patched.setattr(smallnorb.BinaryMatrix, "array", lambda _: pytest.fail("unpacked, though it is prepared"))
+        assert np.array_equal(dataset.fetch([5, 41, 79])["image"], before)
     caplog.clear()
     with caplog.at_level(logging.WARNING, "setsup"):
         assert np.array_equal(smallnorb.open(tmp_path).fetch([5, 41, 79])["image"], before)
@@ -236,3 +240,20 @@ def test_rows_of_both_splits_go_into_any_array(plain):
     out = np.zeros((4, 2, 96, 96, 1), np.uint8)[:, 1]
     dataset.fetch_into(rows, {"image": out})
     assert np.array_equal(out, dataset.fetch(rows)["image"])
+
+
+def test_threads_that_begin_at_once_all_read_the_prepared_array(tmp_path, monkeypatch):
+    write(tmp_path, per_split=20)
+    smallnorb.prepare(tmp_path)
+    dataset = smallnorb.open(tmp_path)
+    opened = smallnorb.SmallNorb._opened
+
+    def slowly(self):
+        time.sleep(0.2)  # all threads have seen meanwhile that nobody has looked yet
+        return opened(self)
+
+    monkeypatch.setattr(smallnorb.SmallNorb, "_opened", slowly)
+    monkeypatch.setattr(smallnorb.BinaryMatrix, "array", lambda _: pytest.fail("unpacked, though it is prepared"))
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: dataset.fetch([3, 70], ["image"])["image"], range(4)))
+    assert all(np.array_equal(one, found[0]) for one in found)

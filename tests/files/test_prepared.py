@@ -17,7 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import setsup.files.prepare as prepare
+import setsup.files.prepared as prepared
 from setsup.errors import DataError
+from setsup.files.digest import content_digest
 from setsup.files.prepare import prepare_array
 from setsup.files.prepared import PreparedArray, npy_header
 
@@ -121,6 +123,38 @@ def test_a_copied_source_keeps_its_array(array: PreparedArray) -> None:
     os.utime(array.source, ns=(1, 1))
     assert array.find() == path
     assert array.outdated() is None
+
+
+def test_files_that_took_each_others_names_are_another_source(tmp_path: Path) -> None:
+    files = (tmp_path / "a.mat", tmp_path / "b.mat")
+    for turn, file in enumerate(files):
+        file.write_bytes(bytes([turn]) * 100)
+        os.utime(file, ns=(turn, turn))
+    array = PreparedArray(tmp_path / "pictures", "images", (ROWS, 20, 20, 3), "uint8", files)
+    path = prepare_array(array, BLOCK, Filler())
+    assert array.find() == path
+    files[0].rename(tmp_path / "c.mat")
+    files[1].rename(files[0])
+    (tmp_path / "c.mat").rename(files[1])
+    assert array.find() is None
+    assert array.outdated() == path
+
+
+def test_a_copied_source_is_read_once_a_process(array: PreparedArray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have several arrays and gigabytes."""
+    prepare_array(array, BLOCK, Filler())
+    os.utime(array.source, ns=(2, 2))
+    read: list[Path] = []
+
+    def counted(path: Path) -> str:
+        read.append(path)
+        return content_digest(path)
+
+    monkeypatch.setattr(prepared, "content_digest", counted)
+    assert array.find() == array.find() == array.places()[0]
+    assert len(read) == 1
+    array.source.write_bytes(b"A slow container" * 100)
+    assert array.find() is None
 
 
 @pytest.mark.parametrize(

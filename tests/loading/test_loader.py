@@ -101,6 +101,26 @@ def test_a_batch_has_modalities_roles_and_factors() -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["mask", "indices", "factors", "canonical_image"])
+def test_a_modality_never_hides_behind_a_role(name):
+    class Masked(Dataset):
+        name = "masked"
+        factors = FactorTable.from_values({"digit": [0, 0, 1, 1]})
+
+        def __init__(self, other):
+            self.modalities = {"image": Modality((2,), "uint8"), other: Modality((2,), "uint8")}
+
+        def fetch(self, indices, modalities=None):
+            rows, names = fetch_request(self, indices, modalities)
+            return {each: np.zeros((*rows.shape, 2), np.uint8) for each in names}
+
+    dataset = Masked(name)
+    sets = setsup.SetSampler(dataset.factors, inactive=["digit"], size=2)
+    with pytest.raises(DataError, match=f"masked has a modality '{name}'"):
+        setsup.loader(dataset, sets, to="numpy")
+    assert next(iter(setsup.loader(dataset, sets, to="numpy", modalities=["image"])))["mask"].all()
+
+
 def test_only_the_named_modalities_are_fetched() -> None:
     batch = next(iter(setsup.loader(Pictures(), sets(), modalities=["depth"], workers=0, to="numpy")))
     assert "image" not in batch

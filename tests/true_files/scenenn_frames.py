@@ -77,7 +77,9 @@ def write(folder: Path, scenes: int = len(SCENES), frames: int = FRAMES) -> None
             Image.fromarray(color).save(folder / name / "image" / f"image{frame:05d}.png", compress_level=1)
             Image.fromarray(depth).save(folder / name / "depth" / f"depth{frame:05d}.png", compress_level=1)
             if scene < scenes - 1:
-                channels = ids.astype(">u4").view(np.uint8).reshape(*ids.shape, 4)  # the most significant first
+                # the most significant byte is blue, then green, red, alpha: OpenCV's order, in which the authors work
+                blue, green, red, alpha = ids.astype(">u4").view(np.uint8).reshape(*ids.shape, 4).transpose(2, 0, 1)
+                channels = np.stack([red, green, blue, alpha], axis=-1)
                 Image.fromarray(channels).save(folder / name / "mask" / f"mask{frame:05d}.png", compress_level=1)
         (folder / name / "trajectory.log").write_text(trajectory(scene))
         times = "".join(f"{frame} {(frame - 1) * 33369}\n" for frame in range(1, frames + 1))

@@ -30,12 +30,12 @@ Take = Callable[[Rows, Array | None], Array]
 _ELEVATIONS, _AZIMUTHS = 4, 24
 _POSES = _ELEVATIONS * _AZIMUTHS
 _SIDE = 128
-_SHAPES = {"image": (_SIDE, _SIDE, 3), "mask": (_SIDE, _SIDE)}
-_DTYPES = {"image": "uint8", "mask": "bool"}
+_SHAPES = {"image": (_SIDE, _SIDE, 3), "object_mask": (_SIDE, _SIDE)}
+_DTYPES = {"image": "uint8", "object_mask": "bool"}
 # name of the variable in the files, its axes there, and these in the order that they have here
 _STORED = {
     "image": ("im", (_SIDE, _SIDE, 3, _AZIMUTHS, _ELEVATIONS), (4, 3, 0, 1, 2)),
-    "mask": ("mask", (_SIDE, _SIDE, _AZIMUTHS, _ELEVATIONS), (3, 2, 0, 1)),
+    "object_mask": ("mask", (_SIDE, _SIDE, _AZIMUTHS, _ELEVATIONS), (3, 2, 0, 1)),
 }
 _KEPT = 8  # cars, of 4.7 MB each, that a process keeps
 _BLOCK = 8  # cars that are converted at once
@@ -57,7 +57,7 @@ class Cars3D(Dataset):
 
     The table is a grid: row ``(elevation · 24 + azimuth) · objects + object``. Objects are numbered by ``list.txt``,
     or by sorted names where that is missing. Modalities are ``image``, (128, 128, 3) uint8 sRGB on white, and
-    ``mask``, (128, 128) bool, true where the mask of the file is not zero. Both come from the arrays that
+    ``object_mask``, (128, 128) bool, true where the mask of the file is not zero. Both come from the arrays that
     :func:`prepare` makes where they are there, else from the MAT files, of which each holds the 96 pictures of a car;
     that is slow, and said once.
 
@@ -84,14 +84,14 @@ class Cars3D(Dataset):
         count = len(cars.stems)
         self.factors = FactorTable(
             [
-                Factor("elevation", Kind.ORDINAL, tuple(range(_ELEVATIONS)), unit="level"),
+                Factor("elevation", Kind.ORDINAL, tuple(range(_ELEVATIONS))),
                 Factor("azimuth", Kind.CYCLIC, tuple(range(0, 360, 15)), unit="deg", period=360.0),
                 Factor("object", Kind.NOMINAL, tuple(range(count))),
             ]
         )
         self.modalities = {
             "image": Modality(_SHAPES["image"], _DTYPES["image"], color="srgb"),
-            "mask": Modality(_SHAPES["mask"], _DTYPES["mask"]),
+            "object_mask": Modality(_SHAPES["object_mask"], _DTYPES["object_mask"]),
         }
         self._arrays = {
             name: PreparedArray(cars.source, f"{name}s", (_POSES * count, *shape), _DTYPES[name], cars.files)
@@ -126,6 +126,8 @@ class Cars3D(Dataset):
                 found[name] = prepare_array(
                     array, _BLOCK * _POSES, partial(self._fill, name, read, kept), None, advance
                 )
+        self._readers.pop(os.getpid(), None)  # from now on the arrays are read
+        self.computes = False
         return found["image"]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -197,13 +199,13 @@ class Cars3D(Dataset):
         for position in range(start // _POSES, stop // _POSES):
             number = self._cars.order[position]
             place = out[position * _POSES - start :][:_POSES]
-            if name == "mask" and number in kept:
+            if name == "object_mask" and number in kept:
                 place[:] = np.unpackbits(kept[number], axis=-1)
                 continue
-            found = _decoded(read(number), ["image", "mask"] if name == "image" else [name])
+            found = _decoded(read(number), ["image", "object_mask"] if name == "image" else [name])
             place[:] = found[name]
             if name == "image":
-                kept[number] = np.packbits(found["mask"], axis=-1)
+                kept[number] = np.packbits(found["object_mask"], axis=-1)
 
 
 def open(root: Path | str | None = None) -> Cars3D:

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -215,9 +216,11 @@ def parse_list(content: bytes, label: str) -> tuple[str, ...]:
     for stem in stems:
         if not re.fullmatch(_MESH, stem) or "\\" in stem or not stem.isprintable():
             raise DataError(f"{label} names {stem[:80]!r}; names such as car_001_mesh were expected; fetch it again")
-    if not stems or len(set(stems)) < len(stems):
-        what = next((repr(stem) for stem in stems if stems.count(stem) > 1), None)
-        raise DataError(f"{label} names {what} twice; fetch it again" if what else f"{label} is empty; fetch it again")
+    if not stems:
+        raise DataError(f"{label} is empty; fetch it again")
+    [(stem, times)] = Counter(stems).most_common(1)
+    if times > 1:
+        raise DataError(f"{label} names {stem!r} twice; fetch it again")
     return tuple(stems)
 
 
@@ -247,7 +250,8 @@ def _packed(path: Path) -> PackedCars:
     folders = [name.rpartition("/")[0] for name in found["meshes"]]
     if not folders:
         raise DataError(f"{path} holds no file such as car_001_mesh.mat; it is another archive, or damaged")
-    folder = max(sorted(set(folders)), key=folders.count)
+    counts = Counter(sorted(folders))  # of folders with as many, the first by name
+    folder = max(counts, key=counts.__getitem__)
     start = f"{folder}/" if folder else ""
     there = [
         name.removeprefix(start).removesuffix(".mat") for name in found["meshes"] if name.rpartition("/")[0] == folder

@@ -16,10 +16,11 @@ import numpy.typing as npt
 from setsup.datasets.formats.records import refuse
 from setsup.errors import DataError
 
-__all__ = ["Binvox", "binvox_shape", "read_binvox"]
+__all__ = ["Binvox", "read_binvox"]
 
 _LONGEST_HEADER = 1 << 14
 _LONGEST_SIDE = 1 << 14
+_MOST_VOXELS = 1 << 30  # of a byte each; two bytes of a file stand for 255
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +65,8 @@ def read_binvox(source: Path | bytes, label: str) -> Binvox:
     Raises
     ------
     DataError
-        The file cannot be read or is no binvox, or its runs do not fill the grid of its header exactly.
+        The file cannot be read or is no binvox, its runs do not fill the grid of its header exactly, or it holds more
+        than 2³⁰ voxels.
 
     Examples
     --------
@@ -86,15 +88,11 @@ def read_binvox(source: Path | bytes, label: str) -> Binvox:
     filled, wanted = int(counts.sum(dtype=np.int64)), sides[0] * sides[1] * sides[2]
     if filled != wanted:
         refuse(label, f"holds {filled:,} voxels, where its header announces {' x '.join(map(str, sides))}")
+    if wanted > _MOST_VOXELS:
+        refuse(label, f"holds {wanted:,} voxels, and more than {_MOST_VOXELS:,} are not read")
     # x is slowest and y fastest: the axes stand as x, z, y
     voxels = np.repeat(values.astype(bool), counts).reshape(sides).transpose(0, 2, 1)
     return Binvox(np.ascontiguousarray(voxels), np.array(translate), scale)
-
-
-def binvox_shape(source: bytes, label: str) -> tuple[int, int, int]:
-    """Find the shape (x, y, z) of the grid from the header, or from the beginning of a file that holds it."""
-    x, z, y = _header(source, label)[0]
-    return x, y, z
 
 
 def _header(content: bytes, label: str) -> tuple[tuple[int, int, int], list[float], float, int]:

@@ -8,10 +8,6 @@ variable's content.
 
 import math
 import struct
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from setsup.errors import DataError
 
@@ -19,17 +15,18 @@ __all__ = ["COMPRESSED", "MATRIX", "check_matrix", "matrix_name"]
 
 MATRIX, COMPRESSED = 14, 15
 
-_INT8, _INT32, _UINT32, _DOUBLE, _UTF8 = 1, 5, 6, 9, 16
-_NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_INT8, _INT32, _UINT32, _UTF8 = 1, 5, 6, 16
+# bytes of an element of each type
+_NUMBERS = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}
 _TEXTS = {1: 1, 2: 1, 4: 2, 16: 1, 17: 2, 18: 4}
-_CELL, _STRUCT, _CHAR, _SPARSE = 1, 2, 4, 5
+_CELL, _STRUCT, _CHAR = 1, 2, 4
 _FIRST_NUMERIC, _LAST_NUMERIC = 6, 15
-_REFUSED = {3: "an object", 16: "a function", 17: "an object of a MATLAB class"}
+_REFUSED = {3: "an object", 5: "a sparse matrix", 16: "a function", 17: "an object of a MATLAB class"}
 _DEEPEST = 32
 _MOST_AXES = 32
 _MOST_FIELDS = 4096
 _LONGEST = 1 << 16  # an axis of an array without elements, or text without content, that costs memory all the same
-_COMPLEX, _LOGICAL = 8, 2
+_COMPLEX = 8
 _MEND = "fetch it again"
 
 
@@ -52,7 +49,7 @@ def matrix_name(content: memoryview, order: str, label: str) -> str:
 
     """
     walk = _Walk(content, order, f"{label}: a variable")
-    kind, _, _ = walk.flags()
+    kind, _ = walk.flags()
     if kind != 17:
         walk.dimensions()
     return walk.text("name")
@@ -114,13 +111,13 @@ class _Walk:
         self.position = min(start + size + -size % 8, len(self.view))
         return kind, start, size
 
-    def flags(self) -> tuple[int, int, int]:
-        """Class, flags and the room for elements of a sparse matrix."""
+    def flags(self) -> tuple[int, int]:
+        """Class and flags."""
         kind, start, size = self.element("flags")
         if (kind, size, start) != (_UINT32, 8, self.position - 8):
             raise self.wrong(f"its flags are {size} bytes of the type {kind}; 8 of the type {_UINT32} were expected")
-        flags, room = self.words.unpack_from(self.view, start)
-        return flags & 0xFF, flags >> 8 & 0xFF, room
+        flags, _ = self.words.unpack_from(self.view, start)
+        return flags & 0xFF, flags >> 8 & 0xFF
 
     def dimensions(self) -> tuple[int, ...]:
         kind, start, size = self.element("dimensions")
@@ -138,22 +135,20 @@ class _Walk:
             raise self.wrong(f"its {what} is no plain text")
         return content.decode("ascii")
 
-    def numbers(self, what: str, count: int | None = None) -> tuple[int, int, int]:
-        """Type, first byte and length of an element of numbers, ``count`` of them."""
-        kind, start, size = self.element(what)
-        width = int(_NUMBERS.get(kind, "x0")[1:])
-        if not width:
+    def numbers(self, what: str, count: int) -> None:
+        """Pass an element of ``count`` numbers."""
+        kind, _, size = self.element(what)
+        width = _NUMBERS.get(kind)
+        if width is None:
             raise self.wrong(f"its {what} is of the type {kind}, which is none of numbers")
-        if size % width or (count is not None and size != count * width):
-            wanted = "whole numbers" if count is None else f"{count:,} numbers"
-            raise self.wrong(f"its {what} have {size:,} bytes, where {wanted} of {width} bytes each were expected")
-        return kind, start, size
+        if size != count * width:
+            raise self.wrong(f"its {what} have {size:,} bytes, where {count:,} numbers of {width} bytes were expected")
 
     def matrix(self, end: int, depth: int) -> None:
         """Pass a matrix that ends at byte ``end``, looking at all its parts."""
         if depth > _DEEPEST:
             raise self.wrong(f"it is nested more than {_DEEPEST} deep")
-        kind, flags, room = self.flags()
+        kind, flags = self.flags()
         if kind in _REFUSED:
             raise DataError(f"{self.label} holds {_REFUSED[kind]}, which is not read; save it as a struct or an array")
         shape = self.dimensions()
@@ -167,8 +162,6 @@ class _Walk:
             self.nested(count * self.fields(count), end, depth)
         elif kind == _CHAR:
             self.characters(count)
-        elif kind == _SPARSE:
-            self.sparse(shape, flags, room)
         elif _FIRST_NUMERIC <= kind <= _LAST_NUMERIC:
             for part in ("numbers", "imaginary parts")[: 2 if flags & _COMPLEX else 1]:
                 self.numbers(part, count)
@@ -214,26 +207,3 @@ class _Walk:
             raise self.wrong(f"its text has {size:,} bytes of the type {kind}")
         if count > (size or _LONGEST):
             raise self.wrong(f"it claims {count:,} characters, but has {size:,} bytes of them")
-
-    def sparse(self, shape: tuple[int, ...], flags: int, room: int) -> None:
-        if len(shape) != 2:
-            raise self.wrong(f"a sparse matrix has the dimensions {shape}")
-        rows, starts = (self.values(*self.numbers(part)) for part in ("row numbers", "column starts"))
-        if len(starts) < shape[1] + 1 or starts[0] != 0 or (np.diff(starts[: shape[1] + 1]) < 0).any():
-            raise self.wrong("the columns of a sparse matrix do not follow each other")
-        held = int(starts[shape[1]])
-        if held > len(rows) or (held and not 0 <= rows[:held].min() <= rows[:held].max() < shape[0]):
-            raise self.wrong("a sparse matrix has row numbers out of range")
-        for part in ("numbers", "imaginary parts")[: 2 if flags & _COMPLEX else 1]:
-            before = self.position
-            kind, _, size = self.element(part)
-            # MATLAB writes logical values as single bytes under the type of doubles
-            logical = flags & _LOGICAL and kind == _DOUBLE and size == room
-            if not logical:
-                self.position = before
-                size = len(self.values(*self.numbers(part)))
-            if size < held:
-                raise self.wrong(f"a sparse matrix has {size:,} numbers, where {held:,} were expected")
-
-    def values(self, kind: int, start: int, size: int) -> npt.NDArray[Any]:
-        return np.frombuffer(bytes(self.view[start : start + size]), self.order + _NUMBERS[kind])

@@ -60,14 +60,14 @@ def numbers(text: bytes, label: str) -> npt.NDArray[np.float64]:
 
     """
     if text.translate(None, _ASCII):
-        refuse(label, "has a body of other signs than numbers, though its header says ascii")
+        refuse(label, "holds other signs than numbers where numbers were expected")
     try:
         # numpy stops at a word that it cannot read, with a warning at most: then the last number does not come out
         found = np.fromstring(text + _LAST_WORD, np.float64, sep=" ")
     except (ValueError, DeprecationWarning):
         found = np.empty(0)
     if not len(found) or found[-1] != float(_LAST_WORD):
-        refuse(label, "has a word in its body that is no number")
+        refuse(label, "has a word that is no number where one was expected")
     return found[:-1]
 
 
@@ -78,7 +78,8 @@ def cast(rows: Array, dtype: np.dtype[Any], label: str) -> Array:
         values, kind = rows[name], dtype[name].base
         if values.dtype.kind == "f" and kind.kind in "iu":
             limits = np.iinfo(kind)
-            if not ((values >= limits.min) & (values <= limits.max) & (values == np.floor(values))).all():
+            # the largest of 64 bits is no float, the number after it is
+            if not ((values >= limits.min) & (values < float(limits.max + 1)) & (values == np.floor(values))).all():
                 refuse(label, f"has a {name} that is no {kind}")
         with np.errstate(over="ignore"):
             found[name] = values

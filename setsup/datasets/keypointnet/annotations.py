@@ -1,14 +1,16 @@
 """Annotations of KeypointNet as arrays: keypoints of all models, from one JSON file a category."""
 
-import hashlib
+import os
 import re
 from dataclasses import dataclass, fields
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.cached_arrays import file_states
 from setsup.datasets.formats.json_text import read_json
 from setsup.errors import DataError
 from setsup.files import cache_folder, written
@@ -17,6 +19,7 @@ from setsup.files.members import Members
 __all__ = ["Annotations", "annotation_files", "read_annotations", "read_category"]
 
 _LARGEST = 1 << 28
+_MOST_KEYPOINTS = 4096  # of a model; every row has as many places as the model with the most
 _QUICK = 1 << 22  # bytes of JSON that are parsed in less time than matters
 _EDITION = 1  # of the arrays in the cache
 _CLASS, _MODEL = re.compile("[0-9]{8}"), re.compile(r"[^\s/\\]{1,200}")
@@ -115,6 +118,8 @@ def _arrays(members: Members, place: int) -> tuple[npt.NDArray[Any], ...]:
             _check_name(model["class_id"], _CLASS)
             _check_name(model["model_id"], _MODEL)
             points = model["keypoints"]
+            if len(points) > _MOST_KEYPOINTS:
+                raise ValueError(f"{len(points):,} keypoints")
             xyz.append(np.array([point["xyz"] for point in points], np.float64).reshape(len(points), 3))
             ids.append(np.array([_semantic(point["semantic_id"]) for point in points], np.int16))
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
@@ -148,12 +153,9 @@ def _semantic(number: int) -> int:
 
 
 def _identity(members: Members, places: list[int]) -> str:
-    """Digest of what files there are; it changes when one is replaced."""
-    digest = hashlib.blake2b(f"{_EDITION} {members.source.absolute()}".encode(), digest_size=12)
-    for place in places:
-        state = (members.path(place) or members.source).stat()
-        digest.update(f"\n{members.names[place]} {members.sizes[place]} {state.st_mtime_ns} {state.st_size}".encode())
-    return digest.hexdigest()
+    """Digest of what files there are, and of their places, which are stored; it changes when one is replaced."""
+    made_of = _EDITION, str(members.source.absolute()), places, file_states(members, places)
+    return sha256(os.fsencode(repr(made_of))).hexdigest()[:24]
 
 
 def _load(path: Path) -> Annotations | None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets import meshes
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.formats.pcd import Pcd, read_pcd
 from setsup.datasets.formats.ply import read_ply
 from setsup.datasets.images import parallel
@@ -80,10 +80,7 @@ class KeypointNet(Dataset):
         self.members = members
         self._parts = [("", members), *_beside(members)]
         self._found = read_annotations(members)
-        counts = np.diff(self._found.firsts)
-        most = max(1, int(counts.max()))
-        self._place = np.arange(most) + self._found.firsts[:-1, None]
-        self._place[np.arange(most) >= counts[:, None]] = -1
+        most = max(1, int(np.diff(self._found.firsts).max()))
         self.factors = _table(self._found.classes, self._found.models, members)
         self.modalities = {
             "keypoints": Modality((most, 3), "float32"),
@@ -108,6 +105,7 @@ class KeypointNet(Dataset):
                 found[name] = stacked[back].reshape(*rows.shape, *own.shape)
         return {name: found[name] for name in names}
 
+    @of_row
     def annotation(self, row: int) -> dict[str, Any]:
         """Give a model's annotation as published.
 
@@ -132,6 +130,7 @@ class KeypointNet(Dataset):
             raise DataError(f"{self.members.label(place)} was replaced since it was opened; open it again")
         return copy.deepcopy(parsed[1][position])
 
+    @of_row
     def mesh(self, row: int) -> Any:
         """Load a model's mesh through trimesh (the extra ``meshes``).
 
@@ -196,9 +195,9 @@ class KeypointNet(Dataset):
         )
 
     def _keypoints(self, name: str, rows: npt.NDArray[np.int64]) -> Array:
-        places = self._place[rows]
-        filled = places >= 0
         source = self._found.xyz if name == "keypoints" else self._found.ids
+        places = self._found.firsts[rows, None] + np.arange(self.modalities[name].shape[0] or 0)
+        filled = places < self._found.firsts[rows + 1, None]
         found = np.full((*places.shape, *source.shape[1:]), np.nan if name == "keypoints" else -1, source.dtype)
         found[filled] = source[places[filled]]
         return found
@@ -279,7 +278,10 @@ def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members:
             twice = np.flatnonzero(own & (columns["split"] != 255))
             if len(twice):
                 other = _SPLITS[columns["split"][twice[0]]]
-                raise DataError(f"{members.source}: {keys[twice[0]]} is in splits/{other}.txt and splits/{split}.txt")
+                raise DataError(
+                    f"{members.source}: {keys[twice[0]]} is in splits/{other}.txt and splits/{split}.txt; fetch both "
+                    "again"
+                )
             columns["split"][own] = _SPLITS.index(split)
     if "knife_misaligned.txt" in members:
         listed = _listed(members, "knife_misaligned.txt", "03624134-")
@@ -300,7 +302,8 @@ def _listed(members: Members, name: str, start: str = "") -> list[str]:
     for number, line in enumerate(listed):
         if re.fullmatch(r"[0-9]{8}-[^/\\]+", line) is None:
             raise DataError(
-                f"{members.label(place)}: entry {number} is {line[:60]!r}, where <class_id>-<model_id> was expected"
+                f"{members.label(place)}: entry {number} is {line[:60]!r}, where <class_id>-<model_id> was expected; "
+                "fetch it again"
             )
     return listed
 

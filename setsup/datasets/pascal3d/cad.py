@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ class CadModel:
 
     vertices: npt.NDArray[np.float64]
     faces: npt.NDArray[np.int32]
-    anchors: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=lambda: MappingProxyType({}))
+    anchors: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
 
 
 def read_cad(members: Members, category: str, index: int) -> CadModel:
@@ -102,7 +101,7 @@ def _from_mat(models: Any, index: int, label: str) -> CadModel:
         # a model may lack an anchor, which is empty then; and there is a list of names among the fields
         if name not in ("vertices", "faces") and model[name].size == 3 and model[name].dtype.kind in "biuf"
     }
-    return CadModel(vertices, (faces - 1).astype(np.int32), MappingProxyType(anchors))
+    return CadModel(vertices, (faces - 1).astype(np.int32), anchors)
 
 
 def _points(value: Any, name: str, where: str) -> npt.NDArray[np.float64]:

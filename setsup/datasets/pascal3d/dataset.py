@@ -7,6 +7,7 @@ Model frame: z up, front towards −y. Azimuth 0 has the camera in front of the 
 """
 
 import logging
+import os
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.boxes import crop, edges, jittered
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import decode, parallel
 from setsup.datasets.pascal3d.cad import CadModel, read_cad
 from setsup.datasets.pascal3d.lists import ABC, abc_codes, read_abc_list, validation
@@ -46,14 +47,14 @@ class Pascal3D(Dataset):
     A row is an object whose class is that of the folder its annotation lies in, so that none comes twice; objects of
     whose box no pixel lies in the picture are left out. The modalities are ``image``, the box cut out and resized
     (proportions not kept, bilinear, antialiased), ``box`` and ``rotation``, the matrix of
-    :func:`~setsup.datasets.pascal3d_pose.rotation`.
+    :func:`~setsup.datasets.pascal3d.pose.rotation`.
 
     Parameters
     ----------
     members : Members
         The files of the release.
     records : FactorTable
-        What :func:`~setsup.datasets.pascal3d_records.open_records` gives.
+        What :func:`~setsup.datasets.pascal3d.records.open_records` gives.
     parts : sequence of (Factor, (rows,) int64)
         The factors ``split`` and ``abc``, with their codes.
     size : (height, width)
@@ -107,6 +108,7 @@ class Pascal3D(Dataset):
         makers = {"image": self._crops, "box": lambda some: self._boxes[some], "rotation": self._rotations}
         return {name: makers[name](flat).reshape(*rows.shape, *self.modalities[name].shape) for name in names}
 
+    @of_row
     def photo(self, row: int) -> npt.NDArray[np.uint8]:
         """Whole picture of a row, in which its box and its projection lie.
 
@@ -124,8 +126,9 @@ class Pascal3D(Dataset):
         self._need(index)
         return self._decoded(int(index[0]))
 
+    @of_row
     def cameras(self, rows: npt.ArrayLike) -> dict[str, Array]:
-        """Parameters of the published projection, named as those of :func:`~setsup.datasets.pascal3d_pose.project`.
+        """Parameters of the published projection, named as those of :func:`~setsup.datasets.pascal3d.pose.project`.
 
         Parameters
         ----------
@@ -257,8 +260,8 @@ def _beside(members: Members, root: Path | None) -> list[Path]:
     """Folders in which lists may lie that are no part of the release."""
     from setsup.files.roots import data_places
 
-    source = members.source if members.source.is_dir() else members.source.parent
-    return [place for place in dict.fromkeys([source, *data_places("pascal3d", root)]) if place.is_dir()]
+    source = members.source if os.path.isdir(members.source) else members.source.parent
+    return [place for place in dict.fromkeys([source, *data_places("pascal3d", root)]) if os.path.isdir(place)]
 
 
 def _split(members: Members, folders: list[Path], records: FactorTable) -> tuple[Factor, Rows]:

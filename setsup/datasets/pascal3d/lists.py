@@ -1,6 +1,7 @@
 """The lists of Pascal3D+: which images are for validation, and ABC's lists of objects to evaluate poses on."""
 
 import logging
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ _VOC = "PASCAL/VOCdevkit/VOC2012/ImageSets/Main"
 # of Spherical_Regression, whose lists are those of VOC2012 without its directories
 _OTHERS = ("image_sets/val.txt", "ImageSets/val.txt", "val.txt")
 _ID = re.compile(r"[\w+ -]+(?:\.[\w+ -]+)*")
+_VOC_ID = re.compile(r"\d{4}_\d{6}", re.ASCII)
 _MOST = 1 << 24  # bytes of a list
 _PIXELS, _DEGREES = 1.0, 1e-3  # by which a list may differ from the annotation
 _SHOWN = 5
@@ -199,7 +201,7 @@ def _found(members: Members, folders: Sequence[Path], name: str) -> tuple[str, s
         place = members.place(name)
         return _text(members.read(place, _MOST), members.label(place)), members.label(place)
     for folder in folders:
-        if (folder / name).is_file():
+        if os.path.isfile(folder / name):
             return _text(_content(folder / name), str(folder / name)), str(folder / name)
     return None
 
@@ -228,9 +230,14 @@ def _ids(text: str, label: str) -> set[str]:
     found = {words[0] for words in lines if words}
     for line, words in enumerate(lines, 1):
         # of VOC: the id alone, or with -1, 0 or 1 for a class
-        if words and (len(words) > 2 or not _ID.fullmatch(words[0])):
+        if words and (len(words) > 2 or not _VOC_ID.fullmatch(words[0])):
             shown = " ".join(words)[:60]
-            raise DataError(f"{label}: line {line} is {shown!r}, where an image id was expected; fetch it again")
+            raise DataError(
+                f"{label}: line {line} is {shown!r}, where an image id such as 2008_000203 was expected; fetch it "
+                "again, or take it away where it belongs to something else"
+            )
+    if not found:
+        raise DataError(f"{label} names no image; fetch it again")
     return found
 
 

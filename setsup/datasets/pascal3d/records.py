@@ -9,6 +9,7 @@ pixels.
 
 import hashlib
 import logging
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -45,10 +46,11 @@ ANNOTATIONS = rf"Annotations/{_FOLDER}/(?P<image>[^/.][^/]*)\.mat"
 PICTURES = rf"Images/{_FOLDER}/(?P<image>[^/.][^/]*)\.(?i:jpe?g|png)"
 """Names of the files; the extension of pictures comes from the folder, since some records have another one."""
 
-_VERSION = 1  # of the cached columns
+_VERSION = 2  # of the cached columns
 _BLOCK = 256
 _SHOWN = 5
 _HEAD = 1 << 17  # bytes of a picture in which its notes stand
+_NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks of a JPEG begin with
 
 _log = logging.getLogger("setsup")
 
@@ -93,7 +95,7 @@ def open_records(members: Members) -> FactorTable:
 def _kept(path: Path) -> FactorTable | None:
     from setsup.factors.arrow import open_table
 
-    if not path.is_file():
+    if not os.path.isfile(path):
         return None
     try:
         return open_table(path)
@@ -163,8 +165,11 @@ def as_stored(members: Members, place: int) -> bytes:
 
     """
     content = members.read(place)
-    # a block of another name is passed over by whoever decodes the picture
-    return content.replace(b"Exif\0\0", b"none\0\0", 1) if b"Exif\0\0" in content[:_HEAD] else content
+    for note in _NOTES:
+        if note in content[:_HEAD]:
+            # a block of another name is passed over by whoever decodes the picture
+            content = content.replace(note, b"none".ljust(len(note), b"\0"), 1)
+    return content
 
 
 def _read(members: Members, places: npt.NDArray[np.int64], groups: dict[str, Any]) -> FactorTable:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.formats.ply import Ply
 from setsup.datasets.images import parallel
 from setsup.datasets.meshes import need_trimesh
@@ -136,6 +136,7 @@ class SceneNN(Dataset):
             raise DataError(f"{self.name} has no scene {scene!r}{near(scene, self._scenes)}")
         return _trimesh(self._mesh(self._scenes.index(scene)))
 
+    @of_row
     def mesh(self, row: int) -> Any:
         """Read the mesh of an object: its vertices, and the triangles of which all corners are its own.
 

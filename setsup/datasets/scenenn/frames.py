@@ -49,9 +49,9 @@ class SceneNNFrames(Dataset):
 
     Modalities are ``image``, (480, 640, 3) uint8; ``depth``, (480, 640) float32, m, 0 for none; ``pose``, (4, 4)
     float32, camera to world, NaN where a frame is not tracked; ``intrinsics``, (3, 3) float32, pixels; and, where there
-    are any, ``mask``, (480, 640) int32: the id of each pixel's object as in the scene's XML file, -1 throughout for a
-    frame without one. Masks hold ids as colours; that the first channel is the most significant was not checked against
-    a published file.
+    are any, ``instances``, (480, 640) int32: the id of each pixel's object as in the scene's XML file, -1 throughout for a
+    frame without one. Masks hold ids as colours, blue the most significant, then green, red and alpha: so the authors'
+    program mask_from_label reads them. This was not checked against a published mask.
 
     Parameters
     ----------
@@ -104,12 +104,12 @@ class SceneNNFrames(Dataset):
         self._pictures = {kind: MemberImages(members, found.places[kind]) for kind in ("image", "depth")}
         self._masked = found.places["mask"] >= 0
         if self._masked.any():
-            self._pictures["mask"] = MemberImages(members, np.maximum(found.places["mask"], 0))
+            self._pictures["instances"] = MemberImages(members, np.maximum(found.places["mask"], 0))
         # the lens of a sensor that took no scene is never asked for
         self._lenses = np.stack(
             [lens(members, sensor) if code in sensors else ASUS for code, sensor in enumerate(_SENSORS)]
         )
-        self.modalities = {name: _MODALITIES[name] for name in _MODALITIES if name != "mask" or self._masked.any()}
+        self.modalities = {name: _MODALITIES[name] for name in _MODALITIES if name != "instances" or self._masked.any()}
 
     def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
         """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
@@ -136,7 +136,7 @@ class SceneNNFrames(Dataset):
         modality = self.modalities[name]
         decoded = np.empty((len(distinct), *_SIZE, 3) if name == "image" else (len(distinct), *_SIZE), modality.dtype)
         items = list(zip(self._pictures[name].take(distinct), range(len(distinct)), strict=True))
-        if name == "mask":
+        if name == "instances":
             decoded[~self._masked[distinct]] = -1
             items = [item for item in items if self._masked[distinct[item[1]]]]
 
@@ -222,17 +222,24 @@ def _metres(source: Source, label: str) -> Array:
 def _color(source: Source, label: str) -> Array:
     found = decode(source, label, 3)
     if found.shape[:2] != _SIZE:
-        raise DataError(f"{label} is {found.shape[0]} × {found.shape[1]} pixels; 480 × 640 were expected")
+        raise DataError(
+            f"{label} is {found.shape[0]} × {found.shape[1]} pixels; 480 × 640 were expected; "
+            "replace it, or take the frame out"
+        )
     return found
 
 
 def _ids(source: Source, label: str) -> Array:
-    """Ids of objects: the four channels as one number, the first stored the most significant."""
-    return decode_channels(source, label, _SIZE).view(">i4")[..., 0].astype(np.int32)
+    """Ids of objects: red, green, blue and alpha as one number, in the order of significance blue, green, red, alpha.
+
+    The authors' program takes them in OpenCV's order of channels, which is not that of the file.
+    """
+    channels = np.ascontiguousarray(decode_channels(source, label, _SIZE)[..., [2, 1, 0, 3]])
+    return channels.view(">i4")[..., 0].astype(np.int32)
 
 
 _READ: Mapping[str, Callable[[Source, str], Array]] = MappingProxyType(
-    {"image": _color, "depth": _metres, "mask": _ids}
+    {"image": _color, "depth": _metres, "instances": _ids}
 )
 _MODALITIES = MappingProxyType(
     {
@@ -240,6 +247,6 @@ _MODALITIES = MappingProxyType(
         "depth": Modality(_SIZE, "float32", unit="m"),
         "pose": Modality((4, 4), "float32", unit="m"),
         "intrinsics": Modality((3, 3), "float32", unit="pixel"),
-        "mask": Modality(_SIZE, "int32"),
+        "instances": Modality(_SIZE, "int32"),
     }
 )

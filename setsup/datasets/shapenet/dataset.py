@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets import meshes
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
-from setsup.datasets.formats.binvox import Binvox, binvox_shape, read_binvox
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.formats.binvox import Binvox, read_binvox
 from setsup.datasets.images import parallel
 from setsup.datasets.shapenet.files import Models, find_models, published_splits
 from setsup.datasets.shapenet.synsets import category_names
@@ -70,9 +70,7 @@ class ShapeNet(Dataset):
         for name, kind in _VOXELS.items():
             there = np.flatnonzero(getattr(models, kind) >= 0)
             if len(there):
-                members, place = self._file(int(there[0]), kind)
-                shape = binvox_shape(members.read(place, _LARGEST_VOXELS), members.label(place))
-                self.modalities[name] = Modality(shape, "bool")
+                self.modalities[name] = Modality(self.voxels(int(there[0]), kind).voxels.shape, "bool")
 
     def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
         """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
@@ -86,6 +84,7 @@ class ShapeNet(Dataset):
             found[name] = stacked[back].reshape(*rows.shape, *own.shape)
         return found
 
+    @of_row
     def mesh(self, row: int) -> Any:
         """Load a model's mesh through trimesh (the extra ``meshes``), from an archive too.
 
@@ -110,6 +109,7 @@ class ShapeNet(Dataset):
         folder = posixpath.dirname(str(members.names[place]))
         return meshes.load_obj(members, place, posixpath.dirname(folder) if self.version == "v2" else folder)
 
+    @of_row
     def voxels(self, row: int, kind: str = "solid") -> Binvox:
         """Read a model's voxels with their place in the frame of the mesh.
 
@@ -154,7 +154,9 @@ class ShapeNet(Dataset):
         found, expected = self.voxels(row, _VOXELS[name]).voxels, self.modalities[name].shape
         if found.shape != expected:
             members, place = self._file(row, _VOXELS[name])
-            raise DataError(f"{members.label(place)} holds {found.shape} voxels, where others hold {expected}")
+            raise DataError(
+                f"{members.label(place)} holds {found.shape} voxels, where others hold {expected}; fetch it again"
+            )
         return found
 
 

@@ -100,7 +100,9 @@ def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
     codes = pc.index_in(table["split"], value_set=pa.array(_SPLITS))
     if codes.null_count:
         wrong = table["split"].filter(pc.is_null(codes))[0]
-        raise DataError(f"{label} has the split {str(wrong)[:40]!r}, where {', '.join(_SPLITS)} were expected")
+        raise DataError(
+            f"{label} has the split {str(wrong)[:40]!r}, where {', '.join(_SPLITS)} were expected; fetch it again"
+        )
     where = pc.index_in(_keys(models.synsets, models.ids), value_set=_keys(table["synsetId"], table["modelId"]))
     return np.asarray(pc.fill_null(codes.combine_chunks().take(where), 255), np.int64)
 

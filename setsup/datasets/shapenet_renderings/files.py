@@ -158,7 +158,9 @@ class RecordFiles:
                 at += len(piece)
 
         with progress(int(self._starts[-1]), f"preparing {self.source.name}", "B") as advance:
-            return prepare_array(self._array(), _BLOCK, fill, advance=advance)
+            made = prepare_array(self._array(), _BLOCK, fill, advance=advance)
+        self._held.clear()  # whoever reads next looks for the array
+        return made
 
     def identity(self) -> str:
         """Name this version of the files: where they lie, their names and sizes, and when they were changed.

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.cached_arrays import made_once
 from setsup.datasets.shapenet_renderings.files import RecordFiles
 from setsup.datasets.shapenet_renderings.poses import azimuth_elevation
 from setsup.datasets.shapenet_renderings.records import ViewIndex, view_index
@@ -19,7 +20,7 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.arrow import open_table, save_table
 from setsup.factors.stored import code_dtype
-from setsup.files import cache_folder, locked
+from setsup.files import cache_folder
 from setsup.files.members import Members, find_members
 
 __all__ = ["CATEGORIES", "NAME", "Part", "open_part", "part_table"]
@@ -32,6 +33,7 @@ _SPLITS = ("train", "dev", "test")
 _RECORD = r"(?P<record>\w[\w.-]*)\.tfrecord"
 _LIST_BYTES = 1 << 26
 _MEND = "fetch it again"
+_VERSION = 1  # of the table in the cache
 
 _log = logging.getLogger("setsup")
 
@@ -104,16 +106,9 @@ def part_table(parts: Sequence[Part]) -> FactorTable:
 
     """
     named = [[part.category, part.views.path.name, part.records, part.objects, part.splits] for part in parts]
-    key = hashlib.sha256(json.dumps(named).encode()).hexdigest()[:32]
+    key = hashlib.sha256(json.dumps([_VERSION, named]).encode()).hexdigest()[:32]
     path = cache_folder() / "views" / f"{key}.factors.arrow"
-    found = _stored(path)
-    if found is None:
-        with locked(path):
-            found = _stored(path)  # another process may have been faster
-            if found is None:
-                save_table(_table(parts), path)
-                found = open_table(path)
-    return found
+    return made_once(path, _stored, lambda path: save_table(_table(parts), path))
 
 
 def _stored(path: Path) -> FactorTable | None:

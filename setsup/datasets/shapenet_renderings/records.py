@@ -8,17 +8,19 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.cached_arrays import made_once
 from setsup.datasets.formats.example import Feature, read_example
 from setsup.datasets.formats.tfrecord import record_spans
 from setsup.datasets.shapenet_renderings.files import RecordFiles
 from setsup.errors import DataError
-from setsup.files import cache_folder, locked, written
+from setsup.files import cache_folder, written
 from setsup.progress import progress
 
 __all__ = ["SIDE", "ViewIndex", "read_views", "view_index"]
@@ -81,15 +83,7 @@ def view_index(files: RecordFiles) -> ViewIndex:
 
     """
     path = cache_folder() / "views" / f"{files.identity()}.{_VERSION}.arrow"
-    found = _stored(path)
-    if found is None:
-        with locked(path):
-            found = _stored(path)  # another process may have been faster
-            if found is None:
-                _log.info("indexing the views of %s into %s", files.source, path)
-                _store(path, files)
-                found = _reopened(str(path))
-    return found
+    return made_once(path, _stored, partial(_store, files))
 
 
 def read_views(
@@ -189,9 +183,10 @@ def _check_rigid(matrices: npt.NDArray[np.float32], label: str) -> None:
 # -- the index on disk -------------------------------------------------------------------------------------------------
 
 
-def _store(path: Path, files: RecordFiles) -> None:
+def _store(files: RecordFiles, path: Path) -> None:
     import pyarrow as pa
 
+    _log.info("indexing the views of %s into %s", files.source, path)
     found = []
     with progress(int(files.sizes.sum()), f"indexing {files.source.name}", "B") as advance:
         for file in range(len(files)):

@@ -3,7 +3,7 @@ import io
 import numpy as np
 import pytest
 
-from setsup.datasets.formats.binvox import binvox_shape, read_binvox
+from setsup.datasets.formats.binvox import read_binvox
 from setsup.errors import DataError
 from tests.fuzzing import survives
 from tests.true_files.keypointnet import painted_toy
@@ -45,7 +45,7 @@ def test_headers_in_the_wild():
     content = b"#binvox 1\n# made by hand\n\nscale 2.5\r\ndim 2 3 4 # x, z, y\ntranslate -1 0 1e0\ndata\n"
     content += bytes([1, 4, 0, 20])
     grid = read_binvox(content, "a.binvox")
-    assert grid.voxels.shape == binvox_shape(content, "a.binvox") == (2, 4, 3)
+    assert grid.voxels.shape == (2, 4, 3)
     assert np.argwhere(grid.voxels).tolist() == [[0, 0, 0], [0, 1, 0], [0, 2, 0], [0, 3, 0]]
     assert grid.centres()[0].tolist() == [-1 + 2.5 / 8, 2.5 / 8, 1 + 2.5 / 8]
 
@@ -73,6 +73,12 @@ BAD = {
 def test_what_is_wrong_is_said(message):
     with pytest.raises(DataError, match=f"bad.binvox .*{message}"):
         read_binvox(BAD[message], "bad.binvox")
+
+
+def test_a_small_file_that_stands_for_very_much_is_refused(monkeypatch):
+    monkeypatch.setattr("setsup.datasets.formats.binvox._MOST_VOXELS", 7)
+    with pytest.raises(DataError, match=r"a\.binvox holds 8 voxels, and more than 7 are not read; fetch it again"):
+        read_binvox(HEAD + b"\1\10", "a.binvox")
 
 
 def test_fuzzing(chair):

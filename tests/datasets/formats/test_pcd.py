@@ -77,6 +77,13 @@ def test_what_is_wrong_is_said(message):
         read_pcd(BAD[message](_file()), "bad.pcd")
 
 
+@pytest.mark.parametrize(("kind", "word"), [("I", "9223372036854775808"), ("U", "18446744073709551616"), ("U", "-1")])
+def test_a_whole_number_beyond_64_bits(kind, word):
+    head = f"FIELDS x y z time\nSIZE 4 4 4 8\nTYPE F F F {kind}\nWIDTH 1\nHEIGHT 1\nPOINTS 1\nDATA ascii\n"
+    with pytest.raises(DataError, match=r"has a time that is no u?int64; fetch"):
+        read_pcd(f"{head}0 0 0 {word}\n".encode(), "bad.pcd")
+
+
 def test_a_binary_file_that_is_cut_off():
     with pytest.raises(DataError, match="47 bytes of points, where its header announces 48"):
         read_pcd(_file("binary")[:-1], "bad.pcd")
