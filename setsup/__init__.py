@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from setsup.datasets.dataset import concat
+    from setsup.datasets.derived import concat
     from setsup.datasets.registry import load, names
     from setsup.datasets.table import open_table
     from setsup.errors import SetsupError
@@ -49,7 +49,7 @@ __all__ = [
 if not TYPE_CHECKING:
     _PARTS = ("datasets", "factors", "files", "loading", "random", "reports", "samplers")
     _HOMES = {
-        "concat": "setsup.datasets.dataset",
+        "concat": "setsup.datasets.derived",
         "load": "setsup.datasets.registry",
         "names": "setsup.datasets.registry",
         "loader": "setsup.loading.loader",

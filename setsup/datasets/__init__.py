@@ -1,6 +1,7 @@
 """Benchmarks and a user's own data, each as a factor table plus a fetch."""
 
-from setsup.datasets.dataset import Concat, Dataset, Modality, Selection, concat, fetch_request, gather, of_row
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather, of_row
+from setsup.datasets.derived import Concat, Selection, concat
 from setsup.datasets.registry import load, names
 from setsup.datasets.table import open_table
 

@@ -1,4 +1,4 @@
-"""What a dataset is: a factor table plus a fetch; and the two ways to make one of others, choosing rows and joining.
+"""What a dataset is: a factor table plus a fetch.
 
 Convention
 ----------
@@ -6,19 +6,21 @@ Images are uint8 (height, width, channels), row 0 at the top, with 1 (grey), 3 (
 as their modality declares.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError, RowError, near
+from setsup.errors import DataError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 
-__all__ = ["Concat", "Dataset", "Modality", "Selection", "concat", "fetch_request", "gather", "of_row"]
+if TYPE_CHECKING:
+    from setsup.datasets.derived import Selection
+
+__all__ = ["Dataset", "Modality", "fetch_request", "gather", "of_row"]
 
 Array = npt.NDArray[Any]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -157,6 +159,8 @@ class Dataset(Protocol):
 
     def where(self, expression: str) -> "Selection":
         """Rows for which an expression such as ``"digit != 9"`` holds, as a dataset numbered from 0."""
+        from setsup.datasets.derived import Selection
+
         return Selection(self, self.factors.rows(expression))
 
     def select(self, rows: npt.ArrayLike) -> "Selection":
@@ -168,6 +172,8 @@ class Dataset(Protocol):
             Row numbers; they may repeat.
 
         """
+        from setsup.datasets.derived import Selection
+
         return Selection(self, rows)
 
 
@@ -191,157 +197,6 @@ def of_row(method: F) -> F:
     """
     method.of_row = True  # type: ignore[attr-defined]
     return method
-
-
-class Selection(Dataset):
-    """Some rows of a dataset, renumbered; a selection of a selection refers to the first dataset directly.
-
-    What the dataset has beside the protocol, such as ``mesh(row)`` or ``classes``, a selection has as well; methods
-    that :func:`of_row` marks take the row numbers of the selection.
-
-    Parameters
-    ----------
-    source : Dataset
-        Where the rows come from.
-    rows : (n,) integer array
-        Row numbers of the source, in any order; they may repeat.
-    factors : FactorTable, optional
-        Table of these rows in place of the source's own, such as one with another split.
-
-    Attributes
-    ----------
-    source : Dataset
-        The dataset that holds the rows, never itself a selection.
-    rows : (n,) int64
-        For each row here its number in ``source``.
-
-    Raises
-    ------
-    RowError
-        When a row number is out of range, or the rows are not a plain list of integers.
-
-    """
-
-    def __init__(self, source: Dataset, rows: npt.ArrayLike, factors: FactorTable | None = None) -> None:
-        index = check_rows(rows, len(source))
-        if index.ndim != 1:
-            raise RowError(f"rows to select must have one axis, not the shape {index.shape}")
-        if factors is not None and len(factors) != len(index):
-            raise DataError(f"the table of a selection of {len(index):,} rows has {len(factors):,}")
-        self.name = source.name
-        self.factors = source.factors.select(index) if factors is None else factors
-        self.modalities = source.modalities
-        self.computes: bool = getattr(source, "computes", False)
-        self.source: Dataset = source.source if isinstance(source, Selection) else source
-        self.rows: npt.NDArray[np.int64] = source.rows[index] if isinstance(source, Selection) else index.copy()
-        self.rows.flags.writeable = False
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`Dataset.fetch`."""
-        index, names = fetch_request(self, indices, modalities)
-        return self.source.fetch(self.rows[index], names)
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`Dataset.fetch_into`."""
-        index, _ = fetch_request(self, indices, tuple(out))
-        self.source.fetch_into(self.rows[index], out)
-
-    def __getattr__(self, name: str) -> Any:
-        """What only the source has, with the rows of this selection."""
-        if name.startswith("_") or "source" not in self.__dict__:
-            raise AttributeError(name)
-        found = getattr(self.source, name)
-        if not getattr(found, "of_row", False):
-            return found
-
-        @wraps(found)
-        def renumbered(row: npt.ArrayLike, *rest: Any, **options: Any) -> Any:
-            rows = self.rows[check_rows(row, len(self))]
-            return found(int(rows) if rows.ndim == 0 else rows, *rest, **options)
-
-        return renumbered
-
-    def __repr__(self) -> str:
-        """Show the source and the number of rows."""
-        return f"Selection({self.source!r}, {len(self):,} rows)"
-
-
-class Concat(Dataset):
-    """Datasets one after the other; made by :func:`concat`.
-
-    Parameters
-    ----------
-    datasets : sequence of Dataset
-        At least one.
-    parts : sequence of str, optional
-        Level of the factor ``part`` for each dataset.
-
-    Attributes
-    ----------
-    datasets : tuple of Dataset
-        What was joined.
-    offsets : (datasets + 1,) int64
-        Number of the first row of each dataset, and at the end the number of all rows.
-
-    """
-
-    def __init__(self, datasets: Sequence[Dataset], parts: Sequence[str] | None = None) -> None:
-        from setsup.factors.combine import concat as concat_tables
-
-        if not datasets:
-            raise DataError("concat needs at least one dataset")
-        self.datasets = tuple(datasets)
-        self.modalities = _common_modalities(self.datasets)
-        self.factors = concat_tables([dataset.factors for dataset in self.datasets], parts)
-        self.name = " + ".join(dataset.name for dataset in self.datasets)
-        self.computes = any(getattr(dataset, "computes", False) for dataset in self.datasets)
-        self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *(len(dataset) for dataset in self.datasets)])
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`Dataset.fetch`."""
-        index, names = fetch_request(self, indices, modalities)
-        rows = index.reshape(-1)
-        origin = np.searchsorted(self.offsets, rows, side="right") - 1
-        found: dict[str, Array] = {}
-        # no row at all still has shapes and dtypes, which the first dataset knows
-        for part in np.unique(origin) if rows.size else [0]:
-            slots = np.flatnonzero(origin == part)
-            arrays = self.datasets[part].fetch(rows[slots] - self.offsets[part], names)
-            for name in names:
-                _scatter(found, name, slots, arrays[name], rows.size)
-        return {name: array.reshape(index.shape + array.shape[1:]) for name, array in found.items()}
-
-    def __repr__(self) -> str:
-        """Show the joined datasets."""
-        return f"Concat({', '.join(repr(dataset) for dataset in self.datasets)})"
-
-
-def concat(*datasets: Dataset, parts: Sequence[str] | None = None) -> Concat:
-    """Join datasets, rows one after the other.
-
-    The joined table has the union of the factors, unknown where a dataset lacks one, and the factor ``part``, which
-    tells where a row came from. Modalities are those that all datasets have.
-
-    Parameters
-    ----------
-    *datasets : Dataset
-        At least one; the rows keep their order.
-    parts : sequence of str, optional
-        Levels of the factor ``part``, one a dataset; "a", "b", … by default.
-
-    Returns
-    -------
-    Concat
-
-    Raises
-    ------
-    DataError
-        When no modality is common to all, or one differs in shape, dtype, unit or colour space.
-    FactorError
-        When a factor of one name differs in kind or unit between the datasets.
-
-    """
-    return Concat(datasets, parts)
 
 
 def fetch_request(
@@ -409,40 +264,3 @@ def gather(array: Array, rows: npt.NDArray[np.int64], out: Array | None = None) 
     """
     # the rows are in range already; "clip" spares numpy a second look at them
     return np.asarray(np.asarray(array).take(rows, axis=0, out=out, mode="clip"))
-
-
-def _common_modalities(datasets: Sequence[Dataset]) -> dict[str, Modality]:
-    first, *others = datasets
-    common = [name for name in first.modalities if all(name in other.modalities for other in others)]
-    if not common:
-        had = "; ".join(f"{dataset.name} has {', '.join(dataset.modalities) or 'none'}" for dataset in datasets)
-        raise DataError(f"the datasets to concatenate have no modality in common: {had}")
-    for name in common:
-        for other in others:
-            if other.modalities[name] != first.modalities[name]:
-                here, there = _described(first.modalities[name]), _described(other.modalities[name])
-                raise DataError(
-                    f"the modality {name!r} differs: {first.name} has {here}, {other.name} has {there}; only datasets "
-                    "whose arrays can be stacked can be concatenated"
-                )
-    return {name: first.modalities[name] for name in common}
-
-
-def _described(modality: Modality) -> str:
-    return " ".join(filter(None, [str(modality.shape), modality.dtype, modality.unit, modality.color]))
-
-
-def _scatter(found: dict[str, Array], name: str, slots: npt.NDArray[np.int64], values: Array, length: int) -> None:
-    """Put one dataset's arrays where they belong in the joined one, which the first of them shapes."""
-    if len(slots) == length:
-        found[name] = values
-        return
-    if name not in found:
-        found[name] = np.empty((length, *values.shape[1:]), values.dtype)
-    joined = found[name]
-    if joined.shape[1:] != values.shape[1:] or joined.dtype != values.dtype:
-        raise DataError(
-            f"the rows of modality {name!r} cannot be stacked: some are {joined.dtype} {joined.shape[1:]}, others "
-            f"{values.dtype} {values.shape[1:]}"
-        )
-    joined[slots] = values

@@ -96,13 +96,14 @@ class ManifestSplit:
 
 @dataclass(frozen=True, slots=True)
 class ManifestModality:
-    """What a sample holds, such as an image: shape (None where it varies), dtype, unit, colour space."""
+    """What a sample holds, such as an image: shape (None where it varies), dtype, unit, colour space, what it means."""
 
     name: str
     shape: tuple[int | None, ...]
     dtype: str
     unit: str = ""
     color: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +362,7 @@ def _modality(name: str, fields: Fields) -> ManifestModality:
         ),
         unit=fields.get("unit", values.text) or "",
         color=fields.get("color", values.text) or "",
+        description=fields.get("what", values.text) or "",
     )
     fields.done()
     return modality
