@@ -70,7 +70,7 @@ def _views(folder: Path, files: dict[str, bytes]) -> Iterator[Row]:
     threads, images.threads = images.threads, 1  # as in a loader's worker process, and as the other side
     yield _sets("folder", unpacked.fetch, pictures, 80)
     stored = shapenet_renderings.open(places["stored"])
-    yield _sets("stored zip, files of records kept by the process", stored.fetch, pictures)
+    yield _sets("stored zip", stored.fetch, pictures)
     shapenet_renderings.prepare(places["deflated"])
     yield _sets("deflated zip, prepared", shapenet_renderings.open(places["deflated"]).fetch, pictures, 80)
     images.threads = threads

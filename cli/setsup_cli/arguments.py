@@ -57,7 +57,7 @@ MaybeDataset = Annotated[
 ]
 """A data set that may be named."""
 
-Root = Annotated[MaybePath, option("FOLDER", "Folder that holds the published files.")]
+Root = Annotated[MaybePath, option("FOLDER", "Folder that holds the published files, or an archive of it.")]
 """The option ``--root``."""
 
 Split = Annotated[

@@ -1,4 +1,4 @@
-"""Numbers of rows and sets that suit a table of the user's own, where the options leave them out."""
+"""Numbers of rows and sets that suit the data, where the options leave them out."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ _SETS = {"domain": 4, "orbit": 8}
 
 
 def suited(kind: str, options: "Options", table: "FactorTable", card: str) -> tuple["Options", list[str]]:
-    """Choose what options leave out: the most rows a set that every group allows, and no more sets than groups.
+    """Choose what options leave out: no more sets than groups; of a table the most rows a set that every group allows.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def suited(kind: str, options: "Options", table: "FactorTable", card: str) -> tu
 
     """
     # whoever says what becomes of small groups, or how sets relate, wants the sampler's own defaults
-    size = options.size is None and options.small is None and kind in ("set", "domain")
+    size = options.table is not None and options.size is None and options.small is None and kind in ("set", "domain")
     sets = options.sets is None and options.values is None and options.domains is None and kind in _SETS
     if not (size or sets):
         return options, []

@@ -20,6 +20,7 @@ _OPTIONAL = {
     "torch": "loaders and training",
     "datasets": "tables from Hugging Face",
     "pandas": "tables from pandas",
+    "trimesh": "meshes (pip extra meshes)",
     "moderngl": "rendering with OpenGL",
     "embreex": "fast rays",
 }

@@ -1,13 +1,14 @@
 """``setsup fetch``: download the files of a data set."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Annotated
 
-from setsup.errors import DataError
+from setsup.errors import DataError, SetsupError
 from setsup.files import FileState, Manifest, State, check_files, data_places, fetch, load_manifest, readable_size
 from setsup_cli.arguments import Dataset, Json, Root, option
 from setsup_cli.datasets import foreign, present
-from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.output import say, say_licence, say_prose, show_json, show_table
 from setsup_cli.source import check_root
 
 __all__ = ["HELP", "Options", "run"]
@@ -15,7 +16,8 @@ __all__ = ["HELP", "Options", "run"]
 HELP = """\
 Files that are there are checked, not fetched again; what was interrupted goes on where it stopped. Without --root they
 lie in $SETSUP_DATA/NAME, else in the user's cache. The last line printed is the folder. Where no program may fetch the
-files, the steps to get them are printed."""
+files, the steps to get them are printed. With --check the exit code is 0 where the data set opens and no file is wrong,
+1 otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,8 @@ class Options:
     dataset: Dataset
     root: Root = None
     check: Annotated[
-        bool, option(None, "Fetch nothing: say what is there, what is missing, and what is not as published.")
+        bool,
+        option(None, "Fetch nothing: say what is there, missing, or not as published, and whether the data set opens."),
     ] = False
     json: Json = False
 
@@ -43,37 +46,73 @@ def run(options: Options) -> int:
     if options.check:
         return _check(manifest, options)
     if not options.json:
-        _say_steps(manifest, options)
+        # before anything is fetched or refused
+        say_licence(asdict(manifest.licence))
+        _say_missing(manifest, options.root)
     folder = fetch(manifest, options.root)
     if options.json:
         show_json({"name": name, "folder": str(folder), "files": [file.path for file in manifest.files]})
-        return 0
-    licence = manifest.licence
-    say(f"licence: {licence.name}" + (f" ({licence.note})" if licence.note else ""))
-    say(str(folder))
+    else:
+        say(str(folder))
     return 0
 
 
-def _say_steps(manifest: Manifest, options: Options) -> None:
+def _say_missing(manifest: Manifest, root: Path | None) -> None:
     """Tell a person how to get what no program may or can fetch, where some of it is missing."""
     by_hand = [file for file in manifest.files if manifest.licence.sign or not file.urls]
-    if not manifest.steps or not by_hand or present(manifest, options.root):
+    if by_hand and not present(manifest, _folder(root)):
+        _say_steps(manifest, root)
+
+
+def _say_steps(manifest: Manifest, root: Path | None) -> None:
+    if not manifest.steps:
         return
     say_prose(f"{manifest.title}: how to get it", piped=100)
     for number, step in enumerate(manifest.steps, 1):
         say_prose(f"{number}. {step}", piped=100)
-    say(f"folder: {data_places(manifest.name, options.root)[0]}")
+    say(f"folder: {data_places(manifest.name, _folder(root))[0]}")
+
+
+def _folder(root: Path | None) -> Path | None:
+    """Folder that files are put into: that of an archive which was named."""
+    return root if root is None or not root.is_file() else root.parent
 
 
 def _check(manifest: Manifest, options: Options) -> int:
-    """Say how every file is; 1 where one is missing or wrong."""
-    found = check_files(manifest, options.root)
+    """Say how every file is, and whether the data set opens; 1 where it does not, or a file is wrong."""
+    found = _states(manifest, options.root)
+    rows, why_not = _opened(manifest.name, options.root)
     if options.json:
-        show_json([_plain(state) for state in found])
+        files = [_plain(state) for state in found]
+        show_json({"files": files, "opens": why_not is None, "rows": rows, "why_not": why_not})
     else:
         heads = ["file", "is", "bytes", "where, or what is wrong"]
-        show_table(heads, map(_cells, found), right=("bytes",))
-    return 1 if any(state.wanted for state in found) else 0
+        show_table(heads, [_cells(state, why_not is None) for state in found], right=("bytes",))
+        say()
+        say_prose(f"opens: {rows:,} rows" if why_not is None else f"does not open: {why_not}")
+        if why_not is not None and manifest.steps:
+            say()
+            _say_steps(manifest, options.root)
+    return 0 if why_not is None and all(state.state is not State.WRONG for state in found) else 1
+
+
+def _states(manifest: Manifest, root: Path | None) -> list[FileState]:
+    """State of every file; of an archive that was named only those are looked at for which it stands."""
+    if root is None or not root.is_file():
+        return check_files(manifest, root)
+    named = [file for file in manifest.files if root.name in (file.path, *file.alternatives)]
+    found = {state.file.path: state for state in check_files(replace(manifest, files=tuple(named)), root.parent)}
+    return [found.get(file.path, FileState(file, root, State.MISSING)) for file in manifest.files]
+
+
+def _opened(name: str, root: Path | None) -> tuple[int | None, str | None]:
+    """Count the rows of the data set, or say why it does not open."""
+    from setsup.datasets import load
+
+    try:
+        return len(load(name, root)), None
+    except SetsupError as error:
+        return None, str(error)
 
 
 def _plain(state: FileState) -> dict[str, object]:
@@ -86,8 +125,17 @@ def _plain(state: FileState) -> dict[str, object]:
     }
 
 
-def _cells(state: FileState) -> list[str]:
+def _cells(state: FileState, opens: bool) -> list[str]:
     size = "" if state.file.size is None else readable_size(state.file.size)
-    missing = "it can be done without" if state.file.optional else f"belongs to {state.path}"
-    about = state.problem or (missing if state.state is State.MISSING else str(state.path))
+    if state.state is State.MISSING:
+        # what the data set opens without lies in an archive or a folder around it, or is not needed
+        about = "it opens without it" if opens else _place(state)
+    else:
+        about = state.problem or str(state.path)
     return [state.file.path, state.state.value, size, about]
+
+
+def _place(state: FileState) -> str:
+    if state.path.is_file():
+        return "see below"  # perhaps in the archive that was named
+    return "it can be done without" if state.file.optional else f"belongs to {state.path}"

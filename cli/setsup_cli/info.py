@@ -4,9 +4,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import SetsupError
-from setsup.files import Manifest, load_manifest, manifest_names, readable_size
+from setsup.files import Manifest, load_manifest, manifest_names
 from setsup_cli.arguments import Image, Json, Kinds, MaybeDataset, Root, Split, Table
-from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.cards import print_card
+from setsup_cli.output import show_json
 from setsup_cli.source import DEFAULT, open_source
 
 if TYPE_CHECKING:
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["HELP", "Options", "run"]
 
-HELP = "Counts and a sample are shown where the files are here; the rest needs no files."
-
-_LEVELS_SHOWN = 16
+HELP = """\
+Counts, a sample, and what the data set has beside `fetch` are shown where the files are here; the rest needs no
+files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def run(options: Options) -> int:
     if options.json:
         show_json({**card, "opened": dataset is not None, "why_not": closed or None})
     else:
-        _print(card, closed)
+        print_card(card, closed)
     return 0
 
 
@@ -82,8 +83,16 @@ def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, 
     if dataset is None:
         factors = [] if manifest is None else [{**asdict(factor), "counts": None} for factor in manifest.factors]
         kinds = [] if manifest is None else [asdict(kind) for kind in manifest.modalities]
-        return {"samples": manifest and manifest.samples, "factors": factors, "modalities": kinds, "sample": None}
+        return {
+            "samples": manifest and manifest.samples,
+            "factors": factors,
+            "modalities": kinds,
+            **dict.fromkeys(("sample", "beside", "module", "options")),
+        }
+    from setsup_cli.beside import found_beside
+
     described = {factor.name: factor.description for factor in manifest.factors} if manifest else {}
+    meant = {kind.name: kind.description for kind in manifest.modalities} if manifest else {}
     factors = []
     for factor in dataset.factors.factors:
         counts = None if factor.continuous else dataset.factors.counts(factor.name).tolist()
@@ -93,8 +102,12 @@ def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, 
         "name": dataset.name,
         "samples": len(dataset.factors),
         "factors": factors,
-        "modalities": [{"name": name, **asdict(kind)} for name, kind in dataset.modalities.items()],
+        "modalities": [
+            {"name": name, **asdict(kind), "description": meant.get(name, "")}
+            for name, kind in dataset.modalities.items()
+        ],
         "sample": dataset.factors.row(0) if len(dataset.factors) else None,
+        **found_beside(dataset, manifest),
     }
 
 
@@ -108,75 +121,3 @@ def _factor(factor: "Factor") -> dict[str, Any]:
         "within": factor.within,
         "role": factor.role,
     }
-
-
-def _print(card: dict[str, Any], closed: str) -> None:
-    say(f"{card['name']}" + (f": {card['title']}" if card.get("title") else ""))
-    if card.get("description"):
-        say_prose(card["description"], piped=100)
-    say()
-    samples = "any number of" if card["samples"] is None else f"{card['samples']:,}"
-    shapes = "; ".join(f"{kind['name']} {_shape(kind)}" for kind in card["modalities"])
-    say_prose(
-        f"{samples} samples"
-        + (f", {readable_size(card['bytes'])} to fetch" if card.get("bytes") else "")
-        + f"; {shapes}"
-    )
-    if card["factors"]:
-        say()
-        heads = ["factor", "kind", "levels", "values", "rows a level"]
-        show_table(heads, [_cells(factor, card["sample"]) for factor in card["factors"]], right=("levels",))
-    for split in card.get("splits", ()):
-        say_prose(_split_words(split))
-    if card["sample"] is not None:
-        from setsup.reports.words import number_words
-
-        say_prose(f"row 0: {', '.join(f'{name} = {number_words(value)}' for name, value in card['sample'].items())}")
-    if card.get("licence"):
-        licence = card["licence"]
-        say()
-        say_prose(f"licence: {' · '.join(licence[part] for part in ('name', 'url', 'note', 'sign') if licence[part])}")
-    if card.get("homepage"):
-        say(f"home: {card['homepage']}")
-    if card.get("citation"):
-        say()
-        say(card["citation"].strip())
-    if closed:
-        say()
-        say_prose(f"not opened: {closed}")
-
-
-def _split_words(split: dict[str, Any]) -> str:
-    words = f"split {split['name']}"
-    if split["rows"] is not None:
-        words += f", rows {split['rows'][0]:,} to {split['rows'][1] - 1:,}"
-    if split["where"]:
-        words += f", where {split['where']}"
-    if split["parts"]:
-        words += f", with parts {' and '.join(name for name, _ in split['parts'])}"
-    return words + (f": {split['description']}" if split["description"] else "")
-
-
-def _shape(kind: dict[str, Any]) -> str:
-    lengths = " × ".join("any" if length is None else str(length) for length in kind["shape"])
-    return " ".join(part for part in (lengths, kind["dtype"], kind["color"]) if part)
-
-
-def _cells(factor: dict[str, Any], sample: dict[str, Any] | None) -> list[str]:
-    from setsup.reports.words import number_words
-
-    levels, counts = factor["levels"], factor["counts"]
-    listed = isinstance(levels, list | tuple)
-    shown = [number_words(level) for level in levels[:_LEVELS_SHOWN]] if listed else []
-    values = ", ".join(shown) + (" …" if listed and len(levels) > _LEVELS_SHOWN else "")
-    if not shown:
-        values = factor["description"]
-    elif factor["unit"]:
-        values += f" {factor['unit']}"
-    rows = ""
-    if counts:
-        rows = f"{counts[0]:,}" if len(set(counts)) == 1 else f"{min(counts):,} to {max(counts):,}"
-    number = str(len(levels)) if listed else "" if levels is None else str(levels)
-    kind = factor["kind"] + (f" ({factor['role']})" if factor["role"] != "variation" else "")
-    kind += f" within {factor['within']}" if factor["within"] else ""
-    return [factor["name"], kind, number, values, rows]

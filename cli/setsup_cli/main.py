@@ -15,7 +15,7 @@ VERBS = {
     "datasets": "what there is: name, samples, factors, size, licence, present or not",
     "info": "a dataset card: factors with levels and counts, splits, citation, a sample",
     "fetch": "download a data set, check it, resume; what to do where a licence must be signed",
-    "prepare": "convert a slow container once into an array that is mapped into memory",
+    "prepare": "convert once what is slow to read, so that it is mapped into memory",
     "sample": "draw sets; what is held and what varies, a contact sheet and replayable draws",
     "bench": "throughput here: draws and images a second",
     "doctor": "what works on this machine: packages, torch, GL, disk",

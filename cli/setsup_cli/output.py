@@ -6,13 +6,13 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from setsup.errors import SetsupError
 
-__all__ = ["output_errors", "say", "say_prose", "show_json", "show_table", "write"]
+__all__ = ["output_errors", "say", "say_licence", "say_prose", "show_json", "show_table", "write"]
 
 _PIPED = 160
 """Columns of a table that goes to a file or another program."""
@@ -61,6 +61,13 @@ def say_prose(text: str, piped: int | None = None) -> None:
     if width is not None:
         text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
     say(text)
+
+
+def say_licence(licence: Mapping[str, str | None]) -> None:
+    """Print the terms of a data set, and what must be signed for it."""
+    say_prose(f"licence: {' · '.join(filter(None, map(licence.get, ('name', 'url', 'note'))))}")
+    if licence["sign"]:
+        say_prose(f"to be signed: {licence['sign']}")
 
 
 def show_json(value: Any) -> None:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from setsup.errors import DataError
 from setsup.files import load_manifest
 from setsup_cli.arguments import Dataset, Json, Root
 from setsup_cli.output import say, show_json
@@ -13,8 +12,9 @@ from setsup_cli.source import check_root
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Arrays are written beside the published files, or into the cache where that folder is read-only. Stopped and started
-again, the work goes on where it was. The paths of the arrays are printed."""
+Converted arrays lie beside the published files, or in the cache where that folder is read-only; drawn previews lie in
+the cache. Stopped and started again, the work goes on where it was. The paths of all that serves afterwards are
+printed. A data set that needs no preparation is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,15 @@ def run(options: Options) -> int:
     adapter = load_manifest(name).adapter
     prepare = getattr(import_module(adapter), "prepare", None) if adapter else None
     if prepare is None:
-        raise DataError(f"{name} needs no preparation: its samples are read or drawn fast as they are")
-    prepared = prepare(options.root)
+        prepared = []
+    else:
+        prepared = prepare(options.root)
     paths = [prepared] if isinstance(prepared, Path) else list(prepared)
     if options.json:
         show_json({"name": name, "arrays": [str(path) for path in paths]})
-    else:
-        for path in paths:
-            say(str(path))
+        return 0
+    if not paths:
+        say(f"{name} needs no preparation: its samples are read or drawn fast as they are")
+    for path in paths:
+        say(str(path))
     return 0

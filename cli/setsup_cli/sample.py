@@ -66,9 +66,9 @@ class Options:
     size: Annotated[
         MaybeNumber, option("N", "Rows a set.", "(default: 32; with --table what every group has, up to 32)")
     ] = None
-    sets: Annotated[MaybeNumber, option("N", "Sets a step.", "(default: 2 sets, 4 domains, 8 orbits, 32 triplets)")] = (
-        None
-    )
+    sets: Annotated[
+        MaybeNumber, option("N", "Sets a step.", "(default: 2 sets, 32 triplets; up to 4 domains, 8 orbits)")
+    ] = None
     seed: Annotated[int, option("N", "Seed of all draws.", "(default: 0)")] = 0
     steps: Annotated[int, option("N", "Steps to draw, from step 0 on.", "(default: 1)")] = 1
     where: Annotated[
@@ -162,11 +162,10 @@ def _asked(options: Options) -> _Drawn:
         )
     card = f"`setsup info {f'--table {options.table}' if options.table else dataset.name}`"
     table: dict[str, Any] | None = None
-    notes: list[str] = []
-    if options.table is not None:
-        from setsup_cli.defaults import suited
+    from setsup_cli.defaults import suited
 
-        options, notes = suited(kind, options, dataset.factors, card)
+    options, notes = suited(kind, options, dataset.factors, card)
+    if options.table is not None:
         table = {"image": options.image, "kinds": assignments(kinds, "--kinds", "kind")}
     sampler = build_sampler(kind, options, dataset.factors, card)
     return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, options.split, notes)

@@ -33,7 +33,7 @@ def open_source(
     dataset : str, optional
         A name; :data:`DEFAULT` when there is no table either.
     root : Path, optional
-        Folder of its published files.
+        Folder of its published files, or an archive of it.
     table : Path, optional
         CSV or Parquet file, in place of a name.
     image : str, optional
@@ -80,11 +80,14 @@ def check_root(root: Path | None) -> None:
     Raises
     ------
     DataError
-        When ``--root`` names a file.
+        When ``--root`` names a file that is no archive by its name.
 
     """
     if root is not None and root.is_file() and root.suffix.lower() not in _ARCHIVES:
-        raise DataError(f"--root takes the folder that holds the files, and {root} is a file: --root {root.parent}")
+        raise DataError(
+            "--root takes the folder that holds the files or an archive of it (.zip, .tar, .tar.gz), and "
+            f"{root} is a file: --root {root.parent}"
+        )
 
 
 def assignments(words: Iterable[str], option: str, what: str) -> dict[str, str]:

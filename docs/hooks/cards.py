@@ -6,6 +6,7 @@ from setsup.files import (
     Manifest,
     ManifestFactor,
     ManifestFile,
+    ManifestModality,
     ManifestSplit,
     load_manifest,
     manifest_names,
@@ -14,6 +15,7 @@ from setsup.files import (
 
 _OWN = "table"  # stands for the user's own files and has a page by hand
 _LEVELS = 16
+_ALTERNATIVES = 4
 _API = Path(__file__).resolve().parents[1] / "api" / "benchmarks.md"
 
 
@@ -32,8 +34,9 @@ def index() -> str:
         manifest = load_manifest(name)
         page = "own.md" if name == _OWN else f"{name}.md"
         factors = ", ".join(f"`{factor.name}`" for factor in manifest.factors) or "yours"
-        samples = "yours" if manifest.samples is None else f"{manifest.samples:,}"
-        size = readable_size(manifest.size) if manifest.size else "nothing"
+        samples = f"{manifest.samples:,}" if manifest.samples is not None else "as the files"
+        samples = "yours" if name == _OWN else samples
+        size = (readable_size(manifest.size) if manifest.size else "not stated") if manifest.files else "nothing"
         rows.append(
             f"| [`{name}`]({page}) | {manifest.title} | {samples} | {factors} | {size} | {manifest.licence.name} |"
         )
@@ -48,6 +51,7 @@ def page(name: str) -> str:
         f"**{manifest.title}.** {manifest.description}",
         _facts(manifest),
         *_picture(manifest),
+        *_modalities(manifest),
         "## Factors",
         _factors(manifest.factors),
         *_splits(manifest),
@@ -65,15 +69,39 @@ def _facts(manifest: Manifest) -> str:
     rows = ["| | |", "|---|---|"]
     if manifest.samples is not None:
         rows.append(f"| samples | {manifest.samples:,} |")
-    for modality in manifest.modalities:
-        shape = " × ".join("any" if length is None else str(length) for length in modality.shape)
-        about = ", ".join(filter(None, [f"{shape} {modality.dtype}", modality.unit, modality.color]))
-        rows.append(f"| `{modality.name}` | {about} |")
+    if not _described(manifest):
+        for modality in manifest.modalities:
+            about = ", ".join(filter(None, [_shape(modality), modality.unit]))
+            rows.append(f"| `{modality.name}` | {about} |")
     if manifest.size:
         rows.append(f"| to fetch | {readable_size(manifest.size)} |")
     if manifest.homepage:
         rows.append(f"| home | <{manifest.homepage}> |")
     return "\n".join(rows)
+
+
+def _cell(text: str) -> str:
+    """Text of a manifest in a cell: <class> is a word and not a tag."""
+    return text.replace("<", "&lt;").replace("|", "&#124;")
+
+
+def _described(manifest: Manifest) -> bool:
+    return any(modality.description for modality in manifest.modalities)
+
+
+def _shape(modality: ManifestModality) -> str:
+    shape = " × ".join("any" if length is None else str(length) for length in modality.shape)
+    return ", ".join(filter(None, [f"{shape} {modality.dtype}".strip(), modality.color]))
+
+
+def _modalities(manifest: Manifest) -> list[str]:
+    """What a sample holds, where the manifest says more than shapes."""
+    if not _described(manifest):
+        return []
+    rows = ["| modality | shape and type | unit | what it is |", "|---|---|---|---|"]
+    for modality in manifest.modalities:
+        rows.append(f"| `{modality.name}` | {_shape(modality)} | {modality.unit} | {_cell(modality.description)} |")
+    return ["## What a sample holds", "\n".join(rows)]
 
 
 def _picture(manifest: Manifest) -> list[str]:
@@ -94,7 +122,7 @@ def _factors(factors: tuple[ManifestFactor, ...]) -> str:
         unit = factor.unit + (f", period {factor.period:g}" if factor.period else "")
         count = "" if factor.count is None else f"{factor.count:,}"
         # a description in place of the values spells them
-        text = factor.description
+        text = _cell(factor.description)
         values, text = (values, text) if values else (text, "")
         rows.append(f"| `{factor.name}` | {kind} | {count} | {values} | {unit} | {text} |")
     return "\n".join(rows)
@@ -105,17 +133,21 @@ def _splits(manifest: Manifest) -> list[str]:
         return []
     rows = ["| split | rows | what it is |", "|---|---|---|"]
     for split in manifest.splits:
-        rows.append(f"| `{split.name}` | {_split_rows(split)} | {split.description} |")
+        rows.append(f"| `{split.name}` | {_split_rows(split, manifest.factors)} | {_cell(split.description)} |")
     how = f'`setsup.load("{manifest.name}", split="{manifest.splits[0].name}")` opens one of them, renumbered from 0.'
     return ["## Splits", "\n".join(rows), how]
 
 
-def _split_rows(split: ManifestSplit) -> str:
+def _split_rows(split: ManifestSplit, factors: tuple[ManifestFactor, ...]) -> str:
     if split.rows is not None:
         return f"{split.rows[0]:,} to {split.rows[1] - 1:,}"
     if split.where:
         return f"where `{split.where}`"
-    parts = " and ".join(f"`{split.name}-{name}` ({100 * share:.3g} %)" for name, share in split.parts)
+    named = next((factor.levels for factor in factors if factor.name == split.factor), None)
+    if isinstance(named, tuple):
+        parts = " and ".join(f"`{split.name}-{level}`" for level in named)
+    else:
+        parts = " and ".join(f"`{split.name}-{name}` ({100 * share:.3g} %)" for name, share in split.parts)
     held = f", by `{'`, `'.join(split.stratify)}`" if split.stratify else ""
     whole = f"; no `{'`, `'.join(split.disjoint)}` in two parts" if split.disjoint else ""
     return f"{parts}{held}{whole}".removeprefix("; ")
@@ -128,20 +160,19 @@ def _getting(manifest: Manifest) -> str:
             f'Nothing has to be fetched: `setsup.load("{name}")` in Python, `setsup sample {name} --inactive '
             f"{manifest.factors[0].name}` on the command line."
         )
-    if manifest.licence.sign:
-        first = (
-            f"Its files are given out only to those who sign: {manifest.licence.sign}. Put them into a folder, then:"
-        )
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(manifest.steps, 1))
+    fetched = f"setsup fetch {name}"
+    if steps:
+        first = f"{steps}\n\nThen:"
+        if manifest.licence.sign or not any(file.urls for file in manifest.files):
+            fetched += " --check"
     elif not all(file.urls for file in manifest.files):
         first = "Some files must be had from the authors. Put them into a folder, then:"
     else:
         first = "The command downloads the files, checks them, and goes on where it was interrupted:"
-    steps = "".join(f"{number}. {step}\n" for number, step in enumerate(manifest.steps, 1))
-    if steps:
-        first = f"{steps}\nThen:" if manifest.licence.sign else f"{first}\n\n{steps}"
     held = next((factor.name for factor in manifest.factors if factor.role == "variation"), "FACTOR")
     return (
-        f"{first}\n\n```console\n$ setsup fetch {name}\n$ setsup sample {name} --inactive {held}\n```\n\n"
+        f"{first}\n\n```console\n$ {fetched}\n$ setsup sample {name} --inactive {held}\n```\n\n"
         f"Files that you have already can stay where they are: add `--root FOLDER`, or `root=` in Python:\n\n"
         f'`setsup.load("{name}", root="FOLDER")`' + _own(manifest)
     )
@@ -160,10 +191,16 @@ def _files(manifest: Manifest) -> list[str]:
         return []
     rows = ["| file | bytes | checksum | mirrors |", "|---|--:|---|--:|"]
     for file in manifest.files:
-        other = f" (or `{'`, `'.join(file.alternatives)}`)" if file.alternatives else ""
+        other = f" (or {_alternatives(file)})" if file.alternatives else ""
         size = "" if file.size is None else f"{file.size:,}"
         rows.append(f"| `{file.path}`{other} | {size} | {_checksums(file)} | {len(file.urls)} |")
     return ["## Files", "\n".join(rows)]
+
+
+def _alternatives(file: ManifestFile) -> str:
+    shown = ", ".join(f"`{name}`" for name in file.alternatives[:_ALTERNATIVES])
+    more = len(file.alternatives) - _ALTERNATIVES
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _checksums(file: ManifestFile) -> str:
@@ -179,7 +216,8 @@ def _checksums(file: ManifestFile) -> str:
 def _licence(manifest: Manifest) -> str:
     licence = manifest.licence
     named = f"[{licence.name}]({licence.url})" if licence.url else licence.name
-    return " ".join(filter(None, [f"{named[:1].upper()}{named[1:]}.", licence.note]))
+    sign = f"To be signed: {licence.sign}." if licence.sign else ""
+    return " ".join(filter(None, [f"{named[:1].upper()}{named[1:]}.", licence.note, sign]))
 
 
 def _citation(manifest: Manifest) -> list[str]:

@@ -1,5 +1,6 @@
 """What took a while to make, kept in the user's cache folder under a name that says what it was made of."""
 
+import logging
 import os
 from collections.abc import Callable, Iterable
 from hashlib import sha256
@@ -11,13 +12,14 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files import cache_folder, locked, written
-from setsup.files.disk import make_folder
 from setsup.files.members import Members
 
-__all__ = ["cached_array", "file_states", "made_once"]
+__all__ = ["cached_array", "file_states", "kept_or_made", "made_once"]
 
 Array = npt.NDArray[Any]
 Found = TypeVar("Found")
+
+_log = logging.getLogger("setsup")
 
 
 def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, make: Callable[[], Array]) -> Array:
@@ -39,12 +41,12 @@ def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, ma
     Returns
     -------
     (rows,) array
-        Mapped and read-only; in memory where the folder of the cache cannot be made.
+        Mapped and read-only; in memory where the cache cannot be written, which is logged.
 
     Raises
     ------
     DataError
-        What `make` raises, or the disk is full.
+        What `make` raises.
 
     """
     digest = sha256(os.fsencode(repr(made_of))).hexdigest()[:32]
@@ -58,16 +60,57 @@ def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, ma
         # unless something else wrote it
         return np.asarray(found) if found.dtype == dtype and found.shape == (rows,) else None
 
-    def save(path: Path) -> None:
-        array = make()
+    def save(array: Array, path: Path) -> None:
         with written(path) as part:
             np.save(part, array)
 
+    return kept_or_made(target, kept, make, save)
+
+
+def kept_or_made(
+    path: Path, kept: Callable[[Path], Found | None], make: Callable[[], Found], save: Callable[[Found, Path], object]
+) -> Found:
+    """Open a file, or make what it holds and keep it there; without a file where the cache cannot be written.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kept : callable
+        Opens it; gives None where it is missing, damaged or another one.
+    make : callable
+        Makes what it holds. Other processes that want it wait meanwhile.
+    save : callable
+        Writes that into the file.
+
+    Returns
+    -------
+    what `kept` gives, or `make` where the file cannot be written, which is logged
+
+    Raises
+    ------
+    DataError
+        What `make` raises.
+
+    """
+    made: list[Found] = []
+    failed: list[DataError] = []
+
+    def write(path: Path) -> None:
+        try:
+            made.append(make())
+        except DataError as error:
+            failed.append(error)
+            raise
+        save(made[0], path)
+
     try:
-        make_folder(target.parent)
-    except DataError:
-        return make()
-    return made_once(target, kept, save)
+        return made_once(path, kept, write)
+    except DataError as error:
+        if failed:
+            raise
+        _log.warning("%s; it is made anew by every process", error)
+    return made[0] if made else make()
 
 
 def made_once(path: Path, kept: Callable[[Path], Found | None], save: Callable[[Path], object]) -> Found:

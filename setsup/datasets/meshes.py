@@ -44,7 +44,9 @@ def need_trimesh() -> ModuleType:
     try:
         import trimesh
     except ImportError as error:
-        raise DataError("meshes are read by trimesh, which is missing; pip install 'setsup[meshes]'") from error
+        raise DataError(
+            "meshes need trimesh, which is not installed: pip install -e '.[meshes]' in setsup's folder"
+        ) from error
     return trimesh
 
 

@@ -27,6 +27,7 @@ Rows = npt.NDArray[np.int64]
 
 _SPLITS = ("train", "test")
 _STEMS = ("smallnorb-5x46789x9x18x6x2x96x96-training", "smallnorb-5x01235x9x18x6x2x96x96-testing")
+_INSTANCES = ((4, 6, 7, 8, 9), (0, 1, 2, 3, 5))  # of every category, in the training and the testing files
 _SIDE = 96
 _PICTURE = (_SIDE, _SIDE, 1)
 _CATEGORIES = ("animal", "human", "airplane", "truck", "car")
@@ -66,7 +67,7 @@ class SmallNorb(Dataset):
     Raises
     ------
     DataError
-        When a file is missing, damaged, not what its name says, or a toy is in both splits.
+        When a file is missing, damaged, not what its name says, or holds a toy of the other split.
 
     """
 
@@ -76,8 +77,7 @@ class SmallNorb(Dataset):
         self.folder = Path(folder).absolute()
         self._option = "" if root is None else f" --root {shlex.quote(str(root))}"
         self._parts = [_opened(self.folder, f"{stem}-dat", "u1", (2, _SIDE, _SIDE)) for stem in _STEMS]
-        columns = [_labels(self.folder, stem, part) for stem, part in zip(_STEMS, self._parts, strict=True)]
-        _check_toys(self.folder, columns)
+        columns = [_labels(self.folder, number, part) for number, part in enumerate(self._parts)]
         self.factors = _table(columns)
         self.modalities = {name: Modality(_PICTURE, "uint8", color="grey") for name in ("image", *_CAMERAS)}
         packed = tuple(part.path for part in self._parts)
@@ -228,8 +228,9 @@ def _opened(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> Bina
     return file
 
 
-def _labels(folder: Path, stem: str, pictures: BinaryMatrix) -> dict[str, Array]:
-    """Codes of the factors that the files store, one a pair."""
+def _labels(folder: Path, number: int, pictures: BinaryMatrix) -> dict[str, Array]:
+    """Codes of the factors that the files of a split store, one a pair."""
+    stem = _STEMS[number]
     category, info = _opened(folder, f"{stem}-cat", "<i4", ()), _opened(folder, f"{stem}-info", "<i4", (4,))
     for file in (category, info):
         if len(file) != len(pictures):
@@ -240,6 +241,12 @@ def _labels(folder: Path, stem: str, pictures: BinaryMatrix) -> dict[str, Array]
     columns = {"category": _codes(category, "category", category.array(), len(_CATEGORIES), 1)}
     for place, (name, (count, step)) in enumerate(_STORED.items()):
         columns[name] = _codes(info, name, info.array()[:, place], count, step)
+    other = np.setdiff1d(columns["instance"], _INSTANCES[number])
+    if other.size:
+        raise DataError(
+            f"{info.path} holds instance {other[0]}, where {', '.join(map(str, _INSTANCES[number]))} were expected; "
+            "the training and testing files are swapped, or not the published ones: fetch them again"
+        )
     return columns
 
 
@@ -252,18 +259,6 @@ def _codes(file: BinaryMatrix, name: str, stored: Array, count: int, step: int) 
             f"{file.path}: the {name} of row {row} is {stored[row]}; one of {allowed} was expected; fetch it again"
         )
     return (stored // step).astype(np.uint8)
-
-
-def _check_toys(folder: Path, columns: list[dict[str, Array]]) -> None:
-    """The published split is by toys: none is in both parts."""
-    train, test = (np.unique(part["category"].astype(np.int64) * 10 + part["instance"]) for part in columns)
-    both = np.intersect1d(train, test)
-    if both.size:
-        category, instance = divmod(int(both[0]), 10)
-        raise DataError(
-            f"{folder}: instance {instance} of the category {_CATEGORIES[category]} is in the training and in the "
-            "testing files; the published ones share no toy: fetch them again"
-        )
 
 
 def _table(columns: list[dict[str, Array]]) -> FactorTable:

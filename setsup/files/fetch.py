@@ -40,8 +40,8 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
     Raises
     ------
     DataError
-        A licence must be signed first, no mirror gives a file, a file that is there is damaged, or the disk is full
-        or cannot be written.
+        A licence must be signed first, no mirror gives a file, a file that is there is damaged, `root` is an archive,
+        or the disk is full or cannot be written.
 
     Examples
     --------
@@ -50,12 +50,21 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
     '/nowhere'
 
     """
+    archive = root if root is not None and Path(root).is_file() else None
+    if archive is not None:
+        root = Path(archive).parent  # where what belongs beside it is put
     folder = release_folder(manifest, root)
     missing = _missing(manifest, manifest.files, folder)
     if not missing:
         return folder
-    again = f"`setsup fetch {manifest.name}{'' if root is None else ' --root ' + shlex.quote(str(root))}`"
-    _refuse_unfetchable(manifest, missing, folder, again)
+    command = f"setsup fetch {manifest.name}{_option(root)}"
+    _refuse_unfetchable(manifest, missing, folder, f"`{command} --check`")
+    if archive is not None:
+        raise DataError(
+            f"{archive} is a file, and files are fetched into a folder: run `{command}`; whether {manifest.name} opens "
+            f"from the file as it is says `setsup fetch {manifest.name}{_option(archive)} --check`"
+        )
+    again = f"`{command}`"
     make_folder(folder)
     with locked(folder / manifest.name):
         missing = _missing(manifest, missing, folder)  # what another process has not fetched meanwhile
@@ -63,6 +72,10 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
         for file in missing:
             _fetch_file(manifest.name, file, folder, again)
     return folder
+
+
+def _option(root: Path | str | None) -> str:
+    return "" if root is None else f" --root {shlex.quote(str(root))}"
 
 
 def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path) -> list[ManifestFile]:
@@ -85,7 +98,7 @@ def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path) ->
     return missing
 
 
-def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder: Path, again: str) -> None:
+def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder: Path, check: str) -> None:
     """Say what a person has to do where no program may, or can."""
     files = ", ".join(file.path for file in missing if manifest.licence.sign or not file.urls)
     if not files:
@@ -95,7 +108,7 @@ def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder:
         first = f"{manifest.name} is given out only to those who sign: {manifest.licence.sign}{page}"
     else:
         first = f"{manifest.name} has files that no mirror offers; get them from its authors{page}"
-    raise DataError(f"{first}; then put {files} into {folder} and check with {again}")
+    raise DataError(f"{first}; then put {files} into {folder} and check with {check}")
 
 
 def _to_come(file: ManifestFile, folder: Path) -> int:

@@ -2,9 +2,8 @@
 
 import os
 import re
-import shlex
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, RowError, near
-from setsup.files.archives import ArchiveFile, read_file, read_member, too_long
+from setsup.files.archives import ArchiveFile, read_file, read_file_stretch, read_member, read_stretch, too_long
 from setsup.files.listing import as_numpy, matched
 from setsup.files.member_index import Index, indexed
 from setsup.files.names import as_bytes, shown
-from setsup.files.roots import data_places
-from setsup.files.tops import find_top, readable, wanting
+from setsup.files.search import not_found, sources, worded
+from setsup.files.tops import find_top, wanting
 
 __all__ = ["Members", "find_members", "open_members"]
 
@@ -208,6 +207,37 @@ class Members:
             raise too_long(self.label(place), row.size, limit)
         return read_member(self._file, whole, kind, row, partial(self.label, place))
 
+    def stretch(self, place: int, offset: int, length: int) -> bytes | None:
+        """Read bytes of a file without the rest of it; no checksum of the archive is compared.
+
+        Parameters
+        ----------
+        place : int
+            Of the file.
+        offset, length : int, bytes
+            Where the bytes begin in the file, and how many they are.
+
+        Returns
+        -------
+        bytes or None
+            Fewer where the file ends before; None where the file is deflated and can only be read whole.
+
+        Raises
+        ------
+        DataError
+            The file is gone, cannot be read or needs a password, or the archive is another one.
+        RowError
+            There is no such place, or `offset` or `length` is negative.
+
+        """
+        if offset < 0 or length < 0:
+            raise RowError(f"a stretch of {length} bytes from byte {offset} was asked for; both are 0 or more")
+        kind = self._index.about.kind
+        if kind == "folder":
+            return read_file_stretch(self._path(place), offset, length)
+        row = self._index.row(self._checked(place))
+        return read_stretch(self._file, kind, row, offset, length, partial(self.label, place))
+
     def label(self, place: int) -> str:
         """Name a file in messages: its path, or the archive and its name in that."""
         return self._shown(self._index.name(self._checked(place)).decode())
@@ -281,7 +311,11 @@ def open_members(source: Path | str, mend: str | None = None) -> Members:
 
 
 def find_members(
-    name: str, root: Path | str | None, holds: Sequence[str], archives: Sequence[str] = (), mend: str | None = None
+    name: str,
+    root: Path | str | None,
+    holds: Mapping[str, str] | Sequence[str],
+    archives: Sequence[str] = (),
+    mend: str | None = None,
 ) -> Members:
     """Find the release of a data set: a folder, an archive in that folder, or an archive given as root.
 
@@ -291,11 +325,13 @@ def find_members(
         Name of the data set.
     root : Path, str or None
         As in :func:`data_places`, or the archive itself.
-    holds : sequence of str
+    holds : mapping of str to str, or sequence of str
         Regular expressions (RE2), each of which must match the beginning of some file's name relative to the top of
-        the release. The top is the shallowest folder for which they do, so that wrapping folders do not matter.
+        the release. The top is the shallowest folder for which they do, so that wrapping folders do not matter. A
+        mapping has for each the words that messages use for it.
     archives : sequence of str
-        File names of archives that hold the release; one that is there comes before the files beside it.
+        File names of archives that hold the release; one that is there comes before the files beside it. Where neither
+        these nor the folder hold it, every zip and tar that lies directly in the folder is tried, 32 at most.
     mend : str, optional
         As in :func:`open_members`.
 
@@ -307,37 +343,36 @@ def find_members(
     Raises
     ------
     DataError
-        No place holds them; the message lists the places, what is missing, and the command that says how to get it.
+        No place holds them; the message lists the places, what is missing, archives there that do not hold it, and the
+        command that says how to get it.
 
     """
-    places = data_places(name, root)
-    if os.path.isfile(places[0]):
-        sources, places = [places[0]], places[:1]
-    else:
-        # the folder of the data set's name first: the other may be that of all data sets, and take long to list
-        folders = [place for place in reversed(places) if os.path.isdir(place)] if root is not None else places
-        sources = [folder / each for folder in folders for each in (*archives, "") if os.path.exists(folder / each)]
     refused: DataError | None = None
-    missing = list(holds)
-    for source in sources:
+    missing, empty, notes = list(holds), list[str](), list[str]()
+    for source, named in sources(name, root, archives):
         try:
             members = open_members(source, mend)
         except DataError as error:
-            refused = refused or error
+            if named:
+                refused = refused or error
+            else:
+                notes.append(str(error).removeprefix(f"{source.parent}{os.sep}"))
             continue
-        top = find_top(members.names, holds)
+        top = find_top(members.names, list(holds))
         if top is not None:
             return members.under(top)
-        missing = min(missing, wanting(members.names, holds), key=len)
+        lacks = wanting(members.names, list(holds))
+        if named:
+            missing = min(missing, lacks, key=len)
+        elif len(lacks) == len(holds):
+            empty.append(source.name)
+        else:
+            notes.append(
+                f"{source.name} there {f'lacks {worded(lacks, holds)}' if lacks else 'has them in two folders'}"
+            )
     if refused is not None:
         raise refused
-    looked = ", ".join(f"{place}{'' if os.path.exists(place) else ' (not there)'}" for place in places)
-    option = "" if root is None else f" --root {shlex.quote(str(root))}"
-    raise DataError(
-        f"{name}: {', '.join(map(readable, missing or holds))} not found{'' if missing else ' in one folder'}; "
-        f"looked in {looked}; run `setsup fetch {name}{option}`, or name the folder that holds the files "
-        "(--root or root=)"
-    )
+    raise not_found(name, root, worded(missing or holds, holds), empty, notes, apart=not missing)
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ from pathlib import Path
 from setsup.errors import DataError
 from setsup.files.cache import cache_folder
 
-__all__ = ["data_places", "find_root"]
+__all__ = ["data_places", "find_root", "place_seen", "root_option", "some"]
+
+_NAMED = 3
 
 
 def data_places(name: str, root: Path | str | None = None) -> list[Path]:
@@ -62,14 +64,58 @@ def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str]
             return place
     # what is missing is told for the place that comes nearest
     nearest = min(places, key=lambda place: len(missing[place]))
-    files = ", ".join(names if isinstance(names, str) else names[0] for names in missing[nearest][:8])
-    more = f" and {len(missing[nearest]) - 8} more" if len(missing[nearest]) > 8 else ""
-    looked = ", ".join(f"{place}{'' if os.path.isdir(place) else ' (no such folder)'}" for place in places)
-    option = "" if root is None else f" --root {shlex.quote(str(root))}"
+    files = some([names if isinstance(names, str) else names[0] for names in missing[nearest]])
     raise DataError(
-        f"{name}: {files}{more} not found; looked in {looked}; "
-        f"run `setsup fetch {name}{option}`, or name the folder that holds the files (--root or root=)"
+        f"{name}: {files} not found; looked in {', '.join(map(place_seen, places))}; "
+        f"run `setsup fetch {name}{root_option(root)}`, or name the folder that holds the files (--root or root=)"
     )
+
+
+def place_seen(place: Path) -> str:
+    """Write a folder for a message, with what hinders from looking into it.
+
+    Examples
+    --------
+    >>> place_seen(Path("nowhere"))
+    'nowhere (no such folder)'
+
+    """
+    try:
+        os.stat(f"{place}{os.sep}.")  # asks for the right to enter, which a look at the folder itself does not
+    except PermissionError:
+        return f"{place} (may not be entered)"
+    except NotADirectoryError:
+        return f"{place} (no folder)"
+    except (OSError, ValueError):
+        return f"{place} (no such folder)"
+    return str(place)
+
+
+def root_option(root: Path | str | None) -> str:
+    """Option that a command is given for a root; none for a file, into which nothing can be fetched.
+
+    Examples
+    --------
+    >>> root_option("my data"), root_option(None)
+    (" --root 'my data'", '')
+
+    """
+    if root is None or os.path.isfile(Path(root).expanduser()):
+        return ""
+    return f" --root {shlex.quote(str(root))}"
+
+
+def some(names: Sequence[str]) -> str:
+    """List the first three names, and count the others.
+
+    Examples
+    --------
+    >>> some(["a", "b"]), some(["a", "b", "c", "d", "e"])
+    ('a, b', 'a, b, c and 2 more')
+
+    """
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _holds(place: Path, names: Sequence[str] | str) -> bool:

@@ -10,7 +10,9 @@ from setsup.files.listing import matched
 __all__ = ["find_top", "readable", "wanting"]
 
 _AT_ONCE = 65_536
-_SOME = re.compile(r"(?:\\[dwS]|\[[^\]]*\]|\.)(?:[*+]|\{[\d,]*\})?")
+_SOME = re.compile(r"(?:\\[dwS]|\[[^\]]*\]|\.)(?:[*+?]|\{[\d,]*\})?")
+_GROUP = re.compile(r"\((?:\?(?:P<\w*>|[a-z]*:))?([^()]*)\)([?*+]|\{[\d,]*\})?")
+_ITSELF = 0xE000  # private letters of Unicode
 
 
 def find_top(names: Any, holds: Sequence[str]) -> str | None:
@@ -64,12 +66,27 @@ def readable(pattern: str) -> str:
 
     Examples
     --------
-    >>> readable(r"car_\d+_mesh\.mat"), readable(r"images/[^/]+\.png")
-    ('car_*_mesh.mat', 'images/*.png')
+    >>> readable(r"car_\d+_mesh\.mat"), readable(r"images/[^/]+\.png"), readable(r"(?P<record>\w[\w.-]*)\.tfrecord")
+    ('car_*_mesh.mat', 'images/*.png', '*.tfrecord')
+    >>> readable(r"(?:train|val)/(?:[^/]+/)?\d{5}\.h5|index\.csv")
+    '*/*.h5 or index.csv'
 
     """
-    plain = pattern.replace(r"\.", "\0").replace("(?:", "(").removesuffix("$")
-    return re.sub(r"\*+", "*", _SOME.sub("*", plain)).replace("\0", ".").replace("\\", "")
+    # what stands for itself becomes one letter that no rule below knows
+    plain = re.sub(r"\\([^\w\s])", lambda found: chr(_ITSELF + ord(found[1])), pattern)
+    plain = _SOME.sub("*", plain.removeprefix("^").removesuffix("$"))
+    inner = None
+    while inner != plain:
+        inner, plain = plain, _GROUP.sub(_of_group, plain)
+    plain = re.sub(r"\*+", "*", plain).replace("|", " or ")
+    return "".join(chr(ord(each) - _ITSELF) if ord(each) >= _ITSELF else each for each in plain)
+
+
+def _of_group(found: re.Match[str]) -> str:
+    """What a group without groups stands for: nothing where it may be left out, anything where it has a choice."""
+    if found[2] in ("?", "*"):
+        return ""
+    return "*" if "|" in found[1] or found[2] else found[1]
 
 
 def _anywhere(names: Any, pattern: str) -> bool:

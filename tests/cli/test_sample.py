@@ -334,7 +334,11 @@ def test_a_root_that_is_a_file(setsup: Run, tmp_path: Path, verb: str) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "3dshapes.h5").write_text("")
     words = ["--inactive", "shape"] if verb == "sample" else []
-    refused(setsup(verb, "shapes3d", "--root", "data/3dshapes.h5", *words), "data/3dshapes.h5 is a file: --root data")
+    refused(
+        setsup(verb, "shapes3d", "--root", "data/3dshapes.h5", *words),
+        "archive",
+        "data/3dshapes.h5 is a file: --root data",
+    )
 
 
 def test_a_folder_that_cannot_be_written(setsup: Run, tmp_path: Path) -> None:

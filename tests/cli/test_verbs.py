@@ -81,6 +81,8 @@ class TestInfo:
         assert found.code == 0
         assert "cube, cylinder, sphere, capsule" in found.out
         assert "120,000" in found.out
+        assert "split dcodr, parts train (10.4 %) and test (10 %), by shape: " in found.out
+        assert "480,000 samples; image 64 × 64 × 3 uint8 srgb\n" in found.out
 
     def test_a_table(self, setsup: Run, photos: Path) -> None:
         data = setsup("info", "--table", photos, "--kinds", "age=continuous", "--json").json
@@ -93,6 +95,7 @@ class TestInfo:
         found = setsup("info", "table")
         assert found.code == 0
         assert "--table FILE" in found.out
+        assert "any number of samples; " in found.out
 
     def test_unknown_names(self, setsup: Run) -> None:
         found = setsup("info", "shapes3d-procedual")
@@ -126,19 +129,28 @@ class TestFetchAndPrepare:
         (tmp_path / "train-labels-idx1-ubyte.gz").write_bytes(b"no labels")
         found = setsup("fetch", "mnist", "--root", tmp_path, "--check")
         assert (found.code, found.err) == (1, "")
-        assert [line.split()[1] for line in found.out.splitlines()[2:]] == ["missing", "wrong", "missing", "missing"]
+        assert [line.split()[1] for line in found.out.splitlines()[2:6]] == ["missing", "wrong", "missing", "missing"]
         data = setsup("fetch", "mnist", "--root", tmp_path, "--check", "--json").json
-        assert [entry["state"] for entry in data] == ["missing", "wrong", "missing", "missing"]
-        assert "cut off or damaged" in data[1]["problem"] or "has the md5" in data[1]["problem"]
-        assert data[0]["path"] == str(tmp_path / "train-images-idx3-ubyte.gz")
+        files = data["files"]
+        assert [entry["state"] for entry in files] == ["missing", "wrong", "missing", "missing"]
+        assert "cut off or damaged" in files[1]["problem"] or "has the md5" in files[1]["problem"]
+        assert files[0]["path"] == str(tmp_path / "train-images-idx3-ubyte.gz")
+        assert (data["opens"], data["rows"]) == (False, None)
+        assert "train-images-idx3-ubyte.gz" in data["why_not"]
+        assert found.out.splitlines()[-1] == f"does not open: {data['why_not']}"
 
     def test_checking_genuine_files(self, setsup: Run, genuine: Path) -> None:
         found = setsup("fetch", "mnist", "--root", genuine / "mnist", "--check", "--json")
-        assert (found.code, [entry["state"] for entry in found.json]) == (0, ["right"] * 4)
+        assert (found.code, [entry["state"] for entry in found.json["files"]]) == (0, ["right"] * 4)
+        assert (found.json["opens"], found.json["rows"], found.json["why_not"]) == (True, 70_000, None)
 
     def test_what_needs_none_of_it(self, setsup: Run) -> None:
         assert "no files to fetch" in setsup("fetch", "shapes3d-procedural").err
-        assert "needs no preparation" in setsup("prepare", "mnist").err
+        for name in ("mnist", "shapes3d-procedural"):
+            found = setsup("prepare", name)
+            assert (found.code, found.err) == (0, "")
+            assert found.out.startswith(f"{name} needs no preparation")
+        assert setsup("prepare", "mnist", "--json").json == {"name": "mnist", "arrays": []}
 
     def test_preparing_absent_files(self, setsup: Run, tmp_path: Path) -> None:
         found = setsup("prepare", "shapes3d", "--root", tmp_path)
@@ -199,7 +211,7 @@ class TestDoctor:
         assert found.code == 0
         assert checks["numpy"]["detail"] == importlib.metadata.version("numpy")
         assert checks["cache"]["state"] == "ok"
-        assert {"python", "torch", "GL", "tyro"} <= set(checks)
+        assert {"python", "torch", "GL", "tyro", "trimesh"} <= set(checks)
         assert setsup("doctor").code == 0
 
     def test_a_cache_that_cannot_be_written(self, setsup: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,21 @@ def test_a_file_that_cannot_be_read_once_it_was_made(tmp_path):
         made_once(tmp_path / "index", lambda path: None, lambda path: path.write_bytes(b""))
 
 
+@pytest.mark.parametrize("how", ["no folder", "full disk"])
+def test_a_cache_that_cannot_be_written(made, tmp_path, monkeypatch, caplog, how):
+    def full(*_):
+        raise DataError("cannot write it: the disk is full")
+
+    if how == "no folder":
+        (tmp_path / "cache").write_bytes(b"a file")
+    else:
+        monkeypatch.setattr("setsup.datasets.cached_arrays.written", full)
+    expected = made().copy()
+    assert np.array_equal(cached_array("poses", [], ENTRY, 3, made), expected)
+    assert made.calls == [0, 1], "made once"
+    assert "it is made anew by every process" in caplog.text
+
+
 def test_what_cannot_be_made_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("SETSUP_CACHE", str(tmp_path))
 

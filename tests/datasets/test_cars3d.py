@@ -61,12 +61,14 @@ def root(request, tmp_path, release):
         return archive if request.param == "tar as root" else tmp_path
     elif request.param == "prepared tar.gz":
         pack(release, tmp_path / "nips2015-analogy-data.tar.gz")
-        assert cars3d.prepare(tmp_path) == tmp_path / "nips2015-analogy-data.tar.images.npy"
+        names = [f"nips2015-analogy-data.tar.{kind}.npy" for kind in ("images", "object_masks")]
+        assert cars3d.prepare(tmp_path) == [tmp_path / name for name in names]
     else:
         _linked(release, tmp_path)
     if request.param == "prepared":
-        assert cars3d.prepare(tmp_path) == tmp_path / "cars3d.images.npy"
-        assert (tmp_path / "cars3d.object_masks.npy").exists()
+        arrays = [tmp_path / "cars3d.images.npy", tmp_path / "cars3d.object_masks.npy"]
+        assert cars3d.prepare(tmp_path) == arrays
+        assert all(path.exists() for path in arrays)
     return tmp_path
 
 

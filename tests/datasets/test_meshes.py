@@ -112,7 +112,7 @@ def test_the_extra_is_named(tmp_path, monkeypatch):
 
     members = _model(tmp_path)
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(DataError, match=r"pip install 'setsup\[meshes\]'"):
+    with pytest.raises(DataError, match=r"pip install -e '\.\[meshes\]' in setsup's folder"):
         _load(members)
 
 

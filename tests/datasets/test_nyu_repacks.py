@@ -140,6 +140,21 @@ def test_pictures(tmp_path: Path, wrapped: str) -> None:
             np.testing.assert_array_equal(found[name], array)
 
 
+def test_an_archive_of_any_name(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "all")
+    expected = nyu.open(tmp_path / "all").factors
+    (tmp_path / "data").mkdir()
+    path = Path(shutil.make_archive(str(tmp_path / "data" / "splits"), "zip", tmp_path / "all"))
+    assert nyu.open(tmp_path / "data").factors.fingerprint == expected.fingerprint
+    shutil.make_archive(str(path.with_suffix("")), "zip", tmp_path, "all/test/kitchen/sync_depth_00003.png")
+    with pytest.raises(
+        DataError, match=r"splits\.zip holds no train/<scene>/00001\.h5 or rgb_00000\.jpg; name another"
+    ):
+        nyu.open(path)
+    with pytest.raises(DataError, match=r"nyu_depth_v2_labeled\.mat.* not found; looked in"):
+        nyu.open(path.parent)
+
+
 def test_pictures_of_recordings_and_without_folders(tmp_path: Path) -> None:
     drawn = write_pictures(tmp_path / "all")
     (tmp_path / "sync/bedroom_0100b").mkdir(parents=True)

@@ -173,6 +173,16 @@ def test_a_damaged_index_is_made_anew(tmp_path, own_cache):
     assert again.fingerprint == first.fingerprint
 
 
+def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
+    true.write(tmp_path / "release")
+    expected = open_records(open_members(tmp_path / "release"))
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "file" / "cache"))
+    found = open_records(open_members(tmp_path / "release"))
+    assert found.path is None
+    assert found.fingerprint == expected.fingerprint
+
+
 def test_damaged_files_are_counted_and_named(tmp_path):
     true.write(tmp_path)
     paths = sorted((tmp_path / "Annotations").rglob("*.mat"))

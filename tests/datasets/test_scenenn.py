@@ -153,9 +153,19 @@ def test_a_cache_that_cannot_be_written(release, rooms, tmp_path, monkeypatch):
 def test_prepare(release, tmp_path, monkeypatch):
     monkeypatch.setenv("SETSUP_CACHE", str(tmp_path))
     before = sorted(release.rglob("*"))
-    folder = scenenn.prepare(release)
-    assert len(list(folder.rglob("previews.npy"))) == 6
+    files = scenenn.prepare(release)
+    assert sorted(files) == sorted(tmp_path.rglob("previews.npy"))
+    assert len(files) == 6
+    assert scenenn.prepare(release) == files
     assert sorted(release.rglob("*")) == before
+
+
+def test_preparing_into_a_cache_that_cannot_be_written(release, tmp_path, monkeypatch):
+    (tmp_path / "cache").write_text("a file, where a folder should be")
+    monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(DataError, match="SETSUP_CACHE") as found:
+        scenenn.prepare(release)
+    assert "\n" not in str(found.value)
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar", "wrapped", "below", "nyu_class"])
@@ -198,15 +208,25 @@ def test_fetching(rooms):
         rooms.fetch(0, ["boxes"])
 
 
+def test_an_archive_of_any_name(release, tmp_path):
+    expected = scenenn.open(release)
+    shutil.make_archive(str(tmp_path / "my rooms"), "zip", release)
+    found = scenenn.open(tmp_path)
+    assert found.factors.fingerprint == expected.factors.fingerprint
+    assert np.array_equal(found.fetch(3)["aabb"], expected.fetch(3)["aabb"])
+    with pytest.raises(DataError, match=r"scenenn: <scene>/<scene>\.xml \(such as 005/005\.xml\) not found; looked in"):
+        scenenn.open(tmp_path / "nothing")
+
+
 def test_no_mesh_is_read_for_boxes(release, tmp_path):
     for scene in true.SCENES:
         (tmp_path / scene).mkdir()
         shutil.copy(release / scene / f"{scene}.xml", tmp_path / scene)
     boxes = scenenn.open(tmp_path)
     assert boxes.fetch([0, 35], ["aabb"])["aabb"].shape == (2, 2, 3)
-    with pytest.raises(DataError, match=r"has no 005/005\.ply"):
+    with pytest.raises(DataError, match=r"/005 has 005\.xml but no 005\.ply; fetch it again, or take the scene out"):
         boxes.fetch([0])
-    with pytest.raises(DataError, match=r"has no 700/700\.ply"):
+    with pytest.raises(DataError, match=r"/700 has 700\.xml but no 700\.ply"):
         boxes.mesh(35)
 
 

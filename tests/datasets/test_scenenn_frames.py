@@ -211,13 +211,17 @@ def test_other_places_and_names(tmp_path):
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
-def test_trajectories_that_count_from_one(tmp_path):
+def test_trajectories_that_count_from_one(tmp_path, caplog):
     written(tmp_path, frames=3, scenes=1)
+    scenenn_frames.open(tmp_path)
+    assert not caplog.records
     log = tmp_path / "005" / "trajectory.log"
     blocks = [log.read_text().splitlines()[5 * k : 5 * k + 5] for k in range(3)]
     log.write_text("".join("\n".join([f"{k + 1}", *block[1:]]) + "\n" for k, block in enumerate(blocks)))
     poses = scenenn_frames.open(tmp_path).fetch(range(3), ["pose"])["pose"]
     assert np.allclose(poses, [true.pose(0, frame) for frame in (1, 2, 3)], atol=1e-6)
+    (said,) = caplog.messages
+    assert said.startswith(f"1 of 1 trajectories, such as {log}, number their frames from 1 to the last picture")
 
 
 def test_kinect2(tmp_path):

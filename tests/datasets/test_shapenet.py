@@ -207,8 +207,17 @@ def test_a_header_that_announces_too_much_is_noticed_on_opening(copy):
         shapenet.open(copy)
 
 
+def test_an_archive_of_any_name(release, tmp_path):
+    with tarfile.open(tmp_path / "my-shapenet.tar", "w") as archive:
+        archive.add(release, "data/shapenet")
+    expected, found = shapenet.open(release), shapenet.open(tmp_path)
+    assert found.factors.fingerprint == expected.factors.fingerprint
+    assert shapenet.open(tmp_path / "my-shapenet.tar").factors.fingerprint == expected.factors.fingerprint
+
+
 def test_folders_without_models(tmp_path):
-    with pytest.raises(DataError, match="shapenet"):
+    names = r"<synset>/<model>/models/model_normalized\.obj, <synset>/<model>/model\.obj or <synset>\.zip"
+    with pytest.raises(DataError, match=rf"^shapenet: {names} not found; looked in"):
         shapenet.open(tmp_path)
     _zipped(tmp_path, tmp_path / "03001627.zip")
     with pytest.raises(DataError, match="zips hold no models such as 03001627"):

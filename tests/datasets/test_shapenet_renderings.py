@@ -3,9 +3,11 @@ import io
 import itertools
 import json
 import math
+import os
 import pickle
 import re
 import struct
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -384,7 +386,7 @@ def test_a_small_cache_holds_few_files_and_says_once_what_would_be_faster(folder
 def test_prepared_archives(tmp_path, cars, monkeypatch):
     writer.pack(cars, tmp_path / "cars_with_keypoints.zip")
     monkeypatch.setattr(record_files, "_BLOCK", 10_007)
-    path = shapenet_renderings.prepare(tmp_path)
+    (path,) = shapenet_renderings.prepare(tmp_path)
     assert path == tmp_path / "cars_with_keypoints.records.npy"
     names = sorted(name for name in cars if name.endswith(".tfrecord"))
     assert np.load(path).tobytes() == b"".join(cars[name] for name in names)
@@ -392,7 +394,7 @@ def test_prepared_archives(tmp_path, cars, monkeypatch):
     monkeypatch.setattr(record_files.RecordFiles, "content", None)  # no file is unpacked any more
     for record in range(4):
         assert np.array_equal(found.fetch(range(12 * record, 12 * record + 12))["image"], read(cars, record)[0])
-    assert shapenet_renderings.prepare(tmp_path) == path
+    assert shapenet_renderings.prepare(tmp_path) == [path]
 
 
 def test_a_data_set_that_is_open_uses_the_array_once_it_is_there(tmp_path, cars, monkeypatch):
@@ -405,10 +407,62 @@ def test_a_data_set_that_is_open_uses_the_array_once_it_is_there(tmp_path, cars,
     assert np.array_equal(found.fetch(range(48))["image"], expected)
 
 
-def test_folders_need_no_preparation(tmp_path, cars):
-    writer.pack(cars, tmp_path / "cars")
-    with pytest.raises(DataError, match="needs no preparation"):
-        shapenet_renderings.prepare(tmp_path)
+def test_every_archive_gets_an_array(tmp_path, cars):
+    for name in ("cars.zip", "planes.zip", "chairs"):
+        writer.pack(writer.release(name.removesuffix(".zip"), (0, 1), 1), tmp_path / name)
+    expected = [tmp_path / f"{name}.records.npy" for name in ("cars", "planes")]
+    assert shapenet_renderings.prepare(tmp_path) == expected
+    assert all(path.exists() for path in expected)
+
+
+@pytest.mark.parametrize("name", ["cars", "cars.tar", "cars.zip"])
+def test_folders_tars_and_stored_zips_need_no_preparation(tmp_path, cars, name, monkeypatch):
+    writer.pack(cars, tmp_path / name, deflate=False)
+    assert shapenet_renderings.prepare(tmp_path) == []
+    found = shapenet_renderings.open(tmp_path)
+    # views are read at random: no file is read whole
+    monkeypatch.setattr(record_files.RecordFiles, "content", None)
+    for record in range(4):
+        assert np.array_equal(found.fetch(range(12 * record, 12 * record + 12))["image"], read(cars, record)[0])
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} <= {name}
+
+
+def test_a_zip_that_stores_some_and_deflates_others(tmp_path, cars):
+    writer.pack(cars, tmp_path / "cars.zip")
+    with zipfile.ZipFile(tmp_path / "cars.zip", "w") as archive:
+        for name, content in cars.items():
+            archive.writestr(name, content, zipfile.ZIP_STORED if name.startswith("0001") else zipfile.ZIP_DEFLATED)
+    expected = np.concatenate([read(cars, record)[0] for record in range(4)])
+    rows = np.random.default_rng(0).permutation(48)
+    assert np.array_equal(shapenet_renderings.open(tmp_path).fetch(rows)["image"], expected[rows])
+    assert len(shapenet_renderings.prepare(tmp_path)) == 1
+    assert np.array_equal(shapenet_renderings.open(tmp_path).fetch(rows)["image"], expected[rows])
+
+
+def test_the_same_release_under_two_names(tmp_path, cars, caplog):
+    for name in ("cars.zip", "planes.tar"):
+        writer.pack(cars, tmp_path / name)
+    said = (
+        r"cars\.zip and .*planes\.tar hold the same objects \(\w+ and 3 more\), as car and as plane; .*fetch it again$"
+    )
+    with pytest.raises(DataError, match=said):
+        shapenet_renderings.open(tmp_path)
+    # one object of four may be both; names of records say nothing
+    other = writer.release("planes", count=6)
+    shared = cars["job.txt"].splitlines()[:1] + other["job.txt"].splitlines()[1:]
+    (tmp_path / "planes.tar").unlink()
+    writer.pack({**other, "job.txt": b"\n".join(shared)}, tmp_path / "planes")
+    assert len(shapenet_renderings.open(tmp_path)) == 96
+
+
+def test_a_root_without_permission(tmp_path, monkeypatch):
+    def refused(path, *given, **named):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    (tmp_path / "mine").mkdir()
+    monkeypatch.setattr(os, "stat", refused)
+    with pytest.raises(DataError, match=r"looked in .*mine \(may not be entered\), .*; run `setsup fetch"):
+        shapenet_renderings.open(tmp_path / "mine")
 
 
 @FORKS

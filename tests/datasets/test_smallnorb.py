@@ -185,7 +185,7 @@ PIXELS = np.zeros((3, 2, 96, 96), np.uint8)
         ("info", _info(azimuth=3), "the azimuth of row 1 is 3; one of 0, 2, 4, …, 34"),
         ("info", _info(azimuth=36), "the azimuth of row 1 is 36"),
         ("info", _info(lighting=6), "the lighting of row 1 is 6"),
-        ("info", _info(instance=0), "instance 0 of the category animal is in the training and in the testing files"),
+        ("info", _info(instance=0), r"training-info.* holds instance 0, where 4, 6, 7, 8, 9 were expected"),
         ("dat", matrix(PIXELS[:, :, :95]), r"uint8 \(N, 2, 96, 96\) was expected"),
         ("dat", matrix(np.zeros((3, 4), np.int32)), r"holds int32 of the shape \(3, 4\)"),
         ("info", matrix(np.zeros((3, 5), np.int32)), r"int32 \(N, 4\) was expected"),
@@ -208,6 +208,19 @@ def test_damaged_sets(tmp_path, what, content, sentence, end):
     with pytest.raises(DataError, match=sentence) as caught:
         smallnorb.open(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("end", [".gz", ""])
+def test_swapped_files(tmp_path, end):
+    write(tmp_path, per_split=5)
+    for what in ("dat", "cat", "info"):
+        train, test = (tmp_path / f"{stem}-{what}.mat.gz" for stem in (TRAIN, TEST))
+        contents = train.read_bytes(), test.read_bytes()
+        for path, content in zip((test, train), contents, strict=True):
+            path.unlink()
+            path.with_name(f"{path.name[:-3]}{end}").write_bytes(content if end else gzip.decompress(content))
+    with pytest.raises(DataError, match=r"training-info.* holds instance \d.* are swapped, or not the published ones"):
+        smallnorb.open(tmp_path)
 
 
 def test_truncated_pictures_are_noticed(tmp_path):

@@ -322,7 +322,7 @@ def test_what_must_be_signed_is_said(tmp_path: Path, mirror: Any) -> None:
         fetch(manifest, tmp_path)
     assert str(caught.value) == (
         "toy is given out only to those who sign: the agreement, by a professor (https://example.org); "
-        f"then put x.bin into {tmp_path} and check with `setsup fetch toy --root {tmp_path}`"
+        f"then put x.bin into {tmp_path} and check with `setsup fetch toy --root {tmp_path} --check`"
     )
     assert mirror.asked == []
     (tmp_path / "x.bin").write_bytes(b"abc")

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from setsup.errors import DataError, RowError
 from setsup.files import Members, find_members, open_members
 from setsup.files.member_index import KEPT_FROM
+from setsup.files.tops import readable
 from tests.files.archives import KINDS, cached, folder_of, gz_of, settle, tar_of, zip_of
 from tests.fuzzing import survives
 
@@ -105,6 +106,82 @@ class TestFiles:
             assert (len(found), found.names.to_pylist(), found.places(["x"]).tolist()) == (0, [], [-1])
             assert found.under("x").names.to_pylist() == []
             assert found.matching("(?P<a>x)")[1]["a"].to_pylist() == []
+
+
+class TestStretch:
+    LONG = bytes(range(256)) * 300
+
+    def stored(self, kind, path):
+        files = {"a": b"first", "b/long.bin": self.LONG, "z": b""}
+        return open_members(zip_of(files, path, zipfile.ZIP_STORED) if kind == "zip" else KINDS[kind](files, path))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_values_and_short_reads(self, tmp_path, kind):
+        found = self.stored(kind, tmp_path / "x")
+        for offset, length in [(0, 10), (7, 300), (70_000, 6800), (76_799, 1), (0, len(self.LONG)), (5, 0)]:
+            assert found.stretch(1, offset, length) == self.LONG[offset : offset + length]
+            assert found.under("b").stretch(0, offset, length) == self.LONG[offset : offset + length]
+        # nothing of what follows in the archive
+        assert found.stretch(1, 76_790, 10**12) == self.LONG[-10:]
+        assert found.stretch(1, 76_800, 5) == found.stretch(1, 10**15, 5) == found.stretch(2, 0, 5) == b""
+        for place in (-1, 3):
+            with pytest.raises(RowError, match="out of range"):
+                found.stretch(place, 0, 1)
+        for offset, length in [(-1, 5), (0, -1)]:
+            with pytest.raises(RowError, match="both are 0 or more"):
+                found.stretch(1, offset, length)
+
+    def test_deflated_files_can_only_be_read_whole(self, tmp_path):
+        found = open_members(zip_of({"a": b"text" * 100}, tmp_path / "x.zip"))
+        assert found.stretch(0, 0, 4) is None
+        assert found.read(0) == b"text" * 100
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_what_is_not_there_any_more(self, tmp_path, kind):
+        found = self.stored(kind, tmp_path / "x")
+        path = tmp_path / "x" if kind != "folder" else tmp_path / "x" / "b" / "long.bin"
+        if kind != "folder":
+            other = self.stored("zip" if kind == "tar" else "tar", tmp_path / "other").source.read_bytes()
+            path.write_bytes(other)
+            with pytest.raises(DataError, match="has changed since it was listed; open it again"):
+                found.stretch(1, 0, 5)
+        path.unlink()
+        with pytest.raises(DataError, match=r"is not there|cannot be read"):
+            found.stretch(1, 0, 5)
+
+    @pytest.mark.parametrize("kind", ["zip", "tar"])
+    def test_an_archive_that_is_swapped_while_it_is_open(self, tmp_path, kind):
+        found = self.stored(kind, tmp_path / "x")
+        assert found.stretch(1, 0, 5) == self.LONG[:5]
+        with (tmp_path / "x").open("r+b") as file:
+            file.write(b"\xaa" * 4000)
+        with pytest.raises(
+            DataError, match=r"b/long\.bin is no longer where it was listed; .* has changed: open it again"
+        ):
+            found.stretch(1, 0, 5)
+        with (tmp_path / "x").open("r+b") as file:
+            file.truncate(100)
+        with pytest.raises(DataError, match=r"no longer where it was listed|the archive ends inside it"):
+            found.stretch(1, 0, 5)
+
+    def test_an_archive_cut_off_while_it_is_open(self, tmp_path):
+        found = self.stored("tar", tmp_path / "x")
+        found.stretch(1, 0, 5)
+        os.truncate(tmp_path / "x", 3000)
+        assert found.stretch(1, 0, 5) == self.LONG[:5]
+        with pytest.raises(DataError, match=r"b/long\.bin is damaged: the archive ends inside it"):
+            found.stretch(1, 70_000, 5)
+
+    def test_damage_of_any_kind(self, tmp_path):
+        healthy = self.stored("zip", tmp_path / "x").source.read_bytes()
+
+        def read(content):
+            (tmp_path / "x").write_bytes(content)
+            found = open_members(tmp_path / "x")
+            for place in range(len(found)):
+                found.stretch(place, 3, 100)
+
+        assert survives(healthy, read, rounds=100) > 20
 
 
 class TestLookup:
@@ -411,13 +488,13 @@ class TestFind:
     def test_what_is_missing_is_said(self, tmp_path):
         folder_of({"list.txt": b""}, tmp_path / "x y")
         said = (
-            f"cars3d: cars/*/mesh.mat not found; looked in {tmp_path}/x y, {tmp_path}/x y/cars3d (not there); "
+            f"cars3d: cars/*/mesh.mat not found; looked in {tmp_path}/x y, {tmp_path}/x y/cars3d (no such folder); "
             f"run `setsup fetch cars3d --root '{tmp_path}/x y'`, or name the folder that holds the files "
             "(--root or root=)"
         )
         with pytest.raises(DataError, match=f"^{re.escape(said)}$"):
             find_members("cars3d", tmp_path / "x y", self.HOLDS)
-        with pytest.raises(DataError, match=r"looked in .*\(not there\); run `setsup fetch cars3d`, or name"):
+        with pytest.raises(DataError, match=r"looked in .*\(no such folder\); run `setsup fetch cars3d`, or name"):
             find_members("cars3d", None, self.HOLDS)
         folder_of({"a/list.txt": b"", "b/cars/1/mesh.mat": b""}, tmp_path / "apart")
         with pytest.raises(DataError, match=r"list\.txt, cars/\*/mesh\.mat not found|not found in one folder"):
@@ -440,6 +517,99 @@ class TestFind:
             find_members("cars3d", tmp_path, self.HOLDS, ["cars.tar.gz"])
         with pytest.raises(DataError, match=r"as a whole, .*; run `setsup prepare cars3d`"):
             find_members("cars3d", tmp_path, self.HOLDS, ["cars.tar.gz"], mend="run `setsup prepare cars3d`")
+
+    @pytest.mark.parametrize(
+        ("name", "write"), [("my cars.zip", zip_of), ("release.TAR", tar_of), ("download", zip_of), ("a.zip.1", tar_of)]
+    )
+    def test_an_archive_of_any_name_in_the_folder(self, tmp_path, name, write):
+        write({f"wrap/{each}": content for each, content in FILES.items()}, tmp_path / name)
+        zip_of({"other": b""}, tmp_path / "another.zip")
+        (tmp_path / "broken.zip").write_bytes(b"<html>")
+        found = find_members("cars3d", tmp_path, self.HOLDS, ["cars.zip"])
+        assert (found.source, found.names.to_pylist()) == (tmp_path / name, SORTED)
+
+    def test_archives_that_lie_there_are_a_last_resort(self, tmp_path):
+        zip_of(FILES, tmp_path / "any.zip")
+        zip_of(FILES, tmp_path / "cars.zip")
+        folder_of(FILES, tmp_path / "cars3d")
+        assert find_members("cars3d", tmp_path, self.HOLDS).source == tmp_path / "cars3d"
+        assert find_members("cars", tmp_path, self.HOLDS, ["cars.zip"]).source == tmp_path / "cars.zip"
+        (tmp_path / "cars3d" / "list.txt").unlink()
+        assert find_members("cars3d", tmp_path, self.HOLDS).source == tmp_path / "any.zip"
+        zip_of(FILES, tmp_path / "z-Cars3D.zip")  # the name of the data set first
+        assert find_members("cars3d", tmp_path, self.HOLDS).source == tmp_path / "z-Cars3D.zip"
+
+    def test_archives_without_the_release_are_named(self, tmp_path):
+        zip_of({"x": b""}, tmp_path / "scenenn.zip")
+
+        def said():
+            with pytest.raises(DataError) as caught:
+                find_members("cars3d", tmp_path, self.HOLDS)
+            assert "\n" not in str(caught.value)
+            return str(caught.value)
+
+        assert f"{tmp_path}/cars3d (no such folder); scenenn.zip there holds nothing of it; run `setsup" in said()
+        for number in range(4):
+            tar_of({"x": b""}, tmp_path / f"{number}.tar")
+        assert "; 0.tar, 1.tar, 2.tar and 2 more there hold nothing of it; run" in said()
+        zip_of({"list.txt": b""}, tmp_path / "part.zip")
+        zip_of({"a/list.txt": b"", "b/cars/1/mesh.mat": b""}, tmp_path / "two.zip")
+        (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04 cut")
+        gz_of(FILES, tmp_path / "my cars.tar.gz")
+        text = said()
+        assert "; part.zip there lacks cars/*/mesh.mat;" in text
+        assert "; two.zip there has them in two folders;" in text
+        assert "; cut.zip is cut off" in text
+        assert "; my cars.tar.gz there is packed as a whole: unpack it (tar -xf 'my cars.tar.gz'); run `setsup" in text
+
+    def test_only_so_many_archives_are_looked_into(self, tmp_path):
+        for number in range(32):
+            zip_of({"x": b""}, tmp_path / f"{number:02d}.zip")
+        zip_of(FILES, tmp_path / "last.zip")
+        with pytest.raises(DataError, match="and 29 more there hold nothing of it"):
+            find_members("y", tmp_path, self.HOLDS)
+
+    def test_an_archive_as_root_says_what_it_lacks(self, tmp_path):
+        path = zip_of({"list.txt": b""}, tmp_path / "x.zip")
+        said = f"cars3d: {path} holds no cars/*/mesh.mat; name another archive, or the folder that holds the files "
+        with pytest.raises(DataError, match=f"^{re.escape(said)}.*or run `setsup fetch cars3d`$"):
+            find_members("cars3d", path, self.HOLDS)
+        zip_of({"a/list.txt": b"", "b/cars/1/mesh.mat": b""}, path)
+        settle(path, 1_600_000_001)
+        with pytest.raises(DataError, match=r"x\.zip holds list\.txt, cars/\*/mesh\.mat, but not in one folder; name"):
+            find_members("cars3d", path, self.HOLDS)
+
+    def test_words_for_what_is_missing(self, tmp_path):
+        holds = {r"list\.txt": "the list", r"cars/(?P<n>\d+)": "cars/<number>"}
+        with pytest.raises(DataError, match=r"^y: the list, cars/<number> not found; looked in"):
+            find_members("y", tmp_path, holds)
+        folder_of(FILES, tmp_path)
+        assert find_members("y", tmp_path, holds).names.to_pylist() == SORTED
+
+    def test_a_folder_that_may_not_be_entered(self, tmp_path, monkeypatch):
+        def refused(path, *given, **named):
+            raise PermissionError(13, "Permission denied", str(path))
+
+        monkeypatch.setattr(os, "stat", refused)
+        with pytest.raises(DataError, match=rf"{tmp_path} \(may not be entered\), .*run `setsup fetch y"):
+            find_members("y", tmp_path, self.HOLDS)
+
+
+class TestReadable:
+    @pytest.mark.parametrize(
+        ("pattern", "words"),
+        [
+            (r"(?P<record>\w[\w.-]*)\.tfrecord", "*.tfrecord"),
+            (r"[0-9]{8}(\.zip|/[^/]+/(models/model_normalized|model)\.obj)", "*"),
+            (r"(train|val)/[^/]+/[0-9]{5}\.h5|((train|val|test)/)?([^/]+/)?rgb_[0-9]{5}\.jpg", "*/*/*.h5 or rgb_*.jpg"),
+            (r"Annotations/[a-z]+_(pascal|imagenet)/[^/]+\.mat", "Annotations/*_*/*.mat"),
+            (r"session0[1-4]/multiview/", "session0*/multiview/"),
+            (r"^a\+\(b\)\[1\]\|c\\d$", "a+(b)[1]|c\\d"),
+            (r"(?:ab){2}(?i:c)(\d+-)*x", "*cx"),
+        ],
+    )
+    def test_no_expression_is_left(self, pattern, words):
+        assert readable(pattern) == words
 
 
 class TestKinds:

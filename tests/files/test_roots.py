@@ -1,4 +1,6 @@
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +64,7 @@ def test_without_a_root_the_command_is_short(tmp_path: Path, cache: Path, monkey
 
 
 def test_many_missing_files_are_counted(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"f7 and 12 more not found"):
+    with pytest.raises(DataError, match=r"x: f0, f1, f2 and 17 more not found"):
         find_root("x", tmp_path, [f"f{i}" for i in range(20)])
 
 
@@ -74,6 +76,30 @@ def test_odd_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             find_root("mnist", root, WANTED)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert data_places("mnist", "~/data")[0] == tmp_path / "data"
+
+
+def test_a_folder_that_may_not_be_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.stat
+
+    def refused(path: Any, *given: Any, **named: Any) -> os.stat_result:
+        if str(path).startswith(f"{tmp_path}/closed/"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *given, **named)
+
+    fill(tmp_path / "closed", "a", "b")
+    monkeypatch.setattr(os, "stat", refused)
+    with pytest.raises(
+        DataError, match=r"looked in .*closed \(may not be entered\), .*closed/mnist \(may not be entered\);"
+    ):
+        find_root("mnist", tmp_path / "closed", WANTED)
+    with pytest.raises(DataError, match=r"open, .*open/mnist \(no such folder\);"):
+        find_root("mnist", fill(tmp_path / "open"), WANTED)
+
+
+def test_a_file_as_root(tmp_path: Path) -> None:
+    (tmp_path / "all.zip").write_bytes(b"")
+    with pytest.raises(DataError, match=r"looked in .*all\.zip \(no folder\), .*; run `setsup fetch mnist`, or name"):
+        find_root("mnist", tmp_path / "all.zip", WANTED)
 
 
 def test_nothing_wanted(tmp_path: Path) -> None:

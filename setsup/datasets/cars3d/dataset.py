@@ -113,7 +113,7 @@ class Cars3D(Dataset):
         for name in names:
             self._take(name)(rows, out[name])
 
-    def prepare(self) -> Path:
+    def prepare(self) -> list[Path]:
         """Convert pictures and masks into arrays that are mapped into memory; see :func:`prepare`."""
         from setsup.files.prepare import prepare_array
         from setsup.progress import progress
@@ -128,7 +128,7 @@ class Cars3D(Dataset):
                 )
         self._readers.pop(os.getpid(), None)  # from now on the arrays are read
         self.computes = False
-        return found["image"]
+        return list(found.values())
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what this process has open."""
@@ -227,7 +227,7 @@ def open(root: Path | str | None = None) -> Cars3D:
     return Cars3D(find_cars(root), root)
 
 
-def prepare(root: Path | str | None = None) -> Path:
+def prepare(root: Path | str | None = None) -> list[Path]:
     """Convert pictures and masks once into arrays beside the files, which ``fetch`` then maps into memory.
 
     Works block by block and within 300 MB of memory; killed and started again it goes on where it was. The published
@@ -240,8 +240,8 @@ def prepare(root: Path | str | None = None) -> Path:
 
     Returns
     -------
-    Path
-        The array of the pictures, a ``.npy`` file; that of the masks lies beside it.
+    list of Path
+        The array of the pictures and that of the masks, ``.npy`` files.
 
     Raises
     ------

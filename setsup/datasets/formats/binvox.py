@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.formats.records import refuse
-from setsup.errors import DataError
+from setsup.datasets.formats.records import content, refuse
 
 __all__ = ["Binvox", "read_binvox"]
 
@@ -75,14 +74,11 @@ def read_binvox(source: Path | bytes, label: str) -> Binvox:
     ([[0, 0, 1]], [[0.25, 0.25, 0.75]])
 
     """
-    try:
-        content = source if isinstance(source, bytes) else source.read_bytes()
-    except OSError as error:
-        raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
-    sides, translate, scale, start = _header(content, label)
-    if (len(content) - start) % 2:
+    data = content(source, label)
+    sides, translate, scale, start = _header(data, label)
+    if (len(data) - start) % 2:
         refuse(label, "ends within a run of voxels")
-    values, counts = np.frombuffer(content, np.uint8, offset=start).reshape(-1, 2).T
+    values, counts = np.frombuffer(data, np.uint8, offset=start).reshape(-1, 2).T
     if (values > 1).any() or (counts == 0).any():
         refuse(label, "has a run of neither empty nor full voxels, or of none")
     filled, wanted = int(counts.sum(dtype=np.int64)), sides[0] * sides[1] * sides[2]
@@ -95,16 +91,16 @@ def read_binvox(source: Path | bytes, label: str) -> Binvox:
     return Binvox(np.ascontiguousarray(voxels), np.array(translate), scale)
 
 
-def _header(content: bytes, label: str) -> tuple[tuple[int, int, int], list[float], float, int]:
+def _header(data: bytes, label: str) -> tuple[tuple[int, int, int], list[float], float, int]:
     """Sides in the order of the file, lower corner, scale, and where the runs begin."""
-    start = re.match(rb"#binvox[ \t]+1[ \t]*\r?\n", content)
+    start = re.match(rb"#binvox[ \t]+1[ \t]*\r?\n", data)
     if start is None:
-        refuse(label, f"is no binvox file: it begins with {content[:9]!r}, where '#binvox 1' was expected")
-    end = re.compile(rb"^data[ \t]*\r?\n", re.MULTILINE).search(content, start.end(), _LONGEST_HEADER)
+        refuse(label, f"is no binvox file: it begins with {data[:9]!r}, where '#binvox 1' was expected")
+    end = re.compile(rb"^data[ \t]*\r?\n", re.MULTILINE).search(data, start.end(), _LONGEST_HEADER)
     if end is None:
         refuse(label, f"has no line 'data' in its first {_LONGEST_HEADER:,} bytes")
     found: dict[str, list[str]] = {}
-    for line in content[start.end() : end.start()].decode("utf-8", "replace").splitlines():
+    for line in data[start.end() : end.start()].decode("utf-8", "replace").splitlines():
         words = line.split("#")[0].split()
         if words and words[0] in ("dim", "translate", "scale"):
             found[words[0]] = words[1:]

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.formats.records import content
 from setsup.errors import DataError
 
 __all__ = ["Off", "read_off"]
@@ -79,17 +80,17 @@ def read_off(source: Path | bytes, label: str) -> Off:
     ((4, 3), [[0, 1, 2], [0, 2, 3]])
 
     """
-    content = _read(source, label)
-    if b"#" in content:
-        content = re.sub(rb"#[^\n]*", b"", content)
-    start = _START.match(content)
+    data = content(source, label)
+    if b"#" in data:
+        data = re.sub(rb"#[^\n]*", b"", data)
+    start = _START.match(data)
     if start is None:
         raise DataError(
-            f"{label} is no OFF file: it begins with {content[:20]!r}, where OFF and the numbers of vertices and faces "
+            f"{label} is no OFF file: it begins with {data[:20]!r}, where OFF and the numbers of vertices and faces "
             f"were expected; {_MEND}"
         )
     vertices, faces = int(start[1]), int(start[2])
-    body = content[start.end() :]
+    body = data[start.end() :]
     if vertices * _LEAST_VERTEX + faces * _LEAST_FACE > len(body) + 1:
         raise DataError(
             f"{label}: its header gives {vertices:,} vertices and {faces:,} faces, more than {len(body):,} bytes can "
@@ -98,17 +99,6 @@ def read_off(source: Path | bytes, label: str) -> Off:
     found = _triangles_only(body, vertices, faces) or _line_by_line(body, vertices, faces, label)
     _check(found, label)
     return found
-
-
-def _read(source: Path | bytes, label: str) -> bytes:
-    if isinstance(source, bytes):
-        return source
-    try:
-        return source.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"{label} is missing; {_MEND}") from None
-    except OSError as error:
-        raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
 
 
 def _triangles_only(body: bytes, vertices: int, faces: int) -> Off | None:

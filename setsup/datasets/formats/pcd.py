@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.formats.records import cast, numbers, refuse
+from setsup.datasets.formats.records import cast, content, numbers, refuse
 from setsup.errors import DataError
 
 __all__ = ["Pcd", "read_pcd"]
@@ -86,25 +86,22 @@ def read_pcd(source: Path | bytes, label: str) -> Pcd:
     ([[0.5, 0.0, -1.0]], [[255, 0, 0]])
 
     """
-    try:
-        content = source if isinstance(source, bytes) else source.read_bytes()
-    except OSError as error:
-        raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
-    header, start = _header(content, label)
+    data = content(source, label)
+    header, start = _header(data, label)
     dtype, count = _layout(header, label)
     ascii_words = header["DATA"] == ["ascii"]
     if ascii_words:
-        values = numbers(content[start:], label)
+        values = numbers(data[start:], label)
         width = sum(int(np.prod(dtype[name].shape)) for name in dtype.names or ())
         if len(values) != count * width:
             refuse(label, f"holds {len(values):,} numbers, where its header announces {count:,} points of {width}")
         doubled = np.dtype([(name, "f8", dtype[name].shape) for name in dtype.names or ()])
         records = cast(values.view(doubled), dtype, label)
     elif header["DATA"] == ["binary"]:
-        if len(content) - start != count * dtype.itemsize:
-            what = f"{len(content) - start:,} bytes of points, where its header announces {count * dtype.itemsize:,}"
+        if len(data) - start != count * dtype.itemsize:
+            what = f"{len(data) - start:,} bytes of points, where its header announces {count * dtype.itemsize:,}"
             refuse(label, f"holds {what}")
-        records = np.frombuffer(content, dtype.newbyteorder("<"), count, start).astype(dtype)
+        records = np.frombuffer(data, dtype.newbyteorder("<"), count, start).astype(dtype)
     else:
         raise DataError(f"{label} is {' '.join(header['DATA'])[:40]!r}; convert it to ascii or binary, which are read")
     for name in "xyz":
@@ -114,13 +111,13 @@ def read_pcd(source: Path | bytes, label: str) -> Pcd:
     return Pcd(records)
 
 
-def _header(content: bytes, label: str) -> tuple[dict[str, list[str]], int]:
+def _header(data: bytes, label: str) -> tuple[dict[str, list[str]], int]:
     """Words of each line of the header, and where the points begin."""
-    end = re.compile(rb"^DATA[ \t]+\S+[ \t]*(\r\n|\n|\Z)", re.MULTILINE).search(content, 0, _LONGEST_HEADER)
+    end = re.compile(rb"^DATA[ \t]+\S+[ \t]*(\r\n|\n|\Z)", re.MULTILINE).search(data, 0, _LONGEST_HEADER)
     if end is None:
         refuse(label, f"is no PCD file: it has no line DATA in its first {_LONGEST_HEADER:,} bytes")
     header: dict[str, list[str]] = {}
-    for line in content[: end.end()].decode("utf-8", "replace").splitlines():
+    for line in data[: end.end()].decode("utf-8", "replace").splitlines():
         words = line.split("#")[0].split()
         if words and (words[0] not in _KEYS or words[0] in header):
             refuse(label, f"has the header line {line[:80]!r}, which no PCD file should have")

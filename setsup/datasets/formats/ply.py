@@ -25,12 +25,12 @@ from setsup.datasets.formats.records import (
     Property,
     alike_rows,
     cast,
+    content,
     numbers,
     past_rows,
     polygons,
     refuse,
 )
-from setsup.errors import DataError
 
 __all__ = ["Ply", "read_ply"]
 
@@ -114,15 +114,12 @@ def read_ply(source: Path | bytes, label: str) -> Ply:
     ([1.0, 1.0, 0.0], [[0, 1, 2], [0, 2, 3]])
 
     """
-    try:
-        content = source if isinstance(source, bytes) else source.read_bytes()
-    except OSError as error:
-        raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
-    order, declared, at = _header(content, label)
-    body, elements = Body(np.frombuffer(content, np.uint8), order, label), declared
+    data = content(source, label)
+    order, declared, at = _header(data, label)
+    body, elements = Body(np.frombuffer(data, np.uint8), order, label), declared
     if not order:
         # the numbers of an ascii file are one more binary file, in which everything is a double
-        body, at = Body(numbers(content[at:], label).view(np.uint8), "=", label), 0
+        body, at = Body(numbers(data[at:], label).view(np.uint8), "=", label), 0
         elements = [element._replace(properties=[_doubled(own) for own in element.properties]) for element in declared]
     vertices, faces = np.empty(0, "V0"), np.empty((0, 3), np.int32)
     for element, wanted in zip(elements, declared, strict=True):
@@ -139,16 +136,16 @@ def read_ply(source: Path | bytes, label: str) -> Ply:
     return Ply(vertices, faces)
 
 
-def _header(content: bytes, label: str) -> tuple[str, list[Element], int]:
+def _header(data: bytes, label: str) -> tuple[str, list[Element], int]:
     """Byte order (nothing for ascii), elements, and where the body begins."""
-    start = re.match(rb"ply[ \t]*(\r\n|\n|\r)", content)
+    start = re.match(rb"ply[ \t]*(\r\n|\n|\r)", data)
     if start is None:
-        refuse(label, f"is no PLY file: it begins with {content[:8]!r}, where 'ply' was expected")
-    end = re.compile(rb"[\r\n]end_header[ \t]*" + start[1]).search(content, 0, _LONGEST_HEADER)
+        refuse(label, f"is no PLY file: it begins with {data[:8]!r}, where 'ply' was expected")
+    end = re.compile(rb"[\r\n]end_header[ \t]*" + start[1]).search(data, 0, _LONGEST_HEADER)
     if end is None:
         refuse(label, f"has no end_header in its first {_LONGEST_HEADER:,} bytes")
     order, elements = None, list[Element]()
-    for line in content[start.end() : end.start()].decode("utf-8", "replace").splitlines():
+    for line in data[start.end() : end.start()].decode("utf-8", "replace").splitlines():
         words = line.split()
         if not words or words[0] in ("comment", "obj_info"):
             continue

@@ -1,7 +1,11 @@
-"""Records as PLY and PCD files hold them: rows of numbers, in binary or in words, some of them lists."""
+"""Records as PLY and PCD files hold them: rows of numbers, in binary or in words, some of them lists.
+
+And what the readers of single meshes, clouds and grids share: where the bytes come from, and their sentences.
+"""
 
 import struct
 from array import array
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
@@ -10,7 +14,19 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 
-__all__ = ["Body", "Element", "Property", "alike_rows", "cast", "fan", "numbers", "past_rows", "polygons", "refuse"]
+__all__ = [
+    "Body",
+    "Element",
+    "Property",
+    "alike_rows",
+    "cast",
+    "content",
+    "fan",
+    "numbers",
+    "past_rows",
+    "polygons",
+    "refuse",
+]
 
 Array = npt.NDArray[Any]
 Triangles = npt.NDArray[np.int32]
@@ -48,6 +64,25 @@ class Body(NamedTuple):
 def refuse(label: str, what: str) -> NoReturn:
     """Say what is wrong with a file."""
     raise DataError(f"{label} {what}; {_MEND}")
+
+
+def content(source: Path | bytes, label: str) -> bytes:
+    """Content of a file that is given by its path or as its content.
+
+    Raises
+    ------
+    DataError
+        It is missing, or cannot be read.
+
+    """
+    if isinstance(source, bytes):
+        return source
+    try:
+        return source.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{label} is missing; fetch it again") from None
+    except OSError as error:
+        raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
 
 
 def numbers(text: bytes, label: str) -> npt.NDArray[np.float64]:

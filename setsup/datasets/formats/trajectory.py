@@ -7,6 +7,7 @@ in metres. Frames carry the numbers of the file, which may start at 0 or at 1.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -116,43 +117,51 @@ def read_timestamps(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
     return frames, times
 
 
-def read_keys(content: bytes, label: str) -> dict[str, float]:
-    r"""Read a file of a name and a number a line, such as the lens of a camera.
+def read_keys(content: bytes, label: str, wanted: Sequence[str]) -> dict[str, float]:
+    r"""Read some numbers out of a file that has a name and a number a line, such as the lens of a camera.
 
     Parameters
     ----------
     content : bytes
-        The file.
+        The file. All lines but those that begin with a wanted name are passed over, and so is what follows the number.
     label : str
         What messages call the file.
+    wanted : sequence of str
+        Names.
 
     Returns
     -------
     dict of str to float
+        Number of each wanted name.
 
     Raises
     ------
     DataError
-        A line has other than a name and a finite number, or a name comes twice.
+        A wanted name is missing, comes twice, or is not followed by a finite number.
 
     Examples
     --------
-    >>> read_keys(b"fx 544.47329\nfy 544.47329\n", "asus.ini")
+    >>> read_keys(b"# Xtion\nfx 544.47329 pixels\nfy 544.47329\n", "asus.ini", ["fx", "fy"])
     {'fx': 544.47329, 'fy': 544.47329}
 
     """
-    lines, counts, words = _words(content, label)
-    if (counts != 2).any():
-        place = int(np.argmax(counts != 2))
-        raise DataError(
-            f"{label}: line {lines[place]} has {counts[place]} words; a name and a number were expected; {_MEND}"
-        )
-    names = words.take(np.arange(0, len(words), 2)).to_pylist()
-    values = _cast(words.take(np.arange(1, len(words), 2)), "float64", label, lines)
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{label}: the name {twice!r} stands there twice; {_MEND}")
-    return dict(zip(names, values.tolist(), strict=True))
+    found: dict[str, float] = {}
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        words = line.split(None, 2)
+        if not words or words[0] not in wanted:
+            continue
+        if words[0] in found:
+            raise DataError(f"{label}: the name {words[0]!r} stands there twice; {_MEND}")
+        value = float(words[1]) if len(words) > 1 and _NUMBER.fullmatch(words[1]) else np.nan
+        if not np.isfinite(value):
+            raise DataError(
+                f"{label}: line {number} has {' '.join(words[1:2])[:40]!r} where the number {words[0]} was expected; "
+                f"{_MEND}"
+            )
+        found[words[0]] = value
+    if missing := [name for name in wanted if name not in found]:
+        raise DataError(f"{label} has no {missing[0]}; {_MEND}")
+    return {name: found[name] for name in wanted}
 
 
 def _words(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Any]:

@@ -38,7 +38,10 @@ _MODALITIES = {
 _PART = r"(?:(?P<part>train|val|test)/)?"
 _H5 = r"(?P<part>train|val)/(?P<folder>[^/]+)/(?P<number>[0-9]{5})\.h5"
 _RGB = _PART + r"(?:(?P<folder>[^/]+)/)?rgb_(?P<number>[0-9]{5})\.jpg"
-_HOLDS = r"(train|val)/[^/]+/[0-9]{5}\.h5|((train|val|test)/)?([^/]+/)?rgb_[0-9]{5}\.jpg"
+_HOLDS = {
+    r"(train|val)/[^/]+/[0-9]{5}\.h5|((train|val|test)/)?([^/]+/)?rgb_[0-9]{5}\.jpg": "train/<scene>/00001.h5 or "
+    "rgb_00000.jpg"
+}
 _ARCHIVES = ("nyudepthv2.tar", "nyudepthv2.zip")
 _LIMIT = 1 << 24  # bytes of a file, which unpacked has 2.2 MB at most
 _RECORDING = re.compile(r"(.+?)_([0-9]+)[a-z]?")
@@ -116,7 +119,7 @@ def find_repack(root: Path | str | None) -> NyuRepack | None:
     if not any(os.path.exists(source) for source in sources):
         return None
     try:
-        members = find_members("nyu", None if root is None else Path(root), [_HOLDS], _ARCHIVES)
+        members = find_members("nyu", None if root is None else Path(root), _HOLDS, _ARCHIVES)
     except DataError:
         if any(os.path.isfile(source) for source in sources):
             raise

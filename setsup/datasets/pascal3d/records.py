@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.boxes import clipped
+from setsup.datasets.cached_arrays import kept_or_made
 from setsup.datasets.images import header, parallel
 from setsup.datasets.pascal3d.objects import (
     CATEGORIES,
@@ -56,7 +57,7 @@ _log = logging.getLogger("setsup")
 
 
 def open_records(members: Members) -> FactorTable:
-    """Annotated objects of a release, one a row, read on the first call and kept in the user's cache.
+    """Annotated objects of a release, one a row, read on the first call and kept in the cache where it can be written.
 
     Parameters
     ----------
@@ -75,21 +76,14 @@ def open_records(members: Members) -> FactorTable:
         When annotation files are damaged (they are counted, the first five named), or there are none.
 
     """
-    from setsup.factors.arrow import open_table, save_table
-    from setsup.files import cache_folder, locked
+    from setsup.factors.arrow import save_table
+    from setsup.files import cache_folder
 
     places, groups = members.matching(ANNOTATIONS)
     if not len(places):
         raise DataError(f"{members.source} has no annotations such as Annotations/car_pascal/2008_000203.mat")
     path = cache_folder() / "indexes" / "pascal3d" / f"{_identity(members, places)}.arrow"
-    found = _kept(path)
-    if found is None:
-        with locked(path):
-            found = _kept(path)
-            if found is None:
-                save_table(_read(members, places, groups), path)
-                found = open_table(path)
-    return found
+    return kept_or_made(path, _kept, lambda: _read(members, places, groups), save_table)
 
 
 def _kept(path: Path) -> FactorTable | None:

@@ -1,5 +1,6 @@
 """What SceneNN's recordings say of the camera: times, poses, intrinsics; brought together with the frames."""
 
+import logging
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
@@ -23,6 +24,8 @@ _WRONG_ROTATION = 0.1
 _MANY = 20_000
 _VERSION = 1
 _ENTRY = np.dtype([("time", np.float32), ("pose", np.float32, (4, 4))])
+
+_log = logging.getLogger("setsup")
 
 ASUS = np.array([[544.47329, 0, 320], [0, 544.47329, 240], [0, 0, 1]], np.float32)
 """Published camera matrix of the Asus Xtion, pixels."""
@@ -76,6 +79,7 @@ def _read_all(members: Members, logs: Rows, clocks: Rows, frames: Sequence[Rows]
     """Read the files of all scenes; `frames` has the numbers of each scene's frames."""
     found = np.full(sum(map(len, frames)), np.nan, np.float32).repeat(_ENTRY.itemsize // 4).view(_ENTRY)
     parts = np.split(found, np.cumsum([len(part) for part in frames])[:-1])
+    from_one: list[int] = []
 
     def read(scene: int) -> None:
         part, wanted = parts[scene], frames[scene]
@@ -88,9 +92,19 @@ def _read_all(members: Members, logs: Rows, clocks: Rows, frames: Sequence[Rows]
             place = int(logs[scene])
             numbers, poses = read_trajectory(members.read(place, _MOST_BYTES), members.label(place))
             known = np.append(_rigid(poses), np.full((1, 4, 4), np.nan, np.float32), axis=0)
-            part["pose"] = known[_spots(_pictured(numbers, wanted), wanted)]
+            if _counts_from_one(numbers, wanted):
+                from_one.append(scene)
+            else:
+                numbers = numbers + 1
+            part["pose"] = known[_spots(numbers, wanted)]
 
     parallel(read, range(len(frames)))
+    if from_one:
+        _log.warning(
+            "%d of %d trajectories, such as %s, number their frames from 1 to the last picture: they are taken to "
+            "count as the pictures do, and not from 0 as others",
+            *(len(from_one), int((logs >= 0).sum()), members.label(int(logs[min(from_one)]))),
+        )
     return found
 
 
@@ -100,13 +114,9 @@ def _spots(numbers: Rows, wanted: Rows) -> Rows:
     return looked_up(numbers[order], order, wanted)
 
 
-def _pictured(numbers: Rows, frames: Rows) -> Rows:
-    """Frames of the pictures that belong to the numbers of a trajectory.
-
-    Pictures count from 1 and trajectories from 0; one that runs from 1 to the very last picture counts as they do.
-    """
-    from_one = len(numbers) > 0 and numbers.min() == 1 and numbers.max() == frames.max()
-    return numbers if from_one else numbers + 1
+def _counts_from_one(numbers: Rows, frames: Rows) -> bool:
+    """Whether a trajectory counts as its pictures do: from 1 to the very last of them, where others count from 0."""
+    return len(numbers) > 0 and bool(numbers.min() == 1 and numbers.max() == frames.max())
 
 
 def _rigid(poses: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
@@ -148,9 +158,7 @@ def lens(members: Members, sensor: str) -> npt.NDArray[np.float32]:
         raise DataError(f"{members.source} has no {name}, which the scenes of kinect2 need; put it there")
     place = members.place(name)
     label = members.label(place)
-    keys = read_keys(members.read(place, _MOST_BYTES), label)
-    if missing := [key for key in ("fx", "fy", "cx", "cy") if key not in keys]:
-        raise DataError(f"{label} has no {missing[0]}; fetch it again")
+    keys = read_keys(members.read(place, _MOST_BYTES), label, ("fx", "fy", "cx", "cy"))
     if not (0 < keys["fx"] < 1e6 and 0 < keys["fy"] < 1e6 and abs(keys["cx"]) < 1e6 and abs(keys["cy"]) < 1e6):
         raise DataError(f"{label} has the lens {keys}, which no camera has; fetch it again")
     return np.array([[keys["fx"], 0, keys["cx"]], [0, keys["fy"], keys["cy"]], [0, 0, 1]], np.float32)

@@ -24,6 +24,8 @@ from setsup.datasets.scenenn.previews import PICTURE, read_mesh, scene_previews
 from setsup.datasets.scenenn.splits import online3d
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files import cache_folder
+from setsup.files.disk import make_folder
 from setsup.files.members import Members, find_members
 
 __all__ = ["SceneNN", "open", "prepare"]
@@ -168,16 +170,17 @@ class SceneNN(Dataset):
         faces = renumbered[found.faces]
         return _trimesh(Ply(found.vertices[own], faces[(faces >= 0).all(axis=1)]))
 
-    def prepare(self) -> Path:
+    def prepare(self) -> list[Path]:
         """Draw the previews of all scenes into the cache; see :func:`prepare`."""
-        from setsup.files import cache_folder
         from setsup.progress import progress
 
+        make_folder(cache_folder() / "prepared")  # where that cannot be, nothing is drawn in vain
+        found = []
         with progress(len(self._scenes), f"preparing {self.name}", "scenes") as advance:
             for scene in range(len(self._scenes)):
-                self._scene(scene)
+                found.append(_mapped_file(self._scene(scene)))
                 advance(1)
-        return cache_folder() / "prepared"
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what this process holds."""
@@ -226,7 +229,15 @@ class SceneNN(Dataset):
         return self._held.get(os.getpid()) or self._held.setdefault(os.getpid(), _Held())
 
     def _place(self, scene: int) -> int:
-        return self._members.place(f"{self._scenes[scene]}/{self._scenes[scene]}.ply")
+        name = self._scenes[scene]
+        mesh, annotation = f"{name}/{name}.ply", f"{name}/{name}.xml"
+        if mesh not in self._members:
+            folder = self._members.label(self._members.place(annotation)).removesuffix(f"{name}.xml")
+            raise DataError(
+                f"{folder[:-1]} has {name}.xml but no {name}.ply; fetch it again, or take the scene out "
+                f"(where=\"scene != '{name}'\")"
+            )
+        return self._members.place(mesh)
 
 
 def open(root: Path | str | None = None) -> SceneNN:
@@ -245,10 +256,11 @@ def open(root: Path | str | None = None) -> SceneNN:
 
     """
     folder = None if root is None else Path(root).expanduser()
-    return SceneNN(find_members("scenenn", folder, [r"[0-9][0-9][0-9]/[0-9][0-9][0-9]\.xml"]))
+    holds = {r"[0-9][0-9][0-9]/[0-9][0-9][0-9]\.xml": "<scene>/<scene>.xml (such as 005/005.xml)"}
+    return SceneNN(find_members("scenenn", folder, holds))
 
 
-def prepare(root: Path | str | None = None) -> Path:
+def prepare(root: Path | str | None = None) -> list[Path]:
     """Draw the previews of all objects into the cache folder, so that no mesh is read for them any more.
 
     Works scene by scene, and holds one mesh at a time; stopped and started again it goes on with the next scene.
@@ -260,16 +272,26 @@ def prepare(root: Path | str | None = None) -> Path:
 
     Returns
     -------
-    Path
-        Folder of the cache that holds them.
+    list of Path
+        A file of previews for each scene.
 
     Raises
     ------
     DataError
-        As for :func:`open`; a mesh is missing or damaged; the disk is full.
+        As for :func:`open`; a mesh is missing or damaged; the disk is full or the cache cannot be written.
 
     """
     return open(root).prepare()
+
+
+def _mapped_file(drawn: Array) -> Path:
+    """File that an array of the cache is mapped from."""
+    if not isinstance(drawn.base, np.memmap) or drawn.base.filename is None:
+        raise DataError(
+            f"scenenn: the previews were drawn but not kept, since {cache_folder()} cannot be written; set "
+            "SETSUP_CACHE to a folder that can be, and open the data set anew"
+        )
+    return Path(drawn.base.filename)
 
 
 def _table(scenes: Sequence[str], codes: Array, objects: Sequence[SceneObject]) -> FactorTable:

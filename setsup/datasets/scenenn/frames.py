@@ -49,9 +49,9 @@ class SceneNNFrames(Dataset):
 
     Modalities are ``image``, (480, 640, 3) uint8; ``depth``, (480, 640) float32, m, 0 for none; ``pose``, (4, 4)
     float32, camera to world, NaN where a frame is not tracked; ``intrinsics``, (3, 3) float32, pixels; and, where there
-    are any, ``instances``, (480, 640) int32: the id of each pixel's object as in the scene's XML file, -1 throughout for a
-    frame without one. Masks hold ids as colours, blue the most significant, then green, red and alpha: so the authors'
-    program mask_from_label reads them. This was not checked against a published mask.
+    are any, ``instances``, (480, 640) int32: the id of each pixel's object as in the scene's XML file, -1 throughout
+    for a frame without one. Masks hold ids as colours, blue the most significant, then green, red and alpha: so the
+    authors' program mask_from_label reads them. This was not checked against a published mask.
 
     Parameters
     ----------
@@ -173,7 +173,8 @@ def open(root: Path | str | None = None, *, kinect2: Sequence[str] = ()) -> Scen
 
 def _release(root: Path | None) -> Members:
     """The frames, in the places of this data set or in those of ``scenenn``, whose folder they share."""
-    pictures = [rf"[0-9][0-9][0-9]/{kind}/{kind}[0-9]+\.png" for kind in ("image", "depth")]
+    kinds = ("image", "depth")
+    pictures = {rf"[0-9][0-9][0-9]/{kind}/{kind}[0-9]+\.png": f"<scene>/{kind}/{kind}<frame>.png" for kind in kinds}
     try:
         return find_members("scenenn-frames", root, pictures)
     except DataError:

@@ -66,7 +66,10 @@ def find_models(root: Path | None) -> Models:
         There are none, or those of two versions stand in one tree.
 
     """
-    holds = [r"[0-9]{8}(\.zip|/[^/]+/(models/model_normalized|model)\.obj)"]
+    holds = {
+        r"[0-9]{8}(\.zip|/[^/]+/(models/model_normalized|model)\.obj)": "<synset>/<model>/models/model_normalized.obj, "
+        "<synset>/<model>/model.obj or <synset>.zip"
+    }
     release = find_members("shapenet", root, holds, _ARCHIVES)
     parts = [release, *_zips(release)]
     found = [_models(part, number) for number, part in enumerate(parts)]

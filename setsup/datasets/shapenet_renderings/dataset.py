@@ -4,7 +4,7 @@
 one object, every record a pair of views. Poses are those of :mod:`setsup.datasets.shapenet_renderings.poses`.
 """
 
-import shlex
+import os
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from setsup.datasets import images
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
-from setsup.datasets.shapenet_renderings.parts import CATEGORIES, NAME, open_part, part_table
+from setsup.datasets.shapenet_renderings.parts import CATEGORIES, NAME, check_apart, open_part, part_table
 from setsup.datasets.shapenet_renderings.poses import to_pascal3d
 from setsup.datasets.shapenet_renderings.records import SIDE
 from setsup.errors import DataError
-from setsup.files import data_places
+from setsup.files.roots import data_places, place_seen, root_option
 
 __all__ = ["ShapenetRenderings", "open", "prepare"]
 
@@ -53,7 +53,8 @@ class ShapenetRenderings(Dataset):
     Raises
     ------
     DataError
-        When a file is damaged, holds something else, or is missing though a list names it.
+        When a file is damaged, holds something else, is missing though a list names it, or two categories are the
+        same release.
 
     """
 
@@ -62,6 +63,7 @@ class ShapenetRenderings(Dataset):
 
     def __init__(self, sources: Mapping[str, Path]) -> None:
         self._parts = [open_part(category, sources[category]) for category in CATEGORIES if category in sources]
+        check_apart(self._parts)
         self.factors = part_table(self._parts)
         self.projections = {part.category: part.projection for part in self._parts if part.projection is not None}
         self.modalities = {
@@ -89,7 +91,7 @@ class ShapenetRenderings(Dataset):
             out[name][...] = array
 
     def prepare(self) -> list[Path]:
-        """Unpack the records of archives once into arrays beside them, from which views are then read at random.
+        """Unpack the records that are deflated in archives once into arrays, from which views are read at random.
 
         See :func:`prepare`.
         """
@@ -144,6 +146,8 @@ def open(root: Path | str | None = None) -> ShapenetRenderings:
     """Open those of the three categories that are there.
 
     The first time every record is read and its checksums are compared; an index of them is kept in the cache folder.
+    Views are then read at random, also from a tar and from a zip that stores its files as they are; for one that
+    deflates them see :func:`prepare`.
 
     Parameters
     ----------
@@ -163,16 +167,15 @@ def open(root: Path | str | None = None) -> ShapenetRenderings:
         there = {category: source for category, source in sources.items() if source is not None}
         if there:
             return ShapenetRenderings(there)
-    option = "" if root is None else f" --root {shlex.quote(str(root))}"
     raise DataError(
         f"{NAME}: none of {', '.join(f'{plural}_with_keypoints' for plural in CATEGORIES.values())} found, as .zip, "
-        f".tar or folder with .tfrecord files; looked in {', '.join(map(str, places))}; run "
-        f"`setsup fetch {NAME}{option}`, or name the folder that holds them (--root or root=)"
+        f".tar or folder with .tfrecord files; looked in {', '.join(map(place_seen, places))}; run "
+        f"`setsup fetch {NAME}{root_option(root)}`, or name the folder that holds them (--root or root=)"
     )
 
 
-def prepare(root: Path | str | None = None) -> Path:
-    """Unpack the records of zip and tar files once, each into an array beside its archive.
+def prepare(root: Path | str | None = None) -> list[Path]:
+    """Unpack the records that are deflated in zip files once, each archive into an array beside it.
 
     Costs as much disk as the archive, and saves unpacking whole files of records for single views. Killed and started
     again it goes on where it was. Where the folder is read-only the arrays go into the cache folder.
@@ -184,26 +187,25 @@ def prepare(root: Path | str | None = None) -> Path:
 
     Returns
     -------
-    Path
-        The last of the arrays, a ``.npy`` file of bytes.
+    list of Path
+        An array for each such archive, ``.npy`` files of bytes; none for folders, for tars and for zips that store
+        the records as they are, from all of which views are read at random.
 
     Raises
     ------
     DataError
-        As for :func:`open`; where the disk is full or may not be written; and when all lies in folders already.
+        As for :func:`open`, and where the disk is full or may not be written.
 
     """
-    made = open(root).prepare()
-    if not made:
-        raise DataError(f"{NAME} needs no preparation here: its records lie in folders and are read as they are")
-    return made[-1]
+    return open(root).prepare()
 
 
 def _source(place: Path, plural: str) -> Path | None:
-    """Where a category lies, at or below a place."""
+    """Where a category lies, at or below a place; None also where a folder may not be entered."""
     stems = (f"{plural}_with_keypoints", plural)
     own = [place] if place.stem in stems else []
     for path in [*own, *(place / f"{stem}{end}" for stem in stems for end in _ENDS)]:
-        if path.is_file() or (path.is_dir() and next(path.rglob("*.tfrecord"), None) is not None):
+        # os.path, since Path.is_file raises where a folder may not be entered
+        if os.path.isfile(path) or (os.path.isdir(path) and next(path.rglob("*.tfrecord"), None) is not None):
             return path.absolute()
     return None

@@ -1,8 +1,9 @@
 """Stretches of bytes out of files of records that lie in a folder, in an archive as they are, or deflated in a zip.
 
-What lies in a folder is read at random. From an archive whole files are unpacked into a small cache of each process, so
-that many stretches of few files cost little, and stretches of many files what unpacking them costs. ``prepare`` unpacks
-all of them once, one after the other into an array beside the archive, from which they are then read at random too.
+What lies in a folder, in a tar or stored in a zip is read at random. Deflated files are unpacked whole into a small
+cache of each process, so that many stretches of few files cost little, and stretches of many files what unpacking them
+costs. ``prepare`` unpacks all of them once, one after the other into an array beside the archive, from which they are
+then read at random too.
 """
 
 import hashlib
@@ -97,7 +98,7 @@ class RecordFiles:
             When it cannot be read, or unpacks to absurdly much.
 
         """
-        limit = None if self.source.is_dir() else _MOST_RATIO * _state(self.source)[0]
+        limit = None if os.path.isdir(self.source) else _MOST_RATIO * _state(self.source)[0]
         return self._members.read(int(self._places[file]), limit)
 
     def read(self, file: int, offset: int, length: int) -> bytes:
@@ -117,13 +118,17 @@ class RecordFiles:
 
         """
         path = self._path(file)
-        found = self._of_archive(file, offset, length) if path is None else _of_file(path, offset, length)
+        if path is None:
+            stretch = self._members.stretch(int(self._places[file]), offset, length)
+            found = self._unpacked(file, offset, length) if stretch is None else stretch
+        else:
+            found = _of_file(path, offset, length)
         if len(found) != length:
             raise DataError(f"{self.label(file)} is shorter than it was when it was opened; open the data set again")
         return found
 
     def prepare(self) -> Path | None:
-        """Unpack the files of an archive once into an array beside it; nothing is done for a folder.
+        """Unpack deflated files of an archive once into an array beside it; nothing is done where there are none.
 
         Returns
         -------
@@ -139,7 +144,7 @@ class RecordFiles:
         from setsup.files.prepare import prepare_array
         from setsup.progress import progress
 
-        if self.source.is_dir():
+        if all(self._members.stretch(place, 0, 0) is not None for place in self._places.tolist()):
             return None
         last: tuple[int, bytes] = (-1, b"")
 
@@ -191,7 +196,7 @@ class RecordFiles:
     def _array(self) -> PreparedArray:
         return PreparedArray(self.source, "records", (int(self._starts[-1]),), "uint8")
 
-    def _of_archive(self, file: int, offset: int, length: int) -> bytes:
+    def _unpacked(self, file: int, offset: int, length: int) -> bytes:
         # keyed by process: after a fork, a lock that another thread of the parent held would stay locked for ever
         held = self._held.get(os.getpid()) or self._held.setdefault(os.getpid(), _Held())
         with held.lock:
@@ -206,8 +211,9 @@ class RecordFiles:
                 held.misses += 1
                 if held.misses == len(self) + 1:
                     _log.warning(
-                        "%s is unpacked again and again, a whole file of records for each view; "
-                        "`setsup prepare shapenet-renderings` unpacks it once",
+                        "%s is deflated, and unpacked again and again, a whole file of records for each view; "
+                        "`setsup prepare shapenet-renderings` unpacks it once; a folder, or an archive that stores its "
+                        "files as they are, needs no preparation",
                         self.source,
                     )
             held.unpacked[file] = content

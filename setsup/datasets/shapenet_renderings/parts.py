@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +24,7 @@ from setsup.factors.stored import code_dtype
 from setsup.files import cache_folder
 from setsup.files.members import Members, find_members
 
-__all__ = ["CATEGORIES", "NAME", "Part", "open_part", "part_table"]
+__all__ = ["CATEGORIES", "NAME", "Part", "check_apart", "open_part", "part_table"]
 
 NAME = "shapenet-renderings"
 CATEGORIES = MappingProxyType({"car": "cars", "plane": "planes", "chair": "chairs"})
@@ -82,13 +83,35 @@ def open_part(category: str, source: Path) -> Part:
         When a file is damaged or missing.
 
     """
-    members = find_members(NAME, source, [_RECORD])
+    members = find_members(NAME, source, {_RECORD: "*.tfrecord"})
     places, groups = members.matching(_RECORD)
     records: list[str] = groups["record"].to_pylist()
     parts, objects = _splits(members, records), _objects(members, category, records)
     shown = _projection(members)
     files = RecordFiles(members, places)
     return Part(category, files, view_index(files), records, objects, parts, shown)
+
+
+def check_apart(parts: Sequence[Part]) -> None:
+    """Refuse the same release under the names of two categories.
+
+    Raises
+    ------
+    DataError
+        More than half of the objects of a category are those of another one. A few may be: ShapeNet has models that
+        belong to two categories. Objects that go by the names of their records, which count from 0 everywhere, tell
+        nothing.
+
+    """
+    named = [(part, set(part.objects)) for part in parts if part.objects != part.records]
+    for (one, ours), (other, theirs) in combinations(named, 2):
+        both = ours & theirs
+        if 2 * len(both) > min(len(ours), len(theirs)):
+            raise DataError(
+                f"{one.files.source} and {other.files.source} hold the same objects ({min(both)} and "
+                f"{len(both) - 1:,} more), as {one.category} and as {other.category}; one of them is a copy of the "
+                "other: fetch it again"
+            )
 
 
 def part_table(parts: Sequence[Part]) -> FactorTable:

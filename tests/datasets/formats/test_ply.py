@@ -68,8 +68,10 @@ def test_line_ends_of_all_systems_and_a_file_on_the_disk(tmp_path):
     for end in (b"\r\n", b"\r"):
         path.write_bytes(content.replace(b"\n", end))
         assert read_ply(path, str(path)).faces.tolist() == [[0, 1, 2]]
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match=r"none\.ply is missing; fetch it again"):
         read_ply(tmp_path / "none.ply", "none.ply")
+    with pytest.raises(DataError, match="the folder cannot be read: Is a directory"):
+        read_ply(tmp_path, "the folder")
 
 
 @pytest.mark.parametrize(

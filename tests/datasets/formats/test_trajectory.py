@@ -75,32 +75,45 @@ def test_damaged_timestamps(content, sentence):
         read_timestamps(content, "timestamp.txt")
 
 
+LENS = ("fx", "cy")
+
+
 def test_keys():
-    assert read_keys(b"depth_width 640\nfx\t5.4447329e2\n\ncy 240\n", "asus.ini") == {
-        "depth_width": 640,
-        "fx": 544.47329,
-        "cy": 240,
-    }
+    assert read_keys(b"depth_width 640\nfx\t5.4447329e2\n\ncy 240\n", "asus.ini", LENS) == {"fx": 544.47329, "cy": 240}
+
+
+def test_comments_sections_and_further_words_do_no_harm():
+    content = (
+        "# fx of the Xtion, née PrimeSense\r\n[camera]\nwidth\nname = asus\nfx 544.4 pixels ; 1\n cy 240 0\n".encode()
+    )
+    assert read_keys(content, "asus.ini", LENS) == {"fx": 544.4, "cy": 240}
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"fx\n", "line 1 has 1 words; a name and a number"),
-        (b"fx 5\nfy five\n", "line 2 has 'five' where a number"),
-        (b"fx 5\nfx 5\n", "the name 'fx' stands there twice"),
-        (b"fx inf\n", "no finite number"),
-        (b"fx = 5\n", "line 1 has 3 words"),
+        (b"cy 1\nfx\n", "line 2 has '' where the number fx was expected"),
+        (b"fx 5\ncy five\n", "line 2 has 'five' where the number cy"),
+        (b"fx 5\nfx 5\ncy 1\n", "the name 'fx' stands there twice"),
+        (b"fx inf\n", "line 1 has 'inf' where the number fx"),
+        (b"fx 1e999\n", "line 1 has '1e999' where the number fx"),
+        (b"fx = 5\n", "line 1 has '=' where the number fx"),
+        (b"fx 5\n# cy 5\n", "has no cy; fetch it again"),
+        (b"", "has no fx"),
     ],
 )
 def test_damaged_keys(content, sentence):
     with pytest.raises(DataError, match=rf"^asus\.ini.*{sentence}"):
-        read_keys(content, "asus.ini")
+        read_keys(content, "asus.ini", LENS)
 
 
 @pytest.mark.parametrize(
     ("healthy", "read"),
-    [(LOG, read_trajectory), (b"1 0\n2 33369\n3 66738\n", read_timestamps), (b"fx 544.4\nfy 544.4\n", read_keys)],
+    [
+        (LOG, read_trajectory),
+        (b"1 0\n2 33369\n3 66738\n", read_timestamps),
+        (b"fx 544.4\ncy 544.4\n", lambda content, label: read_keys(content, label, LENS)),
+    ],
 )
 def test_damage(healthy, read):
     assert survives(healthy, lambda content: read(content, "a.txt"), rounds=300) > 100
