@@ -56,7 +56,7 @@ def survives(
     seed: int = 0,
     head: int = 512,
     times: int = 10,
-    slack: int = 1 << 21,
+    slack: int = 6 << 20,
 ) -> int:
     """Read damaged copies of a file; nothing but a SetsupError may come out, within ``times`` its size of memory.
 
