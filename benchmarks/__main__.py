@@ -29,8 +29,10 @@ TOPICS = (
     "prepared",
     "nyu",
     "records",
+    "losses",
+    "mine",
 )
-ANY_CORE = {"augment", "convert", "decoding", "loading"}
+ANY_CORE = {"augment", "convert", "decoding", "loading", "mine"}
 """Topics that may use every core they like; all others keep to one."""
 
 

@@ -1,0 +1,115 @@
+"""What embeddings hold: mutual information with factors, disentanglement scores, retrieval, probes, projections.
+
+Embeddings and factors are numpy arrays. Only the estimators of information that train networks need torch: names are
+imported when they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from setsup.evaluation.across import centred_correlation, nearest_of_each
+    from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
+    from setsup.evaluation.information import Information, noise_scale
+    from setsup.evaluation.neighbours import neighbour_information
+    from setsup.evaluation.probe_bound import ProbeInformation, probe_information
+    from setsup.evaluation.probes import Classified, Regressed, logistic_probe, ridge_probe
+    from setsup.evaluation.projection import Components, principal_components
+    from setsup.evaluation.retrieval import nearest, shared_keys
+    from setsup.evaluation.scores import DCI, Score, dci, factor_vae, mig, modularity, sap
+    from setsup.evaluation.statistics_networks import mine, noise_sweep
+
+__all__ = [
+    "DCI",
+    "Classified",
+    "Components",
+    "Information",
+    "ProbeInformation",
+    "Regressed",
+    "Retrieved",
+    "Score",
+    "accuracy",
+    "centred_correlation",
+    "dci",
+    "factor_vae",
+    "logistic_probe",
+    "matches",
+    "mean_average_precision",
+    "mig",
+    "mine",
+    "modularity",
+    "nearest",
+    "nearest_of_each",
+    "neighbour_information",
+    "noise_scale",
+    "noise_sweep",
+    "precision",
+    "principal_components",
+    "probe_information",
+    "ridge_probe",
+    "sap",
+    "shared_keys",
+    "vote",
+]
+
+if not TYPE_CHECKING:
+    _HOMES = {
+        "across": (
+            "centred_correlation",
+            "nearest_of_each",
+        ),
+        "agreement": (
+            "Retrieved",
+            "accuracy",
+            "matches",
+            "mean_average_precision",
+            "precision",
+            "vote",
+        ),
+        "information": (
+            "Information",
+            "noise_scale",
+        ),
+        "neighbours": ("neighbour_information",),
+        "probe_bound": (
+            "ProbeInformation",
+            "probe_information",
+        ),
+        "probes": (
+            "Classified",
+            "Regressed",
+            "logistic_probe",
+            "ridge_probe",
+        ),
+        "projection": (
+            "Components",
+            "principal_components",
+        ),
+        "retrieval": (
+            "nearest",
+            "shared_keys",
+        ),
+        "scores": (
+            "DCI",
+            "Score",
+            "dci",
+            "factor_vae",
+            "mig",
+            "modularity",
+            "sap",
+        ),
+        "statistics_networks": (
+            "mine",
+            "noise_sweep",
+        ),
+    }
+
+    def __getattr__(name: str) -> object:
+        for home, names in _HOMES.items():
+            if name in names:
+                found = globals()[name] = getattr(import_module(f"setsup.evaluation.{home}"), name)
+                return found
+        raise AttributeError(f"module 'setsup.evaluation' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted(__all__)

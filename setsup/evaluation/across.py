@@ -1,0 +1,120 @@
+"""Neighbours across classes: whether what two images of different classes share brings them together.
+
+References
+----------
+.. [1] "Learning ABCs: Approximate Bijective Correspondence for isolating factors of variation with weak supervision",
+   arXiv 2103.03240, figure 5.
+
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.evaluation.inputs import check_count, checked_embeddings, checked_labels
+from setsup.evaluation.retrieval import nearest
+
+__all__ = ["centred_correlation", "nearest_of_each"]
+
+Reals = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+_ROUNDING = 1e-12  # of the squared measure: less is what rounding leaves of a constant
+
+
+def nearest_of_each(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int = 512) -> tuple[Codes, Codes, Codes]:
+    """For the first image of each digit, the nearest among the first images of every digit, by squared L2 [1]_.
+
+    The protocol of figure 5 for MNIST's test images. Among its own digit the nearest to a query is the query itself
+    (or an equal embedding in front of it).
+
+    Parameters
+    ----------
+    embeddings : (n, d) numbers
+        In the order of the data set.
+    labels : (n,) integers
+        Digits; -1 where unknown, which takes no part.
+    first : int
+        Images of each digit that are searched; all where there are fewer.
+
+    Returns
+    -------
+    digits : (c,) int64
+        That occur, ascending.
+    queries : (c,) int64
+        Row of the first image of each.
+    rows : (c, c) int64
+        ``rows[i, j]``: of the images of ``digits[j]`` the nearest to ``queries[i]``.
+
+    Raises
+    ------
+    DataError, SetsupError
+        When shapes disagree, an entry is not finite, or no label is known.
+
+    Examples
+    --------
+    >>> digits, queries, rows = nearest_of_each([[0.0], [5.0], [1.0], [4.0]], [0, 1, 1, 0])
+    >>> queries.tolist(), rows.tolist()
+    ([0, 1], [[0, 2], [3, 1]])
+
+    """
+    reals = checked_embeddings(embeddings)
+    known = checked_labels(labels, len(reals))
+    check_count(first, "first")
+    digits = np.unique(known[known >= 0])
+    if not len(digits):
+        raise DataError(f"none of the {len(known):,} labels is known, so there is no image to query with")
+    members = [np.flatnonzero(known == digit)[:first] for digit in digits]
+    queries = np.array([rows[0] for rows in members])
+    found = [rows[nearest(reals[queries], reals[rows])[0][:, 0]] for rows in members]
+    return digits, queries, np.stack(found, axis=1)
+
+
+def centred_correlation(
+    query_values: npt.ArrayLike, neighbour_values: npt.ArrayLike, query_labels: npt.ArrayLike, labels: npt.ArrayLike
+) -> float:
+    """Correlation of a measure of queries with that of their neighbours, each less the mean of its class.
+
+    Parameters
+    ----------
+    query_values, neighbour_values : (q,) numbers
+        A measure, such as the slant of a digit, of each query and of its neighbour.
+    query_labels, labels : (q,) integers
+        Classes of the queries and of the neighbours; a pair counts where both are known.
+
+    Returns
+    -------
+    float
+        −1 … 1.
+
+    Raises
+    ------
+    DataError
+        When shapes disagree, or the measure does not vary within classes.
+
+    Examples
+    --------
+    >>> centred_correlation([1.0, 2.0, 11.0, 12.0], [5.0, 6.0, 0.0, 1.0], [0, 0, 1, 1], [1, 1, 0, 0])
+    1.0
+
+    """
+    pair = [
+        checked_embeddings(np.reshape(np.asarray(values), (-1, 1)), "values")[:, 0]
+        for values in (query_values, neighbour_values)
+    ]
+    if len(pair[0]) != len(pair[1]):
+        raise DataError(f"queries have {len(pair[0]):,} values and neighbours {len(pair[1]):,}; give one for each pair")
+    classes = [checked_labels(given, len(pair[0])) for given in (query_labels, labels)]
+    known = (classes[0] >= 0) & (classes[1] >= 0)
+    if not known.any():
+        raise DataError(f"in none of the {len(known):,} pairs are both labels known, so there is nothing to correlate")
+    first, second = (_centred(v[known], c[known]) for v, c in zip(pair, classes, strict=True))
+    length = float(np.sqrt((first @ first) * (second @ second)))
+    if length <= _ROUNDING * len(first) * np.abs(pair[0]).max() * np.abs(pair[1]).max():
+        raise DataError("the measure is the same throughout each class, and a constant correlates with nothing")
+    return float(np.clip(first @ second / length, -1.0, 1.0))
+
+
+def _centred(values: Reals, classes: Codes) -> Reals:
+    _, dense = np.unique(classes, return_inverse=True)
+    return np.asarray(values - (np.bincount(dense, weights=values) / np.bincount(dense))[dense])

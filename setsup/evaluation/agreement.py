@@ -1,0 +1,281 @@
+"""What retrieved rows have in common with their queries: accuracy, precision, average precision, attributes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, SetsupError
+from setsup.evaluation.inputs import check_count, checked_embeddings, checked_factors, checked_labels
+from setsup.evaluation.retrieval import Keys, nearest, ranked
+
+__all__ = ["Retrieved", "accuracy", "matches", "mean_average_precision", "precision", "vote"]
+
+Reals = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+Truths = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """A mean over queries.
+
+    Attributes
+    ----------
+    value : float
+        The mean.
+    queries : int
+        Over how many.
+    left_out : int
+        Queries that could not count: without a label, or without a row to find.
+
+    """
+
+    value: float
+    queries: int
+    left_out: int
+
+
+def precision(right: npt.ArrayLike, known: npt.ArrayLike | None = None) -> Retrieved:
+    """Precision at k: the mean share of right ones among the k neighbours of a query; for k = 1 the accuracy.
+
+    Parameters
+    ----------
+    right : (q, k) bool
+        Whether each neighbour is right, as by ``matches(…).all(axis=2)``; a place without a neighbour is not.
+    known : (q,) bool, optional
+        Queries that count.
+
+    Returns
+    -------
+    Retrieved
+
+    Raises
+    ------
+    DataError
+        When shapes disagree or no query counts.
+
+    Examples
+    --------
+    >>> precision([[True, False], [True, True], [False, False]], known=[True, True, False])
+    Retrieved(value=0.75, queries=2, left_out=1)
+
+    """
+    found = np.asarray(right)
+    counted = np.ones(len(found), dtype=np.bool_) if known is None else np.asarray(known)
+    if found.ndim != 2 or 0 in found.shape or found.dtype != np.bool_:
+        raise DataError(f"right must be truth values (queries, k), not {found.dtype} {found.shape}")
+    if counted.shape != (len(found),) or counted.dtype != np.bool_:
+        raise DataError(f"known must be one truth value for each of {len(found):,} queries, not {counted.shape}")
+    return _mean(found.mean(axis=1)[counted], len(found))
+
+
+def matches(
+    query_factors: npt.ArrayLike,
+    gallery_factors: npt.ArrayLike,
+    rows: npt.ArrayLike,
+    *,
+    tolerance: Mapping[int, int] | None = None,
+    period: Mapping[int, int] | None = None,
+) -> Truths:
+    """Whether neighbours have the factors of their queries.
+
+    Parameters
+    ----------
+    query_factors : (q, m) integers
+        Codes of levels, -1 where unknown.
+    gallery_factors : (g, m) integers
+        The same factors of the gallery.
+    rows : (q, k) integers
+        Neighbours, from :func:`~setsup.evaluation.retrieval.nearest`; -1 where there is none.
+    tolerance : mapping of int to int, optional
+        Levels by which a factor, given by its number, may differ; 0 where it is not named.
+    period : mapping of int to int, optional
+        Levels after which a factor begins anew: codes 0 and period − 1 differ by 1.
+
+    Returns
+    -------
+    (q, k, m) bool
+        False where one of both is unknown, and where there is no neighbour.
+
+    Raises
+    ------
+    DataError, SetsupError
+        When shapes disagree, there is no such factor, or a tolerance or period is out of range.
+
+    Examples
+    --------
+    Azimuths in 18 steps, right within 2; the elevation has to be exact:
+
+    >>> matches([[17, 3]], [[1, 3], [14, 3]], [[0, 1]], tolerance={0: 2}, period={0: 18}).tolist()
+    [[[True, True], [False, True]]]
+
+    """
+    asked = checked_factors(query_factors, len(np.asarray(query_factors)), "query factors")
+    among = checked_factors(gallery_factors, len(np.asarray(gallery_factors)), "gallery factors")
+    found = _rows(rows, len(asked), len(among))
+    if asked.shape[1] != among.shape[1]:
+        raise DataError(f"queries have {asked.shape[1]} factors and the gallery {among.shape[1]}; give the same ones")
+    for name, given in (("tolerance", tolerance or {}), ("period", period or {})):
+        for column, value in given.items():
+            if not 0 <= column < asked.shape[1]:
+                raise SetsupError(f"{name} names factor {column}, and factors are numbered 0 … {asked.shape[1] - 1}")
+            check_count(value, f"the {name} of factor {column}", 0 if name == "tolerance" else 2)
+    wanted, got = asked[:, None, :], among[np.maximum(found, 0)]
+    apart = np.abs(wanted - got)
+    for column, length in (period or {}).items():
+        if max(asked[:, column].max(initial=-1), among[:, column].max(initial=-1)) >= length:
+            raise DataError(f"factor {column} has a code of {length} or more, and should begin anew after {length}")
+        apart[..., column] = np.minimum(apart[..., column], length - apart[..., column])
+    limits = np.zeros(asked.shape[1], dtype=np.int64)
+    for column, value in (tolerance or {}).items():
+        limits[column] = value
+    return np.asarray((apart <= limits) & (wanted >= 0) & (got >= 0) & (found >= 0)[..., None])
+
+
+def vote(rows: npt.ArrayLike, gallery_labels: npt.ArrayLike) -> Codes:
+    """Label that most of a query's neighbours have; of equals, the one whose nearest member is nearest.
+
+    Parameters
+    ----------
+    rows : (q, k) integers
+        Neighbours, nearest first; -1 where there is none.
+    gallery_labels : (g,) integers
+        Codes of classes; -1 where unknown, which does not vote.
+
+    Returns
+    -------
+    (q,) int64
+        -1 where nobody votes.
+
+    Raises
+    ------
+    DataError
+        When a row is no row of the gallery.
+
+    Examples
+    --------
+    >>> vote([[0, 1, 2], [1, 0, -1]], [7, 4, 4]).tolist()
+    [4, 4]
+
+    """
+    labels = checked_labels(gallery_labels, len(np.asarray(gallery_labels)), "gallery labels")
+    found = _rows(rows, None, len(labels))
+    voted = np.where(found >= 0, labels[np.maximum(found, 0)], -1)
+    most = np.zeros(len(found), dtype=np.int64)
+    winner = np.full(len(found), -1, dtype=np.int64)
+    for place in range(found.shape[1]):
+        label = voted[:, place]
+        count = np.where(label >= 0, (voted == label[:, None]).sum(axis=1), 0)
+        better = count > most
+        most[better], winner[better] = count[better], label[better]
+    return winner
+
+
+def mean_average_precision(
+    queries: npt.ArrayLike,
+    gallery: npt.ArrayLike,
+    query_labels: npt.ArrayLike,
+    gallery_labels: npt.ArrayLike,
+    *,
+    metric: str = "l2sq",
+    own: npt.ArrayLike | None = None,
+    never: Keys = (),
+) -> Retrieved:
+    """Mean over queries of the average precision with which the whole gallery is ranked.
+
+    The average precision of a query is the mean, over the gallery rows of its label, of the share of rows of its label
+    among all up to that one. Queries without a label, or without a row of theirs to find, are left out; gallery rows
+    without a label are ranked and never right.
+
+    Parameters
+    ----------
+    queries, gallery, metric, own, never
+        As for :func:`~setsup.evaluation.retrieval.nearest`.
+    query_labels, gallery_labels : (q,) and (g,) integers
+        Codes of classes, -1 where unknown.
+
+    Returns
+    -------
+    Retrieved
+
+    Raises
+    ------
+    DataError, SetsupError
+        When shapes disagree, an entry is not finite, or no query counts.
+
+    Examples
+    --------
+    >>> mean_average_precision([[0.0]], [[1.0], [2.0], [3.0]], [1], [1, 0, 1]).value.__round__(4)
+    0.8333
+
+    """
+    asked, among = checked_embeddings(queries, "queries"), checked_embeddings(gallery, "gallery")
+    wanted = checked_labels(query_labels, len(asked), "query labels")
+    labels = checked_labels(gallery_labels, len(among), "gallery labels")
+    found = np.full(len(asked), np.nan)
+    for block, order in ranked(asked, among, metric=metric, own=own, never=never):
+        mine = wanted[block][:, None]
+        right = (labels[np.maximum(order, 0)] == mine) & (order >= 0) & (mine >= 0)
+        share = np.cumsum(right, axis=1) / np.arange(1, order.shape[1] + 1)
+        total = right.sum(axis=1)
+        found[block] = np.where(total > 0, (share * right).sum(axis=1) / np.maximum(total, 1), np.nan)
+    return _mean(found[~np.isnan(found)], len(asked))
+
+
+def accuracy(
+    queries: npt.ArrayLike,
+    gallery: npt.ArrayLike,
+    query_labels: npt.ArrayLike,
+    gallery_labels: npt.ArrayLike,
+    k: int = 1,
+    *,
+    metric: str = "l2sq",
+    own: npt.ArrayLike | None = None,
+    never: Keys = (),
+) -> Retrieved:
+    """Share of queries whose label is the one that most of their k nearest gallery rows have.
+
+    Parameters
+    ----------
+    queries, gallery, k, metric, own, never
+        As for :func:`~setsup.evaluation.retrieval.nearest`.
+    query_labels, gallery_labels : (q,) and (g,) integers
+        Codes of classes, -1 where unknown: such queries are left out, such gallery rows do not vote.
+
+    Returns
+    -------
+    Retrieved
+
+    Raises
+    ------
+    DataError, SetsupError
+        When shapes disagree, an entry is not finite, or no query counts.
+
+    Examples
+    --------
+    >>> points, labels = [[0.0], [0.1], [0.2], [5.0], [5.1]], [0, 0, 0, 1, 1]
+    >>> accuracy(points, points, labels, labels, own=range(5))
+    Retrieved(value=1.0, queries=5, left_out=0)
+
+    """
+    rows, _ = nearest(queries, gallery, k, metric=metric, own=own, never=never)
+    wanted = checked_labels(query_labels, len(rows), "query labels")
+    right = vote(rows, checked_labels(gallery_labels, len(np.asarray(gallery)), "gallery labels")) == wanted
+    return _mean(right[wanted >= 0], len(rows))
+
+
+def _rows(rows: npt.ArrayLike, queries: int | None, gallery: int) -> Codes:
+    found = np.asarray(rows)
+    if found.ndim != 2 or found.dtype.kind not in "iu" or (queries is not None and len(found) != queries):
+        raise DataError(f"rows must be whole numbers (queries, k), as nearest gives them, not {found.shape}")
+    if found.size and not -1 <= found.min() <= found.max() < gallery:
+        raise DataError(f"rows must number the gallery, 0 … {gallery - 1}, or be -1, not {found.min()} … {found.max()}")
+    return found.astype(np.int64)
+
+
+def _mean(values: Reals | Truths, queries: int) -> Retrieved:
+    if not len(values):
+        raise DataError(f"none of the {queries:,} queries has a known label with anything to find; check the labels")
+    return Retrieved(float(np.mean(values)), len(values), queries - len(values))

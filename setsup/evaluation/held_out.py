@@ -1,0 +1,86 @@
+"""Rows held out of a fit: keyed splits of n rows."""
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, FactorError
+from setsup.evaluation.inputs import check_count
+from setsup.factors import Factor, FactorTable, Kind, split
+
+__all__ = ["folds_of", "held_out"]
+
+
+def held_out(rows: int, seed: int, labels: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
+    """Whether each of n rows is among the 10 % that a fit does not see, by :func:`setsup.factors.split`.
+
+    Parameters
+    ----------
+    rows : int
+        How many there are.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    labels : (rows,) int64, optional
+        Known classes: each is divided alike, so that all occur in the fit.
+
+    Returns
+    -------
+    (rows,) bool
+
+    Raises
+    ------
+    DataError
+        When rows, or those of every class, are too few for any to be held out.
+
+    Examples
+    --------
+    >>> int(held_out(50, seed=0).sum())
+    5
+
+    """
+    return np.asarray(_parts(rows, {"fit": 0.9, "held out": 0.1}, seed, labels) == 1)
+
+
+def folds_of(rows: int, folds: int, seed: int) -> npt.NDArray[np.int64]:
+    """Fold of each of n rows, 0 … folds − 1, of sizes that differ by one at most.
+
+    Parameters
+    ----------
+    rows, folds : int
+        How many there are; at least 2 folds.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+
+    Returns
+    -------
+    (rows,) int64
+
+    Raises
+    ------
+    DataError, SetsupError
+        When there are fewer rows than folds, or fewer than two folds.
+
+    Examples
+    --------
+    >>> np.bincount(folds_of(11, 5, seed=0)).tolist()
+    [2, 2, 3, 2, 2]
+
+    """
+    check_count(folds, "folds", 2)
+    return _parts(rows, {str(fold): 1 / folds for fold in range(folds)}, seed, None)
+
+
+def _parts(
+    rows: int, shares: dict[str, float], seed: int, labels: npt.NDArray[np.int64] | None
+) -> npt.NDArray[np.int64]:
+    codes = np.zeros(rows, dtype=np.int64) if labels is None else labels
+    level = Factor("label", Kind.NOMINAL, tuple(range(int(codes.max(initial=0)) + 1)))
+    try:
+        parted = split(FactorTable([level], {"label": codes}), shares, seed, stratify="label")
+    except FactorError as error:
+        if "no row falls" not in str(error):
+            raise
+        raise DataError(
+            f"{rows:,} rows are too few for {len(shares)} parts, the least of {min(shares.values()):.0%}; "
+            "give more rows, or fewer and larger classes"
+        ) from None
+    return np.asarray(parted.codes("split"), dtype=np.int64)

@@ -1,0 +1,250 @@
+"""Nearest neighbours in a gallery, and what they have in common with the query.
+
+Convention
+----------
+Distances are squared L2, ‖q − g‖², or ``cosine``, 1 − cos(q, g). They are compared as float64 sums of squared
+differences (for cosine, of embeddings scaled to length 1), and of equal ones the gallery's first row comes first. Work
+goes in blocks, so that memory does not grow with queries × gallery.
+
+A gallery row may be kept from a query: ``own`` names the row that is the query itself, and each pair of keys in
+``never`` keeps rows whose key equals the query's, unless it is -1. :func:`shared_keys` makes such a pair of factors.
+
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, SetsupError, near
+from setsup.evaluation.inputs import check_count, checked_embeddings, checked_factors, checked_labels
+
+__all__ = ["nearest", "ranked", "shared_keys"]
+
+Reals = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+Keys = Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]
+
+METRICS = ("l2sq", "cosine")
+_BLOCK = 1 << 22  # distances held at a time
+
+
+def nearest(
+    queries: npt.ArrayLike,
+    gallery: npt.ArrayLike,
+    k: int = 1,
+    *,
+    metric: str = "l2sq",
+    own: npt.ArrayLike | None = None,
+    never: Keys = (),
+) -> tuple[Codes, Reals]:
+    """Rows of the gallery nearest to each query, nearest first.
+
+    Parameters
+    ----------
+    queries : (q, d) numbers
+        Embeddings.
+    gallery : (g, d) numbers
+        Embeddings among which neighbours are sought.
+    k : int
+        Neighbours of each, at least 1.
+    metric : str
+        ``l2sq`` or ``cosine``.
+    own : (q,) integers, optional
+        Gallery row that is the query itself, -1 where none is.
+    never : sequence of pairs of (q,) and (g,) integers
+        Keys of queries and of gallery rows; equal ones are kept apart.
+
+    Returns
+    -------
+    (q, k) int64, (q, k) float64
+        Gallery rows and distances; -1 and infinity where fewer than k rows are left.
+
+    Raises
+    ------
+    DataError, SetsupError
+        When shapes disagree, an entry is not finite, an embedding has no direction and the metric is ``cosine``, or the
+        metric is unknown.
+
+    Examples
+    --------
+    >>> points = [[0.0], [1.0], [3.0]]
+    >>> rows, distances = nearest(points, points, k=2, own=[0, 1, 2])
+    >>> rows.tolist(), distances.tolist()
+    ([[1, 2], [0, 2], [1, 0]], [[1.0, 9.0], [1.0, 4.0], [4.0, 9.0]])
+
+    """
+    asked, among = _embedded(queries, gallery, metric)
+    check_count(k, "k")
+    kept = min(k, len(among))
+    found = np.full((len(asked), k), -1, dtype=np.int64)
+    distances = np.full((len(asked), k), np.inf)
+    slack = _slack(asked, among)
+    for block, barred in _blocks(len(asked), len(among), own, never):
+        about = _by_products(asked[block], among)
+        about[barred] = np.inf
+        # whatever rounding did, the k nearest are among the rows this close
+        limit = np.partition(about, kept - 1, axis=1)[:, kept - 1] + slack[block]
+        query, row = np.nonzero((about <= limit[:, None]) & ~barred)
+        exact = _exact(asked[block], among, query, row)
+        order = np.lexsort((row, exact, query))
+        query, row, exact = query[order], row[order], exact[order]
+        place = np.arange(len(query)) - np.searchsorted(query, query)
+        near_by = place < kept
+        at = query[near_by] + block.start, place[near_by]
+        found[at], distances[at] = row[near_by], exact[near_by]
+    return found, distances if metric == "l2sq" else distances / 2
+
+
+def ranked(
+    queries: npt.ArrayLike,
+    gallery: npt.ArrayLike,
+    *,
+    metric: str = "l2sq",
+    own: npt.ArrayLike | None = None,
+    never: Keys = (),
+) -> Iterator[tuple[slice, Codes]]:
+    """All gallery rows in order of distance, for a block of queries at a time.
+
+    Parameters
+    ----------
+    queries, gallery, metric, own, never
+        As for :func:`nearest`.
+
+    Yields
+    ------
+    slice, (block, g) int64
+        Queries of the block, and gallery rows, nearest first; -1 in place of the rows kept from a query, at the end.
+
+    Raises
+    ------
+    DataError, SetsupError
+        As :func:`nearest`.
+
+    Examples
+    --------
+    >>> [rows.tolist() for _, rows in ranked([[0.0], [9.0]], [[1.0], [2.0], [8.0]])]
+    [[[0, 1, 2], [2, 1, 0]]]
+
+    """
+    from scipy.spatial.distance import cdist
+
+    asked, among = _embedded(queries, gallery, metric)
+    for block, barred in _blocks(len(asked), len(among), own, never):
+        distances = cdist(asked[block], among, "sqeuclidean")
+        distances[barred] = np.inf
+        order = np.argsort(distances, axis=1, kind="stable")
+        order[np.take_along_axis(barred, order, axis=1)] = -1
+        yield block, order
+
+
+def shared_keys(
+    query_factors: npt.ArrayLike, gallery_factors: npt.ArrayLike, columns: Sequence[int]
+) -> tuple[Codes, Codes]:
+    """Keys that are equal where a query and a gallery row have the same levels of some factors.
+
+    Parameters
+    ----------
+    query_factors : (q, m) integers
+        Codes of levels, -1 where unknown.
+    gallery_factors : (g, m) integers
+        The same factors of the gallery.
+    columns : sequence of int
+        Factors that must all agree.
+
+    Returns
+    -------
+    (q,) int64, (g,) int64
+        -1 where one of the factors is unknown.
+
+    Raises
+    ------
+    DataError, SetsupError
+        When shapes disagree, or there is no such factor.
+
+    Examples
+    --------
+    Keep apart what has the same identity (factor 0) under the same light (1), and under the same view (2):
+
+    >>> queries, gallery = [[5, 0, 1]], [[5, 0, 2], [5, 3, 1], [5, 3, 2], [6, 0, 1]]
+    >>> never = [shared_keys(queries, gallery, [0, 1]), shared_keys(queries, gallery, [0, 2])]
+    >>> nearest([[0.0]], [[0.1], [0.2], [0.3], [0.4]], never=never)[0].item()
+    2
+
+    """
+    asked = checked_factors(query_factors, len(np.asarray(query_factors)), "query factors")
+    among = checked_factors(gallery_factors, len(np.asarray(gallery_factors)), "gallery factors")
+    wrong = [c for c in columns if not isinstance(c, int | np.integer) or not 0 <= c < asked.shape[1]]
+    if asked.shape[1] != among.shape[1] or wrong or not len(columns):
+        raise SetsupError(
+            f"columns must number some of the factors that queries and gallery have alike, not {list(columns)} of "
+            f"{asked.shape[1]} and {among.shape[1]}"
+        )
+    both = np.concatenate([asked, among])[:, list(columns)]
+    keys = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    keys[(both < 0).any(axis=1)] = -1
+    return keys[: len(asked)], keys[len(asked) :]
+
+
+def _embedded(queries: npt.ArrayLike, gallery: npt.ArrayLike, metric: str) -> tuple[Reals, Reals]:
+    if metric not in METRICS:
+        raise SetsupError(f"metric must be one of {', '.join(METRICS)}, not {metric!r}{near(metric, METRICS)}")
+    asked, among = checked_embeddings(queries, "queries"), checked_embeddings(gallery, "gallery")
+    if asked.shape[1] != among.shape[1]:
+        raise DataError(
+            f"queries have {asked.shape[1]} dimensions and the gallery {among.shape[1]}; embed both with one network"
+        )
+    if metric == "cosine":
+        return _directions(asked, "queries"), _directions(among, "gallery")
+    return asked, among
+
+
+def _directions(reals: Reals, name: str) -> Reals:
+    lengths = np.linalg.norm(reals, axis=1, keepdims=True)
+    if not lengths.all():
+        row = int(np.argmin(lengths))
+        raise DataError(f"{name}: row {row} is zero and has no direction, which cosine needs; use metric='l2sq'")
+    return np.asarray(reals / lengths)
+
+
+def _blocks(
+    queries: int, gallery: int, own: npt.ArrayLike | None, never: Keys
+) -> Iterator[tuple[slice, npt.NDArray[np.bool_]]]:
+    """Blocks of queries, and which gallery rows are kept from each, (block, g)."""
+    selves = None if own is None else checked_labels(own, queries, "own")
+    if selves is not None and selves.max(initial=-1) >= gallery:
+        raise DataError(f"own must number rows of the gallery, 0 … {gallery - 1}, or -1, not {selves.max()}")
+    pairs = [(checked_labels(q, queries, "keys"), checked_labels(g, gallery, "keys")) for q, g in never]
+    step = max(1, _BLOCK // gallery)
+    for start in range(0, queries, step):
+        block = slice(start, min(start + step, queries))
+        barred = np.zeros((block.stop - start, gallery), dtype=np.bool_)
+        if selves is not None:
+            some = np.flatnonzero(selves[block] >= 0)
+            barred[some, selves[block][some]] = True
+        for asked, among in pairs:
+            keys = asked[block][:, None]
+            barred |= (keys == among) & (keys >= 0)
+        yield block, barred
+
+
+def _by_products(asked: Reals, among: Reals) -> Reals:
+    """‖q − g‖² by a matrix product, which cancels where both are long."""
+    return np.asarray((asked**2).sum(axis=1)[:, None] + (among**2).sum(axis=1) - 2 * (asked @ among.T))
+
+
+def _slack(asked: Reals, among: Reals) -> Reals:
+    """How far, for each query, two distances by products may differ from their true order, (q,)."""
+    longest = float((among**2).sum(axis=1).max())
+    unit = 8 * (asked.shape[1] + 4) * np.finfo(np.float64).eps
+    return np.asarray(unit * ((asked**2).sum(axis=1) + longest))
+
+
+def _exact(asked: Reals, among: Reals, query: npt.NDArray[np.intp], row: npt.NDArray[np.intp]) -> Reals:
+    """‖q − g‖² of pairs, from differences."""
+    found = np.empty(len(query))
+    step = max(1, _BLOCK // asked.shape[1])
+    for start in range(0, len(query), step):
+        part = slice(start, start + step)
+        found[part] = ((asked[query[part]] - among[row[part]]) ** 2).sum(axis=1)
+    return found

@@ -1,0 +1,15 @@
+"""Disentanglement scores: how far each code follows one factor, and each factor one code.
+
+Codes are (n, d) numbers, one row an image, factors (n, k) codes of levels with -1 where unknown. A row counts for the
+factors that are known there; every result says how many rows each factor left out. Five definitions, each in the form
+of its paper with what the paper leaves open pinned in the function's documentation: scores are comparable with each
+other, and with published ones only as far as those choices agree.
+"""
+
+from setsup.evaluation.scores.dci import DCI, dci
+from setsup.evaluation.scores.factor_vae import factor_vae
+from setsup.evaluation.scores.information import discretised, mutual_information
+from setsup.evaluation.scores.pairwise import mig, modularity, sap
+from setsup.evaluation.scores.score import Score
+
+__all__ = ["DCI", "Score", "dci", "discretised", "factor_vae", "mig", "modularity", "mutual_information", "sap"]

@@ -1,0 +1,128 @@
+"""Codes in bins, and the information between them and factors, in nats."""
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.evaluation.inputs import check_count, checked_embeddings, checked_factors, known_part
+
+__all__ = ["contingency", "discretised", "entropies", "mutual_information"]
+
+Reals = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+_ROUNDING = 1e-12  # nats: information below is what independent variables leave by rounding
+
+
+def discretised(codes: npt.ArrayLike, bins: int = 20) -> Codes:
+    """Number of the bin of each code: bins of equal width from its least to its greatest value.
+
+    A bin has its lower edge and not its upper one, the last both. A constant code is in bin 0.
+
+    Parameters
+    ----------
+    codes : (n, d) numbers
+        One row an image.
+    bins : int
+        Of each code, at least 2.
+
+    Returns
+    -------
+    (n, d) int64, 0 ≤ bin < bins
+
+    Raises
+    ------
+    DataError, SetsupError
+        When codes are not (n, d) finite numbers, or there are fewer than two bins.
+
+    Examples
+    --------
+    >>> discretised([[0.0], [0.4], [0.5], [1.0]], bins=2).ravel()
+    array([0, 0, 1, 1])
+
+    """
+    reals, count = checked_embeddings(codes, "codes"), check_count(bins, "bins", 2)
+    low, extent = reals.min(axis=0), np.ptp(reals, axis=0)
+    which = ((reals - low) / np.where(extent > 0, extent, 1.0) * count).astype(np.int64)
+    return np.asarray(np.minimum(which, count - 1))
+
+
+def contingency(first: Codes, second: Codes) -> Reals:
+    """Table of how often two codes occur together, as (levels of first, levels of second) float64.
+
+    Examples
+    --------
+    >>> contingency(np.array([0, 0, 1]), np.array([1, 1, 0]))
+    array([[0., 2.],
+           [1., 0.]])
+
+    """
+    shape = int(first.max()) + 1, int(second.max()) + 1
+    counts = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1])
+    return counts.reshape(shape).astype(np.float64)
+
+
+def mutual_information(binned: npt.ArrayLike, factors: npt.ArrayLike) -> Reals:
+    """Information between each code and each factor, from their frequencies, without correction for bias.
+
+    I = Σ p(b, v) ln [p(b, v) / p(b) p(v)] over the rows where the factor is known. Frequencies of n rows overestimate
+    it, for independent variables by (bins − 1)(levels − 1) / 2n on average.
+
+    Parameters
+    ----------
+    binned : (n, d) integers
+        Bins of codes, from :func:`discretised`.
+    factors : (n, k) integers
+        Codes of levels, -1 where unknown.
+
+    Returns
+    -------
+    (d, k) float64, nats; exactly 0 where rounding alone is left
+
+    Raises
+    ------
+    DataError
+        When shapes disagree, or a factor has fewer than two known levels.
+
+    Examples
+    --------
+    >>> mutual_information([[0, 0], [0, 1], [1, 0], [1, 1]], [[0], [0], [1], [1]]).round(4)
+    array([[0.6931],
+           [0.    ]])
+
+    """
+    bins = np.asarray(binned)
+    if bins.ndim != 2 or 0 in bins.shape or bins.dtype.kind not in "iu" or bins.min() < 0:
+        raise DataError(f"bins must be whole numbers (n, d) from 0 on, not {bins.dtype} {bins.shape}; see discretised")
+    levels = checked_factors(factors, len(bins))
+    found = np.empty((bins.shape[1], levels.shape[1]))
+    for column in range(levels.shape[1]):
+        known, dense = known_part(levels, column)
+        for code in range(bins.shape[1]):
+            found[code, column] = _information(contingency(bins[known, code].astype(np.int64), dense))
+    return found
+
+
+def _information(counts: Reals) -> float:
+    total = counts.sum()
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0))
+    seen = counts > 0
+    nats = float((counts[seen] * np.log(counts[seen] * total / expected[seen])).sum() / total)
+    return nats if nats > _ROUNDING else 0.0
+
+
+def entropies(factors: Codes) -> Reals:
+    """Entropy of each factor (n, k) over the rows where it is known, as (k,) float64 in nats.
+
+    Examples
+    --------
+    >>> entropies(np.array([[0], [1], [-1]])).round(4)
+    array([0.6931])
+
+    """
+    found = np.empty(factors.shape[1])
+    for column in range(factors.shape[1]):
+        _, dense = known_part(factors, column)
+        share = np.bincount(dense) / len(dense)
+        found[column] = -(share * np.log(share)).sum()
+    return found

@@ -1,0 +1,29 @@
+"""What a score gives: the number, what it is the mean of, and how many rows it had to leave out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Score"]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A disentanglement score.
+
+    Attributes
+    ----------
+    value : float
+        The score; 1 is best.
+    parts : (m,) float64
+        One number a factor (MIG, SAP, FactorVAE) or a code (modularity), whose mean is the score; for FactorVAE the
+        mean weighted by how often each factor was drawn.
+    left_out : (k,) int64
+        Rows where each factor is unknown.
+
+    """
+
+    value: float
+    parts: npt.NDArray[np.float64]
+    left_out: npt.NDArray[np.int64]

@@ -1,0 +1,128 @@
+"""Soft nearest neighbours: for each query the average of another set, weighted by likeness.
+
+References
+----------
+.. [1] "Learning ABCs: Approximate Bijective Correspondence for isolating factors of variation with weak supervision",
+   arXiv 2103.03240.
+
+"""
+
+import torch
+from torch import Tensor
+
+from setsup.methods.embeddings import check_temperature, padded, the_same_type
+from setsup.methods.similarity import Similarity, logits, moved, origin
+
+__all__ = ["averages", "soft_nearest_neighbours", "without_padding"]
+
+
+def soft_nearest_neighbours(
+    queries: Tensor,
+    keys: Tensor,
+    similarity: Similarity = "l2sq",
+    temperature: float = 1.0,
+    *,
+    key_mask: Tensor | None = None,
+) -> Tensor:
+    """Average the keys, each by how alike it is to a query: Σ_j softmax_j(S(u_i, v_j)) v_j.
+
+    Parameters
+    ----------
+    queries : (..., n, d) floating
+        Embeddings u_i.
+    keys : (..., m, d) floating
+        Embeddings v_j of the other set.
+    similarity : str or callable
+        As for `similarities`.
+    temperature : float
+        τ > 0, in the unit of the similarity: a squared length for ``l2sq``.
+    key_mask : (..., m) bool, optional
+        False for a slot of the keys that is padding.
+
+    Returns
+    -------
+    (..., n, d) float32, or float64 where one of the sets is; 0 where all keys are padding
+
+    Raises
+    ------
+    DataError
+        When shapes or types do not fit.
+    SetsupError
+        When no similarity has that name, or τ is not positive.
+
+    Examples
+    --------
+    >>> soft_nearest_neighbours(torch.tensor([[0.0]]), torch.tensor([[-1.0], [1.0]]))
+    tensor([[0.]])
+
+    """
+    check_temperature(temperature)
+    queries, keys = the_same_type(queries, keys)
+    shape = queries.shape
+    with torch.autocast(queries.device.type, enabled=False):
+        (queries, _), (keys, key_mask) = padded(queries, None), padded(keys, key_mask)
+        at = origin(keys, similarity)
+        queries, keys = moved(at, queries, keys)
+        found = averages(queries, keys, similarity, temperature, key_mask)
+        return (found if at is None else found + at).reshape(shape)
+
+
+def averages(
+    queries: Tensor, keys: Tensor, similarity: Similarity, temperature: float, key_mask: Tensor | None
+) -> Tensor:
+    """Soft nearest neighbours of sets that were checked, filled (`padded`) and moved to their `origin`.
+
+    Parameters
+    ----------
+    queries : (pairs, n, d) float32 or float64
+        Embeddings.
+    keys : (pairs, m, d) of the same type
+        What is averaged.
+    similarity : str or callable
+        As for `similarities`.
+    temperature : float
+        τ > 0.
+    key_mask : (pairs, m) bool, optional
+        False for padding.
+
+    Returns
+    -------
+    (pairs, n, d) of that type
+
+    Examples
+    --------
+    >>> keys, mask = torch.tensor([[[-1.0], [1.0], [5.0]]]), torch.tensor([[True, True, False]])
+    >>> averages(torch.zeros(1, 1, 1), keys, "l2", 1.0, mask)
+    tensor([[[0.]]])
+
+    """
+    found = without_padding(logits(queries, keys, similarity, temperature), key_mask)
+    return torch.bmm(found.softmax(-1), keys)
+
+
+def without_padding(found: Tensor, mask: Tensor | None) -> Tensor:
+    """Logits that give padding no weight; a set of nothing else keeps its own, against 0/0.
+
+    Parameters
+    ----------
+    found : (pairs, n, m) floating
+        Logits.
+    mask : (pairs, m) bool, optional
+        False for padding.
+
+    Returns
+    -------
+    (pairs, n, m) of that type
+
+    Examples
+    --------
+    >>> without_padding(torch.zeros(2, 1, 2), torch.tensor([[True, False], [False, False]]))
+    tensor([[[0., -inf]],
+    <BLANKLINE>
+            [[0., 0.]]])
+
+    """
+    if mask is None:
+        return found
+    weightless = ~mask & mask.any(-1, keepdim=True)
+    return found.masked_fill(weightless.unsqueeze(-2), -torch.inf)

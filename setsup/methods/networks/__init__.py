@@ -1,0 +1,23 @@
+"""Networks of the methods as plain modules, their initialisation, and pretrained backbones."""
+
+from setsup.methods.networks.abc import mnist_encoder, pose_encoder, shapes3d_encoder
+from setsup.methods.networks.convolutional import convolutional
+from setsup.methods.networks.images import OverImages, unit_range
+from setsup.methods.networks.initialisation import glorot_
+from setsup.methods.networks.pretrained import pretrained_resnet, read_weights, transformers_name
+from setsup.methods.networks.resnet_v2 import Bottleneck, resnet50v2
+
+__all__ = [
+    "Bottleneck",
+    "OverImages",
+    "convolutional",
+    "glorot_",
+    "mnist_encoder",
+    "pose_encoder",
+    "pretrained_resnet",
+    "read_weights",
+    "resnet50v2",
+    "shapes3d_encoder",
+    "transformers_name",
+    "unit_range",
+]

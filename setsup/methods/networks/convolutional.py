@@ -1,0 +1,71 @@
+"""Plain convolutional encoders, built from a table."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from setsup.errors import SetsupError
+from setsup.methods.networks.images import OverImages
+from setsup.methods.networks.initialisation import bare, glorot_
+
+__all__ = ["convolutional"]
+
+_KERNEL = 3
+
+
+def convolutional(
+    image: tuple[int, int, int],
+    convolutions: Sequence[tuple[int, int]],
+    dense: Sequence[int],
+    generator: torch.Generator,
+) -> OverImages:
+    """Encoder of 3 × 3 convolutions and dense layers, with ReLU after all but the last, initialised by `glorot_`.
+
+    Convolutions have *valid* padding, that is none: a side of n pixels becomes ⌊(n − 3) / stride⌋ + 1.
+
+    Parameters
+    ----------
+    image : (channels, height, width)
+        Of every picture.
+    convolutions : sequence of (channels out, stride)
+        One a layer.
+    dense : sequence of int
+        Widths of the dense layers; the last is that of the embedding, and has no ReLU.
+    generator : torch.Generator
+        On the CPU; the global generator is not touched.
+
+    Returns
+    -------
+    OverImages : (..., channels, height, width) uint8, or float in [0, 1] → (..., dense[-1]) float32
+
+    Raises
+    ------
+    SetsupError
+        When pictures are used up before the last convolution, or there is no dense layer.
+
+    Examples
+    --------
+    >>> encoder = convolutional((1, 9, 9), [(4, 1), (8, 2)], [16, 2], torch.Generator().manual_seed(0))
+    >>> encoder(torch.zeros(5, 1, 9, 9, dtype=torch.uint8)).shape
+    torch.Size([5, 2])
+
+    """
+    if not dense:
+        raise SetsupError("dense came empty, but its last width is that of the embedding: pass at least one, as [64]")
+    channels, *sides = image
+    layers: list[nn.Module] = []
+    for number, (out, stride) in enumerate(convolutions):
+        if min(sides) < _KERNEL:
+            raise SetsupError(
+                f"convolution {number} would see {sides[0]} × {sides[1]} pixels, but needs {_KERNEL} × {_KERNEL}: "
+                "use larger pictures, fewer convolutions or smaller strides"
+            )
+        layers += [bare(nn.Conv2d, channels, out, _KERNEL, stride), nn.ReLU()]
+        channels, sides = out, [(side - _KERNEL) // stride + 1 for side in sides]
+    layers.append(nn.Flatten())
+    width = channels * sides[0] * sides[1]
+    for out in dense:
+        layers += [bare(nn.Linear, width, out), nn.ReLU()]
+        width = out
+    return glorot_(OverImages(*image, nn.Sequential(*layers[:-1])), generator)

@@ -1,0 +1,114 @@
+"""From pictures as loaders deliver them to what a network reads.
+
+Pictures are (..., C, H, W): any number of leading axes (pairs, sets, copies), then channels, rows and columns.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from setsup.errors import SetsupError
+
+__all__ = ["OverImages", "unit_range"]
+
+
+def unit_range(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Pictures as floats in [0, 1]: bytes are divided by 255, floats are taken to be there already.
+
+    Parameters
+    ----------
+    images : (...) uint8, or float in [0, 1]
+        That floats lie in the range is not checked: it would make a GPU wait at every step.
+    dtype : torch.dtype
+        A float type of the result.
+
+    Returns
+    -------
+    (...) dtype
+
+    Raises
+    ------
+    SetsupError
+        When the pictures are neither bytes nor floats.
+
+    Examples
+    --------
+    >>> unit_range(torch.tensor([0, 51, 255], dtype=torch.uint8))
+    tensor([0.0000, 0.2000, 1.0000])
+    >>> unit_range(torch.tensor([0.25], dtype=torch.float64))
+    tensor([0.2500])
+
+    """
+    if images.dtype == torch.uint8:
+        return images.to(dtype) / 255
+    if not images.is_floating_point():
+        raise SetsupError(
+            f"images came as {_short(images.dtype)}, but a network reads uint8 or floats in [0, 1]: "
+            "convert them, for bytes in a wider type with images.to(torch.uint8)"
+        )
+    return images.to(dtype)
+
+
+class OverImages(nn.Module):
+    """Applies layers to pictures of one size, whatever axes lead.
+
+    Parameters
+    ----------
+    channels, height, width : int
+        Of every picture.
+    layers : nn.Module
+        Takes (n, channels, height, width) floats in [0, 1], of the type of its own parameters; returns (n, ...).
+
+    Raises
+    ------
+    SetsupError
+        When it is called with pictures of another size, or neither bytes nor floats.
+
+    Examples
+    --------
+    >>> flat = OverImages(1, 2, 2, nn.Flatten())
+    >>> flat(torch.zeros(3, 5, 1, 2, 2, dtype=torch.uint8)).shape
+    torch.Size([3, 5, 4])
+
+    """
+
+    def __init__(self, channels: int, height: int, width: int, layers: nn.Module) -> None:
+        super().__init__()
+        self.image = (channels, height, width)
+        self.layers = layers
+
+    def forward(self, images: Tensor) -> Tensor:
+        """What the layers make of each picture.
+
+        Parameters
+        ----------
+        images : (..., C, H, W) uint8, or float in [0, 1]
+            Scaled by :func:`unit_range`.
+
+        Returns
+        -------
+        (..., D) float, for layers that return (n, D)
+
+        """
+        lead = images.shape[:-3]
+        if images.shape[-3:] != self.image:
+            expected = ", ".join(map(str, self.image))
+            raise SetsupError(
+                f"images came as {tuple(images.shape)}, but this network reads (..., {expected}), "
+                f"that is (..., channels, height, width): {_advice(tuple(images.shape), self.image)}"
+            )
+        parameter = next(self.parameters(), None)
+        dtype = torch.float32 if parameter is None else parameter.dtype
+        # not flatten, which wants at least one leading axis; neither copies pictures whose channels lie last
+        found = self.layers(unit_range(images.reshape(-1, *self.image), dtype))
+        result: Tensor = found.reshape(*lead, *found.shape[1:])
+        return result
+
+
+def _advice(came: tuple[int, ...], image: tuple[int, int, int]) -> str:
+    if came[-3:] == (*image[1:], image[0]):
+        return "channels come last, put them before the rows with images.movedim(-1, -3)"
+    return "resize or crop them, or build a network for their size"
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

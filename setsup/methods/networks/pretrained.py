@@ -1,0 +1,250 @@
+"""Pretrained ResNets from checkpoint files, in torchvision's layout or in that of transformers.
+
+The network is transformers' ``ResNetModel``: ResNet V1.5, which has its stride on the 3 × 3 convolution as torchvision
+has it. A file may hold
+
+- torchvision's names (``layer1.0.conv1.weight``, ``fc.weight``), as supervised ImageNet weights do, bare or under
+  ``state_dict``, with or without the prefix ``module.`` of parallel training;
+- a MoCo-v2 run: the query encoder's weights are taken (``module.encoder_q.``), key encoder and queue are not;
+- transformers' names (``encoder.stages.0.…``), with or without the prefix ``resnet.``;
+
+and is a torch file, old or new, or a safetensors file. Torch files are loaded with weights only: none can run code.
+"""
+
+import io
+import pickle
+import re
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from setsup.errors import DataError, SetsupError
+
+if TYPE_CHECKING:
+    from transformers import ResNetConfig, ResNetModel
+
+__all__ = ["pretrained_resnet", "read_weights", "transformers_name"]
+
+_HEADS = ("fc.", "classifier.")
+_QUERY = "encoder_q."
+_COUNTER = ".num_batches_tracked"
+_STEM = re.compile(r"(conv|bn)1\.(\w+)")
+_BLOCK = re.compile(r"layer([1-9])\.(\d+)\.(?:(conv|bn)([1-3])|downsample\.([01]))\.(\w+)")
+_PARTS = {"conv": "convolution", "bn": "normalization", "0": "convolution", "1": "normalization"}
+
+
+def transformers_name(name: str) -> str:
+    """What transformers calls a weight of a ResNet that torchvision calls `name`; other names as they are.
+
+    Examples
+    --------
+    >>> transformers_name("bn1.running_mean")
+    'embedder.embedder.normalization.running_mean'
+    >>> transformers_name("layer2.0.conv3.weight")
+    'encoder.stages.1.layers.0.layer.2.convolution.weight'
+    >>> transformers_name("layer2.0.downsample.1.bias")
+    'encoder.stages.1.layers.0.shortcut.normalization.bias'
+    >>> transformers_name("fc.weight")
+    'fc.weight'
+
+    """
+    if stem := _STEM.fullmatch(name):
+        part, leaf = stem.groups()
+        return f"embedder.embedder.{_PARTS[part]}.{leaf}"
+    if block := _BLOCK.fullmatch(name):
+        stage, number, part, position, shortcut, leaf = block.groups()
+        where = f"layer.{int(position) - 1}.{_PARTS[part]}" if part else f"shortcut.{_PARTS[shortcut]}"
+        return f"encoder.stages.{int(stage) - 1}.layers.{number}.{where}.{leaf}"
+    return name
+
+
+def read_weights(path: str | Path) -> dict[str, Tensor]:
+    """Weights of a checkpoint under transformers' names, with its head: ``fc.…`` or ``classifier.…``.
+
+    Of a MoCo-v2 run, the head is the two-layer one of its query encoder: ``fc.0.weight``, ``fc.2.weight`` and biases.
+
+    Parameters
+    ----------
+    path : str or Path
+        A torch or safetensors file.
+
+    Returns
+    -------
+    dict of name to tensor, on the CPU, of the shapes and types of the file
+
+    Raises
+    ------
+    DataError
+        When the file is missing, damaged, holds anything but tensors and plain values, or has no weights by name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     saved = {"module.encoder_q.bn1.bias": torch.zeros(64), "module.queue": torch.zeros(128, 8)}
+    ...     torch.save({"epoch": 200, "state_dict": saved}, f"{folder}/run.pth.tar")
+    ...     list(read_weights(f"{folder}/run.pth.tar"))
+    ['embedder.embedder.normalization.bias']
+
+    """
+    return {name: weight for name, (_, weight) in _named(Path(path)).items()}
+
+
+def pretrained_resnet(path: str | Path, config: "ResNetConfig | None" = None) -> "ResNetModel":
+    """A ResNet with the weights of a checkpoint, without its head.
+
+    Parameters
+    ----------
+    path : str or Path
+        A torch or safetensors file, as :func:`read_weights` takes it.
+    config : transformers.ResNetConfig, optional
+        Shape of the network; ResNet-50 without.
+
+    Returns
+    -------
+    transformers.ResNetModel, in evaluation mode, float32, on the CPU
+        ``model(images).pooler_output`` is (n, 2048, 1, 1). Images are (n, 3, height, width) floats; whether they are
+        to be normalised by ImageNet's mean and deviation is up to the method.
+
+    Raises
+    ------
+    DataError
+        When :func:`read_weights` fails, or a weight is missing, unexpected, of another shape or kind, or not finite.
+    SetsupError
+        When transformers is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from transformers import ResNetConfig, ResNetModel
+    >>> tiny = ResNetConfig(embedding_size=4, hidden_sizes=[8, 16], depths=[1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     torch.save(ResNetModel(tiny).state_dict(), f"{folder}/tiny.pth")
+    ...     model = pretrained_resnet(f"{folder}/tiny.pth", tiny)
+    >>> model(torch.zeros(2, 3, 32, 32)).pooler_output.shape
+    torch.Size([2, 16, 1, 1])
+
+    """
+    try:
+        from transformers import ResNetConfig, ResNetModel
+    except ImportError:
+        raise SetsupError("transformers is not installed: pip install -e '.[train]' in setsup's folder") from None
+    path = Path(path)
+    found = {name: weight for name, weight in _named(path).items() if not name.startswith(_HEADS)}
+    # without storage, as the file gives every number: nothing is drawn, and nothing allocated twice
+    with torch.device("meta"):
+        model = ResNetModel(ResNetConfig() if config is None else config)
+    model.load_state_dict(_checked(path, found, model.state_dict()), assign=True)
+    nn.Module.eval(model)  # transformers states no type of its own
+    return model
+
+
+def _checked(path: Path, found: Mapping[str, tuple[str, Tensor]], expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Weights that fit `expected` one to one; files older than the counters of batch norms may lack these."""
+    weights: dict[str, Tensor] = {}
+    for name, place in expected.items():
+        if name not in found:
+            if not name.endswith(_COUNTER):
+                raise DataError(
+                    f"{path} lacks the weight {name!r} (transformers' name): pass the checkpoint of a ResNet, whole, "
+                    "and the config that it was trained with"
+                )
+            weights[name] = torch.zeros((), dtype=torch.long)
+            continue
+        original, weight = found[name]
+        weights[name] = _fitting(path, original, weight, place)
+    if more := next((original for name, (original, _) in found.items() if name not in expected), None):
+        raise DataError(
+            f"{path} holds {more!r}, which the network has no place for: pass the checkpoint of such a network, or "
+            "the config of this one"
+        )
+    return weights
+
+
+def _fitting(path: Path, original: str, weight: Tensor, place: Tensor) -> Tensor:
+    """The weight as the network has it; a copy, so that no two share memory, whatever the file says."""
+    if weight.shape != place.shape:
+        raise DataError(
+            f"{path} holds {original!r} of shape {tuple(weight.shape)}, but the network has {tuple(place.shape)}: "
+            "pass the checkpoint of such a network, or the config of this one"
+        )
+    if weight.is_floating_point() != place.is_floating_point():
+        raise DataError(
+            f"{path} holds {original!r} of type {_short(weight.dtype)}, but the network has {_short(place.dtype)}: "
+            "pass a checkpoint whose weights are floats, neither packed nor complex"
+        )
+    copied = torch.empty(place.shape, dtype=place.dtype, device="cpu").copy_(weight)
+    if not copied.isfinite().all():
+        raise DataError(
+            f"{path} holds {original!r} with values that are not finite: fetch the file again, or pass that of a run "
+            "that did not diverge"
+        )
+    return copied
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _named(path: Path) -> dict[str, tuple[str, Tensor]]:
+    """Names that transformers uses, each with the file's own name and the weight."""
+    state = _loaded(path)
+    while isinstance(state, Mapping) and isinstance(state.get("state_dict"), Mapping):
+        state = state["state_dict"]
+    if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
+        raise DataError(f"{path} holds no weights by name: pass the file of a state_dict, or of a dict that has one")
+    queried = any(name.removeprefix("module.").startswith(_QUERY) for name in state)
+    named: dict[str, tuple[str, Tensor]] = {}
+    for original, weight in state.items():
+        name = original.removeprefix("module.")
+        if queried and not name.startswith(_QUERY):
+            continue  # the key encoder, and the queue
+        name = transformers_name(name.removeprefix(_QUERY).removeprefix("resnet."))
+        if not isinstance(weight, Tensor) or weight.layout != torch.strided or weight.is_meta or weight.is_quantized:
+            kind = type(weight).__name__
+            raise DataError(f"{path} holds a {kind} as {original!r}, not a dense tensor: pass a state_dict's file")
+        if name in named:
+            raise DataError(f"{path} holds {name!r} twice, as {named[name][0]!r} and {original!r}: pass one network's")
+        named[name] = original, weight.detach()
+    if not named:
+        raise DataError(f"{path} holds no weights: fetch it again, or pass the file of a state_dict")
+    return named
+
+
+def _loaded(path: Path) -> Any:
+    """What a file holds: safetensors where it begins as such a file does, otherwise a torch file of weights only."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(9)
+    except IsADirectoryError:
+        raise DataError(
+            f"{path} is a folder: pass the file in it, such as model.safetensors or pytorch_model.bin"
+        ) from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}; pass the path of a checkpoint file") from None
+    try:
+        if head[8:] == b"{":
+            from safetensors.torch import load_file
+
+            return load_file(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # old files from memory: from disk, a damaged length is allocated before the file is found to be shorter
+            source = path if head.startswith(b"PK") else io.BytesIO(path.read_bytes())
+            return torch.load(source, map_location="cpu", weights_only=True)
+    except ImportError:
+        raise SetsupError(f"{path} needs safetensors: pip install -e '.[train]' in setsup's folder") from None
+    except Exception as error:  # the unpickler meets damaged bytes with errors of many kinds
+        refused = re.search(r"GLOBAL ([\w.]+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
+        if refused:
+            raise DataError(
+                f"{path} holds a {refused[1]}, which could run code and is not loaded: save the state_dict alone, "
+                "with torch.save, where you trust the file"
+            ) from None
+        raise DataError(
+            f"{path} is no readable checkpoint ({type(error).__name__}), cut short or damaged: fetch it again"
+        ) from None

@@ -1,0 +1,139 @@
+"""DCI: closed forms, the learner against a general optimiser and against Pearson's statistic, invariances."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import chi2_contingency
+
+pytest.importorskip("torch")
+from setsup.errors import DataError
+from setsup.evaluation.scores import dci
+from setsup.evaluation.scores.additive import fit_additive
+from setsup.evaluation.scores.information import contingency
+from setsup.random import fold, stream_key, uniform
+
+GRID = np.tile(np.indices((4, 5)).reshape(2, -1), 60).T
+
+
+def noise(rows: int, columns: int, seed: int = 1):
+    return 2 * uniform(fold(stream_key(seed, "noise"), np.arange(rows * columns))).reshape(rows, columns) - 1
+
+
+def scores(codes, factors=GRID):
+    found = dci(codes, factors)
+    return [found.disentanglement, found.completeness, found.informativeness]
+
+
+def test_perfect_codes() -> None:
+    assert scores(GRID) == [1, 1, 1]
+    assert scores(GRID[:, ::-1] * [-1e-3, 1e3]) == [1, 1, 1]
+
+
+def test_codes_that_are_no_monotone_function_of_their_factor() -> None:
+    assert scores(np.array([[2.0, 0.0, 3.0, 1.0, 9.0], [4.0, 1.0, 0.0, 2.0, 9.0]])[[0, 1], GRID]) == [1, 1, 1]
+
+
+def test_noise_gets_exactly_nothing() -> None:
+    disentanglement, completeness, informativeness = scores(noise(len(GRID), 3))
+    assert (disentanglement, completeness) == (0, 0)
+    assert informativeness < 0.35  # chance is 1/4 and 1/5
+    found = dci(np.concatenate([GRID, noise(len(GRID), 3)], axis=1), GRID)
+    assert not found.importance[2:].any()
+    assert (found.disentanglement, found.completeness) == (pytest.approx(1), 1)
+
+
+def test_rotated_codes_matter_for_both_alike() -> None:
+    factors = np.tile(np.indices((4, 4)).reshape(2, -1), 100).T
+    turned = np.stack([factors.sum(axis=1), factors[:, 0] - factors[:, 1]], axis=1) / np.sqrt(2)
+    disentanglement, completeness, _ = scores(turned, factors)
+    assert (disentanglement, completeness) == (pytest.approx(0, abs=0.01), pytest.approx(0, abs=0.01))
+
+
+def test_one_code_for_two_factors_is_complete_and_not_disentangled() -> None:
+    factors = np.tile(np.indices((4, 4)).reshape(2, -1), 100).T
+    found = dci(np.concatenate([4.0 * factors[:, :1] + factors[:, 1:], noise(1600, 1)], axis=1), factors)
+    assert found.disentanglement == pytest.approx(0, abs=1e-3)
+    assert (found.completeness, found.informativeness) == (1, 1)
+
+
+def test_of_a_duplicated_code_the_first_gets_all() -> None:
+    codes = np.concatenate([GRID, GRID], axis=1)
+    assert scores(codes) == pytest.approx([1, 1, 1])
+    assert not dci(codes, GRID).importance[2:].any()
+
+
+def test_one_factor_two_codes() -> None:
+    # two codes, each half of the factor's two bits: alike in importance, so completeness 0
+    bits = np.tile(np.indices((2, 2)).reshape(2, -1), 100).T
+    found = dci(bits, 2 * bits[:, :1] + bits[:, 1:])
+    assert (found.disentanglement, found.informativeness) == (1, 1)
+    assert found.completeness == pytest.approx(0, abs=1e-4)
+
+
+def test_scores_of_an_importance_by_hand() -> None:
+    found = dci(GRID + noise(len(GRID), 2) * 2, GRID)
+    share = found.importance / found.importance.sum()
+    rows = share / share.sum(axis=1, keepdims=True)
+    expected = [1 + sum(p * np.log2(p) for p in row if p) for row in rows]
+    assert found.disentanglement == pytest.approx(np.average(expected, weights=share.sum(axis=1)))
+    assert found.informativeness == pytest.approx(found.accuracy.mean())
+
+
+def test_a_lone_code_has_cramers_v_less_the_threshold() -> None:
+    bins = np.floor((noise(500, 1)[:, 0] + 1) * 3).astype(np.int64)
+    levels = (bins // 2 + (noise(500, 1, 5)[:, 0] > 0.6)) % 3
+    fit = fit_additive(bins[:, None], levels, 6, 3)
+    statistic = chi2_contingency(contingency(bins, levels), correction=False)
+    threshold = np.sqrt(5 * 2) / np.sqrt(500 * 2)
+    assert fit.importance.item() == pytest.approx(np.sqrt(statistic.statistic / (500 * 2)) - threshold)
+
+
+def test_the_descent_finds_the_minimum_of_a_general_optimiser() -> None:
+    rows, bins, kinds = 400, 4, 3
+    codes = np.floor((noise(rows, 3) + 1) * 2).astype(np.int64).clip(0, 3)
+    codes[:, 1] = np.where(noise(rows, 1, 9)[:, 0] > 0, codes[:, 0], codes[:, 1])  # correlated
+    levels = (codes[:, 0] + codes[:, 2] + (noise(rows, 1, 3)[:, 0] > 0.5)) % kinds
+    share = np.bincount(levels) / rows
+    target = ((levels[:, None] == np.arange(kinds)) - share) / np.sqrt(share * (kinds - 1))
+    limit = (np.sqrt((bins - 1) * (kinds - 1)) + np.sqrt(2 * np.log(3))) / np.sqrt(rows * (kinds - 1))
+
+    def loss(tables):
+        added = [tables[j][codes[:, j]] for j in range(3)]
+        # √(… + 10⁻¹²) instead of the corner at zero
+        lengths = sum(np.sqrt((part**2).sum(axis=1).mean() + 1e-12) for part in added)
+        return 0.5 * ((target - sum(added)) ** 2).sum(axis=1).mean() + limit * lengths
+
+    fit = fit_additive(codes, levels, bins, kinds)
+    best = minimize(lambda flat: loss(flat.reshape(3, bins, kinds)), fit.tables.ravel() * 0.5 + 0.01, method="BFGS")
+    assert loss(fit.tables) <= best.fun + 1e-5
+    assert (fit.importance > 0).any()
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.permutations(range(3)), st.tuples(*[st.sampled_from([-4.0, -0.5, 1.0, 8.0])] * 3))
+def test_order_sign_and_scale_of_codes_do_not_matter(order, scale) -> None:
+    middle = np.floor((noise(len(GRID), 3) + 1) * 5) * 2 + 0.5 + GRID[:, [0, 1, 0]] * 2
+    middle[:, 2] += 2 * GRID[:, 1]
+    middle[:2] = [[0.0] * 3, [60.0] * 3]
+    expected = scores(middle)
+    assert 0 < expected[0] < 1
+    np.testing.assert_allclose(scores(middle[:, list(order)] * scale), expected, atol=1e-5)
+
+
+def test_unknown_rows_are_left_out_and_counted() -> None:
+    factors = GRID.copy()
+    factors[::10, 1] = -1
+    codes = GRID.astype(float)
+    codes[::10, 1] = 0.0
+    found = dci(codes, factors)
+    assert found.left_out.tolist() == [0, 120]
+    assert (found.completeness, found.informativeness) == (1, 1)
+
+
+def test_bad_input_is_refused_in_a_sentence() -> None:
+    with pytest.raises(DataError, match="4 rows are too few"):
+        dci(GRID[[0, 6, 12, 18]], GRID[[0, 6, 12, 18]])
+    with pytest.raises(DataError, match="not finite"):
+        dci(GRID * np.nan, GRID)
