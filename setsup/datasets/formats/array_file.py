@@ -1,0 +1,228 @@
+"""A file that holds one array behind a short header, gzipped or not: checked when it is opened, read on first use."""
+
+import gzip
+import math
+import os
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+
+__all__ = ["ArrayFile", "Head", "ReadHead"]
+
+Array = npt.NDArray[Any]
+Head = tuple[np.dtype[Any], tuple[int, ...], int]
+"""What a header tells: type of the elements, shape, and bytes before the first element."""
+
+ReadHead = Callable[[BinaryIO, Path], Head]
+"""Reads the header of an unpacked file from its start; the path is for messages."""
+
+# deflate packs at most 258 bytes into 2 bits, so a gzip file cannot hold more than this many times its size
+_MOST_RATIO = 1032
+_BLOCK = 1 << 20
+
+
+class ArrayFile:
+    """An array in a file whose header has been checked; it is read on first use, once a process.
+
+    A plain file is mapped into memory, a gzipped one (told by its first bytes, not by its name) is unpacked there.
+    Pickling carries the path, not the array.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    head : ReadHead
+        Reads and checks the header of the format.
+    mend : str
+        What to do about a damaged file, for messages.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    shape : tuple of int
+        Shape of the array, from the header.
+    dtype : numpy.dtype
+        Type of its elements, in the byte order of the file.
+    packed : bool
+        Whether it is gzip.
+
+    Raises
+    ------
+    DataError
+        When the file cannot be read, its header is wrong, or its size is not what its header says.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "three.bin"
+    >>> _ = file.write_bytes(bytes([3, 7, 2, 1]))
+    >>> ArrayFile(file, lambda file, path: (np.dtype("u1"), (file.read(1)[0],), 1), "fetch it again").array()
+    array([7, 2, 1], dtype=uint8)
+
+    """
+
+    def __init__(self, path: Path, head: ReadHead, mend: str) -> None:
+        self.path = path
+        self._mend = mend
+        self._array: Array | None = None
+        self._locks: dict[int, threading.Lock] = {}
+        self._bytes = 0
+        with self._errors():
+            with self.path.open("rb") as raw:
+                self.packed = raw.read(2) == b"\x1f\x8b"
+            with self._open() as file:
+                self.dtype, self.shape, self._offset = head(file, path)
+        self._bytes = math.prod(self.shape) * self.dtype.itemsize
+        self._check_size()
+
+    def __len__(self) -> int:
+        """Length of the first axis."""
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        """Show the path and what it holds."""
+        return f"{type(self).__name__}({str(self.path)!r}, {self.dtype} {self.shape})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the array and the locks, which belong to this process."""
+        return {**self.__dict__, "_array": None, "_locks": {}}
+
+    @property
+    def ready(self) -> bool:
+        """Whether the array costs nothing: it is mapped from a plain file, or was unpacked in this process."""
+        return not self.packed or self._array is not None
+
+    def array(self) -> Array:
+        """Read the array on the first call of a process, and give the same one from then on.
+
+        Returns
+        -------
+        read-only array of ``shape`` and ``dtype``
+
+        Raises
+        ------
+        DataError
+            When a gzip file is cut off, damaged, or holds more or less than its header says.
+
+        """
+        if self._array is None:
+            # a lock a process: after a fork, one that another thread of the parent held would stay locked for ever
+            with self._locks.setdefault(os.getpid(), threading.Lock()):
+                if self._array is None:
+                    self._array = self._unpacked() if self.packed else self._mapped()
+        return self._array
+
+    @contextmanager
+    def rows(self) -> Iterator[Callable[[int, int, Array], None]]:
+        """Open the file to read rows block by block, in order, without holding more than a block.
+
+        Yields
+        ------
+        callable
+            ``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` into ``out``, C-contiguous, of the shape
+            ``(stop − start, *shape[1:])``. Blocks that come in ascending order are read in one pass.
+
+        Raises
+        ------
+        DataError
+            When the file is cut off, damaged, or goes on after its last row.
+
+        """
+        width = self._bytes // self.shape[0]
+        with self._errors():
+            file = self._open()
+        with file:
+
+            def fill(start: int, stop: int, out: Array) -> None:
+                with self._errors():
+                    file.seek(self._offset + start * width)
+                    self._read(file, out.reshape(-1).view(np.uint8).data, self._offset + start * width)
+                    if stop == self.shape[0]:
+                        self._end(file)
+
+            yield fill
+
+    def _open(self) -> BinaryIO:
+        return cast(BinaryIO, gzip.open(self.path)) if self.packed else self.path.open("rb")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn whatever goes wrong in reading into one sentence."""
+        try:
+            yield
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(f"{self.path} is cut off or damaged ({error}); {self._mend}") from error
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be read: {error.strerror or error}") from error
+        except MemoryError as error:
+            raise DataError(f"{self.path} needs {self._bytes:,} bytes of memory, more than there are") from error
+
+    def _check_size(self) -> None:
+        size, expected = self.path.stat().st_size, self._offset + self._bytes
+        if not self.packed and size != expected:
+            raise self._wrong_size(f"the file has {size:,} bytes")
+        if self.packed and expected > size * _MOST_RATIO:
+            raise self._wrong_size(f"a gzip file of {size:,} bytes cannot hold that")
+        if self.packed and self._stated_size() != expected % 2**32:
+            # right where the file is several gzip streams in a row; all else ends here, before memory is taken
+            self._count()
+
+    def _stated_size(self) -> int:
+        """Size of the content modulo 2**32, as the last bytes of a gzip stream state it."""
+        with self._errors(), self.path.open("rb") as raw:
+            raw.seek(-4, os.SEEK_END)
+            return int.from_bytes(raw.read(4), "little")
+
+    def _count(self) -> None:
+        with self._errors(), self._open() as file:
+            count = 0
+            while block := file.read(_BLOCK):
+                count += len(block)
+                if count > self._offset + self._bytes:
+                    raise self._wrong_size("its content goes on after them")
+            if count < self._offset + self._bytes:
+                raise self._wrong_size(f"its content ends after {count:,}")
+
+    def _wrong_size(self, what: str) -> DataError:
+        return DataError(
+            f"{self.path}: its header gives the shape {self.shape} of {self.dtype}, "
+            f"{self._offset + self._bytes:,} bytes in all, but {what}; {self._mend}"
+        )
+
+    def _mapped(self) -> Array:
+        try:
+            return np.asarray(np.memmap(self.path, self.dtype, "r", self._offset, self.shape))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{self.path} cannot be mapped into memory: {error}") from error
+
+    def _unpacked(self) -> Array:
+        with self._errors(), self._open() as file:
+            content = np.empty(self._bytes, np.uint8)
+            file.read(self._offset)
+            self._read(file, content.data, self._offset)
+            self._end(file)
+        array = content.view(self.dtype).reshape(self.shape)
+        array.flags.writeable = False
+        return array
+
+    def _read(self, file: BinaryIO, view: memoryview, position: int) -> None:
+        filled = 0
+        while filled < len(view):
+            count = cast(Any, file).readinto(view[filled : filled + _BLOCK])
+            if not count:
+                raise self._wrong_size(f"its content ends after {position + filled:,}")
+            filled += count
+
+    def _end(self, file: BinaryIO) -> None:
+        # one byte beyond the end is asked for, never more; it also makes gzip compare its checksum
+        if file.read(1):
+            raise self._wrong_size("its content goes on after them")
