@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from setsup.errors import SetsupError
 from setsup.methods.networks.images import OverImages
@@ -65,7 +65,21 @@ def convolutional(
         channels, sides = out, [(side - _KERNEL) // stride + 1 for side in sides]
     layers.append(nn.Flatten())
     width = channels * sides[0] * sides[1]
+    head: list[nn.Module] = []
     for out in dense:
-        layers += [bare(nn.Linear, width, out), nn.ReLU()]
+        head += [bare(nn.Linear, width, out), nn.ReLU()]
         width = out
-    return glorot_(OverImages(*image, nn.Sequential(*layers[:-1])), generator)
+    return glorot_(OverImages(*image, nn.Sequential(*layers, _Whole(nn.Sequential(*head[:-1])))), generator)
+
+
+class _Whole(nn.Module):
+    """Layers in float32 under autocast, too: embeddings of 8 bits would be coarser than the lengths that losses see."""
+
+    def __init__(self, layers: nn.Sequential) -> None:
+        super().__init__()
+        self.layers = layers
+
+    def forward(self, features: Tensor) -> Tensor:
+        with torch.autocast(features.device.type, enabled=False):
+            found: Tensor = self.layers(features.to(next(self.parameters()).dtype))
+        return found

@@ -1,0 +1,65 @@
+"""Evaluating a run: its preset's measurements, kept in the run folder."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from setsup.errors import SetsupError, near
+from setsup.experiments.preset import Measured, Preset
+from setsup.experiments.run import Run
+from setsup.experiments.settings import changes, flat
+from setsup.experiments.trained import load_trained
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    run: Run,
+    preset: Preset | None = None,
+    *,
+    only: Collection[str] = (),
+    root: Path | str | None = None,
+    device: str | None = None,
+) -> dict[str, Measured]:
+    """Measure a run, and keep what was found in its folder.
+
+    Several figures of a paper often rest on one training: the evaluations of any preset that trains the same can be
+    asked for.
+
+    Parameters
+    ----------
+    run : Run
+        Trained, at least in part.
+    preset : Preset, optional
+        Whose evaluations are made; the run's own by default.
+    only : collection of str
+        Names of evaluations; all by default.
+    root : Path or str, optional
+        Folder of the published files.
+    device : str, optional
+        Where networks run: a GPU where there is one, by default.
+
+    Returns
+    -------
+    dict
+        What was found, by evaluation.
+
+    Raises
+    ------
+    SetsupError
+        When the preset trains something else, or has no such evaluation.
+
+    """
+    preset = preset or run.preset
+    if differing := changes(flat(preset), flat(run.preset)):
+        listed = ", ".join(f"{name} {old!r} instead of {new!r}" for name, (old, new) in differing.items())
+        raise SetsupError(f"{preset.name} trains something else than {run.folder} holds: {listed}")
+    for name in only:
+        if name not in preset.evaluations:
+            raise SetsupError(f"{preset.name} has no evaluation {name!r}{near(name, preset.evaluations)}")
+    trained = load_trained(run, root=root, device=device, preset=preset)
+    found = {}
+    for name, evaluation in preset.evaluations.items():
+        if not only or name in only:
+            found[name] = evaluation.measure(trained)
+            run.keep(name, found[name], flat(evaluation))
+    return found

@@ -1,0 +1,193 @@
+"""What is measured on trained methods whose embeddings are one vector an image: information, components, accuracy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.evaluation import (
+    mine,
+    neighbour_information,
+    noise_scale,
+    noise_sweep,
+    principal_components,
+    probe_information,
+)
+from setsup.experiments.preset import Measured
+from setsup.experiments.trained import Trained
+
+__all__ = ["Accuracy", "Components", "FactorInformation", "NoiseSweep"]
+
+_SMOKE_ROWS, _SMOKE_STEPS = 512, 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Components:
+    """Principal components of embeddings: their share of the variance, and a picture of the first two.
+
+    Attributes
+    ----------
+    factors : tuple of str
+        Each gives a panel of the picture, coloured by its values.
+    samples : int
+        Rows that are embedded.
+    shown : int
+        Points of the picture.
+
+    """
+
+    factors: tuple[str, ...]
+    samples: int = 10_000
+    shown: int = 2_000
+
+    def shrunk(self) -> "Components":
+        """The same on few rows."""
+        return replace(self, samples=_SMOKE_ROWS, shown=_SMOKE_ROWS)
+
+    def measure(self, trained: Trained) -> Measured:
+        """Share of the variance that the first one, two and three components carry."""
+        from setsup.reports import scatter_panels
+
+        rows = trained.sample(self.samples)
+        embedded = trained.embed(rows=rows)
+        found = principal_components(embedded)
+        shares = np.cumsum(found.explained)
+        points = found.project(embedded[: self.shown])[:, :2]
+        table = trained.dataset.factors
+        colours = {name: table.codes(name, rows[: self.shown]) for name in self.factors}
+        panels = scatter_panels(points, [table[name] for name in self.factors], colours)
+        return Measured(
+            values={f"first {count}": shares[count - 1] for count in (1, 2, 3) if count <= len(shares)},
+            pictures={"map": panels},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactorInformation:
+    """Mutual information between noisy embeddings and each factor, in nats.
+
+    Attributes
+    ----------
+    factors : tuple of str
+        In the order of the report.
+    samples : int
+        Rows that are embedded.
+    estimator : {"mine", "probe", "neighbours"}
+        See :func:`~setsup.evaluation.mine`, :func:`~setsup.evaluation.probe_information` and
+        :func:`~setsup.evaluation.neighbour_information`.
+    steps : int, optional
+        Of the estimator's training; its own number by default.
+
+    """
+
+    factors: tuple[str, ...]
+    samples: int = 249_856
+    estimator: Literal["mine", "probe", "neighbours"] = "mine"
+    steps: int | None = None
+
+    def shrunk(self) -> "FactorInformation":
+        """The same on few rows, with a short training."""
+        return replace(self, samples=_SMOKE_ROWS, steps=_SMOKE_STEPS)
+
+    def measure(self, trained: Trained) -> Measured:
+        """Nats by factor."""
+        embedded, codes = _embedded(trained, self.factors, self.samples)
+        if self.estimator == "neighbours":
+            rng = np.random.default_rng(trained.seed)
+            noisy = embedded + rng.normal(size=embedded.shape) * _sigma(trained)
+            nats = neighbour_information(noisy, codes).nats
+        else:
+            estimate = mine if self.estimator == "mine" else probe_information
+            options: dict[str, Any] = {"sigma": _sigma(trained), "seed": trained.seed, "device": trained.device}
+            if self.steps is not None:
+                options |= {"steps": self.steps} | ({"last": min(1_000, self.steps)} if estimate is mine else {})
+            nats = estimate(embedded, codes, **options).nats
+        return Measured(values=dict(zip(self.factors, nats, strict=True)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseSweep:
+    """Information under noise of many scales, by MINE.
+
+    Attributes
+    ----------
+    factors : tuple of str
+        A curve each.
+    samples : int
+        Rows that are embedded.
+    scales : int
+        Scales of noise, evenly spaced in their logarithm from 10⁻³ to 10² times that of the loss.
+    steps : int
+        Of the training of each statistics network.
+
+    """
+
+    factors: tuple[str, ...]
+    samples: int = 249_856
+    scales: int = 40
+    steps: int = 20_000
+
+    def shrunk(self) -> "NoiseSweep":
+        """Three scales, few rows and a short training."""
+        return replace(self, samples=_SMOKE_ROWS, scales=3, steps=_SMOKE_STEPS)
+
+    def measure(self, trained: Trained) -> Measured:
+        """A curve of nats over σ for each factor."""
+        embedded, codes = _embedded(trained, self.factors, self.samples)
+        sigmas = np.geomspace(1e-3, 1e2, self.scales) * _sigma(trained)
+        last = min(1_000, self.steps)
+        sigmas, found = noise_sweep(
+            embedded, codes, sigmas, steps=self.steps, last=last, seed=trained.seed, device=trained.device
+        )
+        curves = zip(self.factors, found.nats.T, strict=True)
+        return Measured(curves={name: (sigmas.tolist(), nats.tolist()) for name, nats in curves})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accuracy:
+    """How often a classifier finds each factor in noisy embeddings of held-out rows (appendix S1 of ABC).
+
+    Attributes
+    ----------
+    factors : tuple of str
+        A classifier each.
+    samples : int
+        Rows that are embedded; a tenth of them is held out.
+    steps : int
+        Of the training of each classifier.
+
+    """
+
+    factors: tuple[str, ...]
+    samples: int = 50_000
+    steps: int = 5_000
+
+    def shrunk(self) -> "Accuracy":
+        """The same on few rows, with a short training."""
+        return replace(self, samples=_SMOKE_ROWS, steps=_SMOKE_STEPS)
+
+    def measure(self, trained: Trained) -> Measured:
+        """Share that is right, by factor."""
+        embedded, codes = _embedded(trained, self.factors, self.samples)
+        sigma = _sigma(trained)
+        found = probe_information(
+            embedded, codes, sigma=sigma, steps=self.steps, seed=trained.seed, device=trained.device
+        )
+        return Measured(values=dict(zip(self.factors, found.accuracy, strict=True)))
+
+
+def _embedded(
+    trained: Trained, factors: Sequence[str], samples: int
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any]]:
+    """Embeddings of rows (n, d), and their codes (n, factors)."""
+    rows = trained.sample(samples)
+    table = trained.dataset.factors
+    return trained.embed(rows=rows), np.stack([table.codes(name, rows) for name in factors], axis=1)
+
+
+def _sigma(trained: Trained) -> float:
+    """Noise of the scale that the loss resolves; 1 for methods without a similarity."""
+    method: Any = trained.method
+    return noise_scale(getattr(method, "similarity", ""), getattr(method, "temperature", 1.0))

@@ -1,0 +1,176 @@
+"""A preset: one experiment of a paper as plain, typed settings, from the data set to what is measured.
+
+A preset says *what* is trained; on which devices, in which precision, with which seed is said when it is run. Three of
+its parts are settings of the user's own kind: any frozen dataclass with the one method that is asked for below.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from setsup.errors import SetsupError
+
+if TYPE_CHECKING:
+    import torch
+    from lightning.pytorch import LightningModule
+    from PIL.Image import Image
+
+    from setsup.datasets import Dataset
+    from setsup.experiments.trained import Trained
+    from setsup.factors import FactorTable
+    from setsup.samplers import Sampler
+
+__all__ = ["Data", "Drawing", "Evaluation", "Learning", "Measured", "Preset", "smoke"]
+
+
+class Drawing(Protocol):
+    """How sets are drawn: settings of a sampler."""
+
+    def sampler(self, table: "FactorTable", seed: int) -> "Sampler":
+        """The sampler of a run."""
+
+
+class Learning(Protocol):
+    """What learns from them: settings of a method, networks included."""
+
+    def method(self, generator: "torch.Generator") -> "LightningModule":
+        """The method of a run, a ``LightningModule`` with ``embed(batch) -> (sets, size, d)``.
+
+        Initial weights come from the generator, which the seed of the run determines.
+        """
+
+
+class Evaluation(Protocol):
+    """What is measured on a trained method."""
+
+    def measure(self, trained: "Trained") -> "Measured":
+        """Measure it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one evaluation found.
+
+    Attributes
+    ----------
+    values : mapping of str to float
+        Numbers by name; reports take their mean and spread over seeds.
+    curves : mapping of str to (x, y)
+        Lines of a diagram by name.
+    pictures : mapping of str to PIL image
+        By the name of the file they are kept in.
+
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
+    pictures: Mapping[str, "Image"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Which data set a preset trains on.
+
+    Attributes
+    ----------
+    name : str
+        As for :func:`setsup.load`.
+    split : str, optional
+        Its rows are trained on.
+    stand_in : str, optional
+        Data set with the same factors for those who lack the published files; it is never taken silently.
+
+    """
+
+    name: str
+    split: str | None = None
+    stand_in: str | None = None
+
+    def open(self, root: Path | str | None = None, *, stand_in: bool = False, split: str | None = None) -> "Dataset":
+        """Open it.
+
+        Parameters
+        ----------
+        root : Path or str, optional
+            As for :func:`setsup.load`.
+        stand_in : bool
+            Whether to open the stand-in in its place.
+        split : str, optional
+            Another split than that of the training.
+
+        Raises
+        ------
+        DataError
+            When files are missing or damaged; the message says how to get them.
+        SetsupError
+            When there is no stand-in.
+
+        """
+        from setsup.datasets import load
+
+        if not stand_in:
+            return load(self.name, root, split or self.split)
+        if self.stand_in is None:
+            raise SetsupError(f"nothing stands in for {self.name}: leave --stand-in out and fetch the published files")
+        return load(self.stand_in, None, split or self.split)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """One experiment.
+
+    Attributes
+    ----------
+    name : str
+        ``"<paper>/<figure or table>"``, such as ``"abc/fig3a"``.
+    shows : str
+        What the paper shows there, in one line.
+    data : Data
+        What is trained on.
+    drawing : Drawing
+        Settings of the sampler.
+    augmentation : str, optional
+        Name of a recipe of :mod:`setsup.loading.transforms`.
+    learning : Learning
+        Settings of the method.
+    steps : int
+        Optimiser steps.
+    seeds : int
+        Runs, with seeds 0, 1, 2 …, over which the paper's numbers are taken.
+    checkpoint_every : int
+        Steps that are lost at most when a run is killed.
+    evaluations : mapping of str to Evaluation
+        What ``setsup eval`` measures, by name.
+
+    """
+
+    name: str
+    shows: str
+    data: Data
+    drawing: Drawing
+    learning: Learning
+    augmentation: str | None = None
+    steps: int
+    seeds: int = 1
+    checkpoint_every: int = 100
+    evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
+
+
+def smoke(preset: Preset) -> Preset:
+    """The preset shrunk to seconds on a CPU: that it runs, not what it finds.
+
+    Four steps; settings and evaluations that have a method ``shrunk()`` are replaced by what it returns.
+    """
+    return replace(
+        preset,
+        steps=min(4, preset.steps),
+        checkpoint_every=2,
+        drawing=_shrunk(preset.drawing),
+        learning=_shrunk(preset.learning),
+        evaluations={name: _shrunk(evaluation) for name, evaluation in preset.evaluations.items()},
+    )
+
+
+def _shrunk(settings: Any) -> Any:
+    return settings.shrunk() if hasattr(settings, "shrunk") else settings

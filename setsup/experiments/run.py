@@ -1,0 +1,231 @@
+"""A run folder: what was trained, how far it is, and what was measured on it."""
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from setsup.errors import DataError, SetsupError
+from setsup.experiments.preset import Measured, Preset
+from setsup.experiments.settings import changes, flat, put
+from setsup.files.atomic import written
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["Run", "begin", "open_run"]
+
+_PACKAGES = ("setsup", "torch", "lightning", "numpy")
+_DESCRIPTION, _CHECKPOINT, _EVALUATION = "run.json", "last.ckpt", "evaluation.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One training of a preset with one seed, as a folder.
+
+    ``run.json`` says what is trained and with which versions; ``metrics.jsonl`` and ``metrics.csv`` have a line a step;
+    ``last.ckpt`` is the checkpoint, a Lightning one; ``evaluation.json`` and ``*.png`` are what was measured.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it is.
+    preset : Preset
+        With all that was changed for this run.
+    seed : int
+        Of the initial weights, the draws, the augmentation and the noise of the method.
+    description : mapping
+        What ``run.json`` holds.
+
+    """
+
+    folder: Path
+    preset: Preset
+    seed: int
+    description: Mapping[str, Any]
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether the stand-in took the place of the published data."""
+        return bool(self.description["stand_in"])
+
+    @property
+    def checkpoint(self) -> Path:
+        """The checkpoint; absent before the first one."""
+        return self.folder / _CHECKPOINT
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps were trained."""
+        return self.steps_done() >= self.preset.steps
+
+    def steps_done(self) -> int:
+        """Steps that the checkpoint holds; 0 before the first one."""
+        return int(self.state()["global_step"]) if self.checkpoint.exists() else 0
+
+    def seconds(self) -> float:
+        """Seconds of training that the steps of the checkpoint took, data included."""
+        return float(self.state()["callbacks"]["Keeper"]["seconds"]) if self.checkpoint.exists() else 0.0
+
+    def state(self) -> dict[str, Any]:
+        """The checkpoint: a Lightning one, read without unpickling anything but tensors and plain values.
+
+        Raises
+        ------
+        DataError
+            When there is none, or it is damaged.
+
+        """
+        import torch
+
+        try:
+            found = torch.load(self.checkpoint, map_location="cpu", weights_only=True, mmap=True)
+        except FileNotFoundError:
+            raise DataError(
+                f"{self.folder} has no checkpoint yet: go on with `setsup train {self.preset.name}`"
+            ) from None
+        except Exception as error:
+            reason = str(error).splitlines()[0]
+            raise DataError(f"{self.checkpoint} is damaged ({reason}): remove it and train anew") from error
+        if not isinstance(found, dict) or not {"global_step", "callbacks", "state_dict"} <= found.keys():
+            raise DataError(f"{self.checkpoint} is no checkpoint of a run: remove it and train anew")
+        return found
+
+    def changed(self, preset: Preset) -> dict[str, tuple[Any, Any]]:
+        """What this run trains otherwise than a preset: setting → (preset's, run's)."""
+        return changes(flat(preset), self.description["settings"])
+
+    def measured(self) -> dict[str, Any]:
+        """Evaluations by name, as :meth:`keep` wrote them; none before the first."""
+        path = self.folder / _EVALUATION
+        return _read(path) if path.exists() else {}
+
+    def keep(self, name: str, found: Measured, about: Mapping[str, Any]) -> None:
+        """Write what an evaluation found: numbers into ``evaluation.json``, pictures beside it.
+
+        Parameters
+        ----------
+        name : str
+            Of the evaluation.
+        found : Measured
+            Its result.
+        about : mapping
+            What it was asked with.
+
+        """
+        for title, picture in found.pictures.items():
+            _draw(self.folder / f"{name}-{title}.png", picture)
+        entry = {
+            "about": dict(about),
+            "steps": self.steps_done(),
+            "values": {key: float(value) for key, value in found.values.items()},
+            "curves": {key: [list(map(float, axis)) for axis in curve] for key, curve in found.curves.items()},
+            "pictures": [f"{name}-{title}.png" for title in found.pictures],
+        }
+        _write(self.folder / _EVALUATION, self.measured() | {name: entry})
+
+
+def begin(folder: Path | str, preset: Preset, seed: int, *, stand_in: bool = False, how: Mapping[str, Any]) -> Run:
+    """Make a run folder, or open the one that is there to go on with it.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Made where it is missing.
+    preset : Preset
+        What is to be trained.
+    seed : int
+        Of the run.
+    stand_in : bool
+        Whether the stand-in takes the place of the published data.
+    how : mapping
+        Precision, devices and the like, for the record.
+
+    Raises
+    ------
+    SetsupError
+        When the folder holds a run of something else; the message says what differs.
+
+    """
+    folder = Path(folder)
+    description = {
+        "preset": preset.name,
+        "seed": seed,
+        "stand_in": stand_in,
+        "settings": flat(preset),
+        "how": dict(how),
+        "versions": {"python": platform.python_version(), **_versions()},
+    }
+    if (folder / _DESCRIPTION).exists():
+        there = _read(folder / _DESCRIPTION)
+        asked = {key: description[key] for key in ("preset", "seed", "stand_in")} | flat(preset)
+        found = {key: there[key] for key in ("preset", "seed", "stand_in")} | there["settings"]
+        differing = changes(found, asked)
+        precision = changes({"precision": there["how"].get("precision")}, {"precision": how.get("precision")})
+        if differing | precision:
+            listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
+            listed = listed or f"precision {precision['precision'][0]} there, {precision['precision'][1]} asked"
+            raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or ask for the same")
+        return Run(folder, preset, seed, there)
+    _write(folder / _DESCRIPTION, description)
+    return Run(folder, preset, seed, description)
+
+
+def open_run(folder: Path | str) -> Run:
+    """Open the run in a folder.
+
+    Raises
+    ------
+    DataError
+        When there is none, or it is damaged.
+    SetsupError
+        When its preset is not known here.
+
+    """
+    from setsup.experiments.registry import find_preset
+
+    folder = Path(folder)
+    path = folder / _DESCRIPTION
+    if not path.exists():
+        below = sorted(str(found.parent) for found in folder.glob(f"**/{_DESCRIPTION}"))
+        hint = f"; below it are {', '.join(below[:4])}" if below else "; `setsup train PRESET` makes one"
+        raise DataError(f"{folder} holds no run (no {_DESCRIPTION}){hint}")
+    description = _read(path)
+    try:
+        name, seed, settings = str(description["preset"]), int(description["seed"]), dict(description["settings"])
+    except (KeyError, TypeError, ValueError):
+        raise DataError(f"{path} does not describe a run; train it anew in another folder") from None
+    return Run(folder, put(find_preset(name), settings), seed, description)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read ({error}): restore it, or train anew in another folder") from None
+    if not isinstance(found, dict):
+        raise DataError(f"{path} is no JSON object: restore it, or train anew in another folder")
+    return found
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    with written(path) as part:
+        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def _draw(path: Path, picture: "Image") -> None:
+    with written(path) as part:
+        picture.save(part)

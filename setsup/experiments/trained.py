@@ -1,0 +1,174 @@
+"""A trained method, ready to embed what it is shown."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from lightning.pytorch import LightningModule
+
+from setsup.datasets import Dataset
+from setsup.errors import SetsupError
+from setsup.experiments.preset import Preset
+from setsup.experiments.run import Run
+from setsup.experiments.training import fresh_method
+from setsup.loading import Loader
+from setsup.progress import progress
+from setsup.samplers import EpochSampler
+
+__all__ = ["Trained", "embed", "load_trained"]
+
+Reals = npt.NDArray[np.float32]
+
+_BATCH = 256
+
+
+@dataclass
+class Trained:
+    """What an evaluation gets: the method of a run, and the data it was trained for.
+
+    Attributes
+    ----------
+    preset : Preset
+        With what was changed for the run.
+    method : LightningModule
+        Trained, in evaluation mode.
+    seed : int
+        Of the run; evaluations draw with it.
+    root : Path or str, optional
+        Folder of the published files.
+    stand_in : bool
+        Whether the stand-in takes the place of the published data.
+    device : str
+        Where networks run.
+    precision : str
+        As in :class:`~setsup.experiments.How`.
+
+    """
+
+    preset: Preset
+    method: LightningModule
+    seed: int
+    root: Path | str | None = None
+    stand_in: bool = False
+    device: str = "cpu"
+    precision: str = "float32"
+    _kept: dict[Any, Reals] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """What was trained on."""
+        return self.open()
+
+    def open(self, split: str | None = None) -> Dataset:
+        """The data set of the preset, in another split where one is named."""
+        return self.preset.data.open(self.root, stand_in=self.stand_in, split=split)
+
+    @cached_property
+    def untrained(self) -> LightningModule:
+        """The same method with its initial weights."""
+        return fresh_method(self.preset, self.seed).eval().to(self.device)
+
+    def sample(self, count: int) -> npt.NDArray[np.int64]:
+        """At most so many rows of the data set, without repeats, the same for every evaluation of a seed."""
+        count = min(count, len(self.dataset))
+        order: npt.NDArray[np.int64] = EpochSampler(self.dataset.factors, count, epochs=1, seed=self.seed)[0].indices[0]
+        return order
+
+    def embed(self, dataset: Dataset | None = None, rows: npt.NDArray[np.int64] | None = None) -> Reals:
+        """Embeddings of rows of a data set, of all rows of what was trained on by default; computed once.
+
+        Returns
+        -------
+        (n, d) float32
+
+        """
+        dataset = dataset or self.dataset
+        rows = np.arange(len(dataset)) if rows is None else np.asarray(rows)
+        key = (dataset.factors.fingerprint, rows.tobytes())
+        if key not in self._kept:
+            self._kept[key] = embed(self.method, dataset, rows, device=self.device, precision=self.precision)
+        return self._kept[key]
+
+
+def load_trained(
+    run: Run, *, root: Path | str | None = None, device: str | None = None, preset: Preset | None = None
+) -> Trained:
+    """The method of a run, with the weights of its checkpoint.
+
+    Parameters
+    ----------
+    run : Run
+        Trained, at least in part.
+    root : Path or str, optional
+        Folder of the published files.
+    device : str, optional
+        Where networks run: a GPU where there is one, by default.
+    preset : Preset, optional
+        One that trains the same, whose evaluations are asked for; the run's by default.
+
+    Raises
+    ------
+    DataError
+        When there is no checkpoint, or it is damaged.
+    SetsupError
+        When the weights are not those of the preset's networks.
+
+    """
+    preset = preset or run.preset
+    method = fresh_method(preset, run.seed)
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        method.load_state_dict(run.state()["state_dict"])
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise SetsupError(f"{run.checkpoint} holds other networks than {preset.name}: {reason}") from None
+    precision = run.description["how"]["precision"]
+    return Trained(preset, method.eval().to(device), run.seed, root, run.stand_in, device, precision)
+
+
+def embed(
+    method: Any,
+    dataset: Dataset,
+    rows: npt.NDArray[np.int64] | None = None,
+    *,
+    device: str = "cpu",
+    precision: str = "float32",
+) -> Reals:
+    """Embed rows of a data set, in their order.
+
+    Parameters
+    ----------
+    method : LightningModule
+        With ``embed(batch) -> (sets, size, d)``.
+    dataset : Dataset
+        What to embed.
+    rows : (n,) int64, optional
+        Which rows; all of them by default.
+    device : str
+        Where the method is.
+    precision : {"float32", "bf16"}
+        Of convolutions and products.
+
+    Returns
+    -------
+    (n, d) float32
+
+    """
+    chosen = dataset if rows is None else dataset.select(rows)
+    once = EpochSampler(chosen.factors, min(_BATCH, len(chosen)), epochs=1, shuffle=False, partial="pad")
+    loader = Loader(chosen, once, to="torch" if device == "cpu" else device)
+    found = []
+    kind = torch.device(device).type
+    with progress(len(chosen), "embedding", "images") as advance, torch.inference_mode():
+        for batch in loader:
+            with torch.autocast(kind, torch.bfloat16, enabled=precision == "bf16"):
+                embedded = method.embed(batch)
+            known = batch["mask"].reshape(-1)
+            kept = embedded.reshape(known.numel(), -1).float()[known]
+            found.append(kept.cpu().numpy())
+            advance(len(kept))
+    return np.concatenate(found)

@@ -1,0 +1,193 @@
+"""Training a preset: one call from settings to a run folder, which goes on where it was stopped."""
+
+import csv
+import json
+import logging
+import signal
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+import torch
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.loggers import Logger
+
+from setsup.datasets import Dataset
+from setsup.errors import SetsupError
+from setsup.experiments.callbacks import Bar, Keeper, Noise
+from setsup.experiments.preset import Preset
+from setsup.experiments.run import Run, begin
+from setsup.files.atomic import written
+from setsup.loading.lightning import LightningBatches
+from setsup.random import stream_key
+
+__all__ = ["How", "fresh_method", "train"]
+
+_PRECISION = {"float32": "32-true", "bf16": "bf16-mixed"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """How a preset is run: nothing of this changes what is learned, but for rounding.
+
+    Attributes
+    ----------
+    precision : {"float32", "bf16"}
+        With ``bf16`` convolutions and products run in bfloat16, weights and losses stay float32.
+    devices, nodes : int
+        GPUs, or processes where there is none, on each of so many machines. W of them train on W draws a step.
+    accelerator : {"auto", "cpu", "gpu"}
+        What trains.
+    compile : bool
+        Compile the method's networks with ``torch.compile``.
+    workers : int or str
+        As for :func:`setsup.loader`.
+    log : tuple of {"tensorboard", "wandb"}
+        Where metrics go beside the run folder.
+
+    """
+
+    precision: Literal["float32", "bf16"] = "float32"
+    devices: int = 1
+    nodes: int = 1
+    accelerator: Literal["auto", "cpu", "gpu"] = "auto"
+    compile: bool = False
+    workers: int | str = "auto"
+    log: tuple[Literal["tensorboard", "wandb"], ...] = ()
+
+
+def train(
+    preset: Preset,
+    folder: Path | str,
+    *,
+    seed: int = 0,
+    root: Path | str | None = None,
+    stand_in: bool = False,
+    how: How | None = None,
+) -> Run:
+    """Train a preset, or go on where its run was stopped.
+
+    A run that is killed loses at most ``preset.checkpoint_every`` steps, one that is asked to stop none. Its draws,
+    augmentation and noise are functions of (seed, step): the resumed run is the one that was not stopped.
+
+    Parameters
+    ----------
+    preset : Preset
+        What to train.
+    folder : Path or str
+        Run folder; see :class:`Run`.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    root : Path or str, optional
+        Folder of the published files.
+    stand_in : bool
+        Train on the preset's stand-in; everything that is measured on the run says so.
+    how : How, optional
+        Devices, precision and the like.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    SetsupError
+        When the folder holds another run, data is missing, or settings do not fit each other.
+    KeyboardInterrupt
+        When it was asked to stop, after the checkpoint was written.
+
+    """
+    how = how or How()
+    dataset = preset.data.open(root, stand_in=stand_in)
+    run = begin(folder, preset, seed, stand_in=stand_in, how=asdict(how))
+    if run.finished:
+        return run
+    method = fresh_method(preset, seed)
+    if how.compile:
+        for network in method.children():
+            network.compile()
+    keeper = Keeper(run)
+    with _quiet():
+        trainer = Trainer(
+            max_steps=preset.steps,
+            accelerator=how.accelerator,
+            devices=how.devices,
+            num_nodes=how.nodes,
+            precision=_PRECISION[how.precision],  # type: ignore[arg-type]
+            callbacks=[Noise(seed), keeper, Bar(preset.steps)],
+            logger=[_logger(name, run) for name in how.log],
+            default_root_dir=run.folder,
+            log_every_n_steps=1,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        resumed = str(run.checkpoint) if run.checkpoint.exists() else None
+        trainer.fit(method, datamodule=batches(preset, dataset, seed, how), ckpt_path=resumed, weights_only=True)
+    if trainer.is_global_zero:
+        _write_csv(run.folder)
+    if keeper.stopped is not None and not run.finished:
+        raise KeyboardInterrupt(signal.Signals(keeper.stopped).name)
+    return run
+
+
+def fresh_method(preset: Preset, seed: int) -> LightningModule:
+    """The untrained method of a seed."""
+    generator = torch.Generator().manual_seed(stream_key(seed, "weights"))
+    method = preset.learning.method(generator)
+    if not callable(getattr(method, "embed", None)):
+        raise SetsupError(f"{type(method).__name__} has no embed(batch): it gives (sets, size, d) embeddings")
+    return method
+
+
+def batches(preset: Preset, dataset: Dataset, seed: int, how: How) -> LightningBatches:
+    """The batches that a preset trains on."""
+    transform = None
+    if preset.augmentation is not None:
+        from setsup.loading.transforms import recipe
+
+        transform = recipe(preset.augmentation, seed=seed)
+    sampler = preset.drawing.sampler(dataset.factors, seed)
+    return LightningBatches(dataset, sampler, transform=transform, workers=how.workers)
+
+
+def _logger(name: str, run: Run) -> Logger:
+    if find_spec(name) is None:
+        raise SetsupError(f"--log {name} needs {name}: pip install {name}")
+    if name == "tensorboard":
+        from lightning.pytorch.loggers import TensorBoardLogger
+
+        return TensorBoardLogger(run.folder, name="", version="tensorboard")
+    from lightning.pytorch.loggers import WandbLogger
+
+    return WandbLogger(name=f"{run.preset.name} seed {run.seed}", project="setsup", save_dir=run.folder)
+
+
+def _write_csv(folder: Path) -> None:
+    """The metrics once more, for spreadsheets."""
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    names: Sequence[str] = list(dict.fromkeys(name for row in rows for name in row))
+    with written(folder / "metrics.csv") as part, part.open("w", newline="") as file:
+        table = csv.DictWriter(file, names)
+        table.writeheader()
+        table.writerows(rows)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Lightning's advertisements of what it found and would like to have."""
+    logs = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
+    levels = [log.level for log in logs]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*(num_workers|isinstance.treespec|GPU available but not used).*")
+        for log in logs:
+            log.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for log, level in zip(logs, levels, strict=True):
+                log.setLevel(level)
