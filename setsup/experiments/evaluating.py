@@ -34,7 +34,7 @@ def evaluate(
     only : collection of str
         Names of evaluations; all by default.
     root : Path or str, optional
-        Folder of the published files.
+        Folder of the published files; the one that the run was trained from by default.
     device : str, optional
         Where networks run: a GPU where there is one, by default.
 

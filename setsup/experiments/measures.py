@@ -48,7 +48,7 @@ class Components:
 
     def measure(self, trained: Trained) -> Measured:
         """Share of the variance that the first one, two and three components carry."""
-        from setsup.reports import scatter_panels
+        from setsup.reports.points import scatter_panels
 
         rows = trained.sample(self.samples)
         embedded = trained.embed(rows=rows)

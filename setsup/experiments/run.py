@@ -128,7 +128,15 @@ class Run:
         _write(self.folder / _EVALUATION, self.measured() | {name: entry})
 
 
-def begin(folder: Path | str, preset: Preset, seed: int, *, stand_in: bool = False, how: Mapping[str, Any]) -> Run:
+def begin(
+    folder: Path | str,
+    preset: Preset,
+    seed: int,
+    *,
+    root: Path | str | None = None,
+    stand_in: bool = False,
+    how: Mapping[str, Any],
+) -> Run:
     """Make a run folder, or open the one that is there to go on with it.
 
     Parameters
@@ -139,6 +147,8 @@ def begin(folder: Path | str, preset: Preset, seed: int, *, stand_in: bool = Fal
         What is to be trained.
     seed : int
         Of the run.
+    root : Path or str, optional
+        Folder of the published files, where evaluations look for them, too.
     stand_in : bool
         Whether the stand-in takes the place of the published data.
     how : mapping
@@ -155,6 +165,7 @@ def begin(folder: Path | str, preset: Preset, seed: int, *, stand_in: bool = Fal
         "preset": preset.name,
         "seed": seed,
         "stand_in": stand_in,
+        "root": None if root is None else str(Path(root).expanduser().absolute()),
         "settings": flat(preset),
         "how": dict(how),
         "versions": {"python": platform.python_version(), **_versions()},

@@ -104,7 +104,7 @@ def load_trained(
     run : Run
         Trained, at least in part.
     root : Path or str, optional
-        Folder of the published files.
+        Folder of the published files; the one that the run was trained from by default.
     device : str, optional
         Where networks run: a GPU where there is one, by default.
     preset : Preset, optional
@@ -127,6 +127,7 @@ def load_trained(
         reason = " ".join(str(error).split())
         raise SetsupError(f"{run.checkpoint} holds other networks than {preset.name}: {reason}") from None
     precision = run.description["how"]["precision"]
+    root = root or run.description.get("root")
     return Trained(preset, method.eval().to(device), run.seed, root, run.stand_in, device, precision)
 
 

@@ -103,7 +103,7 @@ def train(
     """
     how = how or How()
     dataset = preset.data.open(root, stand_in=stand_in)
-    run = begin(folder, preset, seed, stand_in=stand_in, how=asdict(how))
+    run = begin(folder, preset, seed, root=root, stand_in=stand_in, how=asdict(how))
     if run.finished:
         return run
     method = fresh_method(preset, seed)
