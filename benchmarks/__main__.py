@@ -31,6 +31,7 @@ TOPICS = (
     "records",
     "losses",
     "mine",
+    "training",
 )
 ANY_CORE = {"augment", "convert", "decoding", "loading", "mine"}
 """Topics that may use every core they like; all others keep to one."""

@@ -18,6 +18,7 @@ MODULES = {
     "numba": "numba",
     "torch": "torch.utils.data",
     "kornia": "kornia.enhance",
+    "lightning": "lightning.pytorch",
     "opencv-python-headless": "cv2",
 }
 """Distribution to the one module of it that is measured."""
