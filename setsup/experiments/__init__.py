@@ -1,18 +1,21 @@
-"""The papers' experiments as presets, from the data set to what is measured; and runs of them."""
+"""The papers' experiments as presets, from the data set to what is measured; and runs of them.
 
+Presets are plain settings: they are found and listed without torch. Names are imported when they are first used.
+"""
+
+from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from setsup.errors import SetsupError
 
-if missing := [library for library in ("torch", "lightning") if find_spec(library) is None]:
-    raise SetsupError(f"experiments need {' and '.join(missing)}: pip install -e '.[torch,train]' in setsup's folder")
-
-from setsup.experiments.evaluating import evaluate
-from setsup.experiments.preset import Data, Drawing, Evaluation, Learning, Measured, Preset, smoke
-from setsup.experiments.registry import find_preset, presets
-from setsup.experiments.run import Run, open_run
-from setsup.experiments.trained import Trained, embed, load_trained
-from setsup.experiments.training import How, train
+if TYPE_CHECKING:
+    from setsup.experiments.evaluating import evaluate
+    from setsup.experiments.preset import Data, Drawing, Evaluation, Learning, Measured, Preset, smoke
+    from setsup.experiments.registry import find_preset, presets
+    from setsup.experiments.run import Run, open_run
+    from setsup.experiments.trained import Trained, embed, load_trained
+    from setsup.experiments.training import How, train
 
 __all__ = [
     "Data",
@@ -33,3 +36,33 @@ __all__ = [
     "smoke",
     "train",
 ]
+
+if not TYPE_CHECKING:
+    _HOMES = {
+        "evaluating": ("evaluate",),
+        "preset": ("Data", "Drawing", "Evaluation", "Learning", "Measured", "Preset", "smoke"),
+        "registry": ("find_preset", "presets"),
+        "run": ("Run", "open_run"),
+        "trained": ("Trained", "embed", "load_trained"),
+        "training": ("How", "train"),
+    }
+    _NETWORKS = ("evaluating", "trained", "training")
+
+    def __getattr__(name: str) -> object:
+        for home, names in _HOMES.items():
+            if name in names:
+                if home in _NETWORKS:
+                    _need_networks()
+                found = globals()[name] = getattr(import_module(f"setsup.experiments.{home}"), name)
+                return found
+        raise AttributeError(f"module 'setsup.experiments' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted(__all__)
+
+
+def _need_networks() -> None:
+    if missing := [library for library in ("torch", "lightning") if find_spec(library) is None]:
+        raise SetsupError(
+            f"experiments need {' and '.join(missing)}: pip install -e '.[torch,train]' in setsup's folder"
+        )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from setsup.experiments.drawing import Sets
-from setsup.experiments.measures import Accuracy, Components, FactorInformation, NoiseSweep
+from setsup.experiments.measures import Accuracy, Components, FactorInformation, LossOverDimensions, NoiseSweep
 from setsup.experiments.preset import Data, Evaluation, Preset
 
 if TYPE_CHECKING:
@@ -134,6 +134,12 @@ _AUGMENTATION = replace(
     learning=ABCSettings(encoder="shapes3d", objective="augmentation"),
 )
 
+_S3 = Preset(
+    name="abc/figS3",
+    shows="simulation: the loss of random points over their dimensions, for sizes of sets",
+    evaluations={"simulation": LossOverDimensions()},
+)
+
 _MNIST = Preset(
     name="abc/mnist",
     shows="figures 5 and S7: style across digits, and of a digit never trained on",
@@ -144,5 +150,5 @@ _MNIST = Preset(
     seeds=5,
 )
 
-PRESETS = [*_figures_3_and_4(), *_figure_s2(), _AUGMENTATION, _MNIST]
+PRESETS = [*_figures_3_and_4(), *_figure_s2(), _S3, _AUGMENTATION, _MNIST]
 """All experiments."""

@@ -1,11 +1,12 @@
 """What is measured on trained methods whose embeddings are one vector an image: information, components, accuracy."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from PIL.Image import Image
 
 from setsup.evaluation import (
     mine,
@@ -15,32 +16,38 @@ from setsup.evaluation import (
     principal_components,
     probe_information,
 )
+from setsup.evaluation.maps import tsne_map, umap_map
 from setsup.experiments.preset import Measured
 from setsup.experiments.trained import Trained
 
-__all__ = ["Accuracy", "Components", "FactorInformation", "NoiseSweep"]
+__all__ = ["Accuracy", "Components", "FactorInformation", "LossOverDimensions", "NoiseSweep"]
 
+_MAPS: dict[str, Callable[..., npt.NDArray[np.float64]]] = {"tsne": tsne_map, "umap": umap_map}
 _SMOKE_ROWS, _SMOKE_STEPS = 512, 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """Principal components of embeddings: their share of the variance, and a picture of the first two.
+    """Principal components of embeddings: their share of the variance, and pictures of the plane of the first two.
 
     Attributes
     ----------
     factors : tuple of str
-        Each gives a panel of the picture, coloured by its values.
+        Each gives a panel of a picture, coloured by its values.
     samples : int
         Rows that are embedded.
     shown : int
-        Points of the picture.
+        Points of a picture.
+    maps : tuple of {"pca", "tsne", "umap"}
+        Pictures: the two first components, or where :func:`~setsup.evaluation.maps.tsne_map` and
+        :func:`~setsup.evaluation.maps.umap_map` put the points.
 
     """
 
     factors: tuple[str, ...]
     samples: int = 10_000
     shown: int = 2_000
+    maps: tuple[Literal["pca", "tsne", "umap"], ...] = ("pca",)
 
     def shrunk(self) -> "Components":
         """The same on few rows."""
@@ -54,13 +61,15 @@ class Components:
         embedded = trained.embed(rows=rows)
         found = principal_components(embedded)
         shares = np.cumsum(found.explained)
-        points = found.project(embedded[: self.shown])[:, :2]
-        table = trained.dataset.factors
+        table, some = trained.dataset.factors, embedded[: self.shown]
         colours = {name: table.codes(name, rows[: self.shown]) for name in self.factors}
-        panels = scatter_panels(points, [table[name] for name in self.factors], colours)
+        pictures: dict[str, Image] = {}
+        for kind in self.maps:
+            points = found.project(some)[:, :2] if kind == "pca" else _MAPS[kind](some, seed=trained.seed)
+            pictures[kind] = scatter_panels(points, [table[name] for name in self.factors], colours)
         return Measured(
             values={f"first {count}": shares[count - 1] for count in (1, 2, 3) if count <= len(shares)},
-            pictures={"map": panels},
+            pictures=pictures,
         )
 
 
@@ -176,6 +185,52 @@ class Accuracy:
             embedded, codes, sigma=sigma, steps=self.steps, seed=trained.seed, device=trained.device
         )
         return Measured(values=dict(zip(self.factors, found.accuracy, strict=True)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossOverDimensions:
+    """The correspondence loss of random points: :func:`~setsup.experiments.simulation.simulate`; nothing is trained.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Points a set.
+    dimensions : tuple of int
+        Of the cube that they lie in.
+    draws : int
+        Over which the loss is averaged, at most.
+    error : float
+        Relative standard error from which on fewer are enough; neighbouring dimensions may differ by less than 1 %.
+
+    """
+
+    sizes: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
+    dimensions: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+    draws: int = 10_000
+    error: float = 0.0
+
+    def shrunk(self) -> "LossOverDimensions":
+        """Two sizes, two numbers of dimensions, few draws."""
+        return replace(self, sizes=(4, 32), dimensions=(1, 3), draws=50)
+
+    def measure(self, trained: Trained) -> Measured:
+        """Losses over dimensions by size, scaled by that of one dimension; and the dimension where each is least."""
+        from setsup.experiments.simulation import simulate
+
+        found = simulate(
+            self.sizes,
+            self.dimensions,
+            draws=self.draws,
+            error=self.error,
+            seed=trained.seed,
+            device=trained.device,
+            folder=trained.folder,
+        )
+        lines = zip(self.sizes, found.scaled, strict=True)
+        return Measured(
+            values={f"best of {size}": best for size, best in zip(self.sizes, found.best, strict=True)},
+            curves={f"sets of {size}": (list(self.dimensions), scaled.tolist()) for size, scaled in lines},
+        )
 
 
 def _embedded(

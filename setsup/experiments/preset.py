@@ -126,14 +126,14 @@ class Preset:
         ``"<paper>/<figure or table>"``, such as ``"abc/fig3a"``.
     shows : str
         What the paper shows there, in one line.
-    data : Data
-        What is trained on.
-    drawing : Drawing
+    data : Data, optional
+        What is trained on; none of the three for an experiment without a training, which is evaluated only.
+    drawing : Drawing, optional
         Settings of the sampler.
+    learning : Learning, optional
+        Settings of the method.
     augmentation : str, optional
         Name of a recipe of :mod:`setsup.loading.transforms`.
-    learning : Learning
-        Settings of the method.
     steps : int
         Optimiser steps.
     seeds : int
@@ -142,19 +142,22 @@ class Preset:
         Steps that are lost at most when a run is killed.
     evaluations : mapping of str to Evaluation
         What ``setsup eval`` measures, by name.
+    shrunk : bool
+        Whether :func:`smoke` made it: what its runs find means nothing.
 
     """
 
     name: str
     shows: str
-    data: Data
-    drawing: Drawing
-    learning: Learning
+    data: Data | None = None
+    drawing: Drawing | None = None
+    learning: Learning | None = None
     augmentation: str | None = None
-    steps: int
+    steps: int = 0
     seeds: int = 1
     checkpoint_every: int = 100
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
+    shrunk: bool = False
 
 
 def smoke(preset: Preset) -> Preset:
@@ -169,6 +172,7 @@ def smoke(preset: Preset) -> Preset:
         drawing=_shrunk(preset.drawing),
         learning=_shrunk(preset.learning),
         evaluations={name: _shrunk(evaluation) for name, evaluation in preset.evaluations.items()},
+        shrunk=True,
     )
 
 

@@ -8,7 +8,7 @@ from setsup.errors import SetsupError, near
 
 __all__ = ["changes", "flat", "put"]
 
-_WORDS = ("name", "shows", "evaluations")
+_WORDS = ("name", "shows", "evaluations", "shrunk")
 """Fields of a preset that do not change what is trained."""
 
 

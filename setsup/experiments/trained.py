@@ -35,9 +35,11 @@ class Trained:
     preset : Preset
         With what was changed for the run.
     method : LightningModule
-        Trained, in evaluation mode.
+        Trained, in evaluation mode; of an experiment without a training one without weights.
     seed : int
         Of the run; evaluations draw with it.
+    folder : Path
+        Of the run: long evaluations may keep there what they have so far.
     root : Path or str, optional
         Folder of the published files.
     stand_in : bool
@@ -52,6 +54,7 @@ class Trained:
     preset: Preset
     method: LightningModule
     seed: int
+    folder: Path
     root: Path | str | None = None
     stand_in: bool = False
     device: str = "cpu"
@@ -65,6 +68,8 @@ class Trained:
 
     def open(self, split: str | None = None) -> Dataset:
         """The data set of the preset, in another split where one is named."""
+        if self.preset.data is None:
+            raise SetsupError(f"{self.preset.name} has no data set")
         return self.preset.data.open(self.root, stand_in=self.stand_in, split=split)
 
     @cached_property
@@ -119,8 +124,10 @@ def load_trained(
 
     """
     preset = preset or run.preset
-    method = fresh_method(preset, run.seed)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if preset.learning is None:
+        return Trained(preset, LightningModule(), run.seed, run.folder, device=device)
+    method = fresh_method(preset, run.seed)
     try:
         method.load_state_dict(run.state()["state_dict"])
     except RuntimeError as error:
@@ -128,7 +135,7 @@ def load_trained(
         raise SetsupError(f"{run.checkpoint} holds other networks than {preset.name}: {reason}") from None
     precision = run.description["how"]["precision"]
     root = root or run.description.get("root")
-    return Trained(preset, method.eval().to(device), run.seed, root, run.stand_in, device, precision)
+    return Trained(preset, method.eval().to(device), run.seed, run.folder, root, run.stand_in, device, precision)
 
 
 def embed(

@@ -5,7 +5,7 @@ import json
 import logging
 import signal
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -68,6 +68,7 @@ def train(
     root: Path | str | None = None,
     stand_in: bool = False,
     how: How | None = None,
+    begun: Callable[[Run], None] | None = None,
 ) -> Run:
     """Train a preset, or go on where its run was stopped.
 
@@ -88,6 +89,8 @@ def train(
         Train on the preset's stand-in; everything that is measured on the run says so.
     how : How, optional
         Devices, precision and the like.
+    begun : callable, optional
+        Called with the run when all is checked and nothing is trained yet, to say what follows.
 
     Returns
     -------
@@ -102,11 +105,15 @@ def train(
 
     """
     how = how or How()
-    dataset = preset.data.open(root, stand_in=stand_in)
+    dataset = None if preset.data is None else preset.data.open(root, stand_in=stand_in)
+    if dataset is not None:
+        # before there is a folder: what does not fit leaves none behind
+        method, data = fresh_method(preset, seed), batches(preset, dataset, seed, how)
     run = begin(folder, preset, seed, root=root, stand_in=stand_in, how=asdict(how))
-    if run.finished:
+    if begun is not None:
+        begun(run)
+    if run.finished or dataset is None:
         return run
-    method = fresh_method(preset, seed)
     if how.compile:
         for network in method.children():
             network.compile()
@@ -127,7 +134,10 @@ def train(
             enable_model_summary=False,
         )
         resumed = str(run.checkpoint) if run.checkpoint.exists() else None
-        trainer.fit(method, datamodule=batches(preset, dataset, seed, how), ckpt_path=resumed, weights_only=True)
+        try:
+            trainer.fit(method, datamodule=data, ckpt_path=resumed, weights_only=True)
+        except SystemExit:  # Lightning's answer to a second Ctrl-C
+            raise KeyboardInterrupt from None
     if trainer.is_global_zero:
         _write_csv(run.folder)
     if keeper.stopped is not None and not run.finished:
@@ -137,6 +147,8 @@ def train(
 
 def fresh_method(preset: Preset, seed: int) -> LightningModule:
     """The untrained method of a seed."""
+    if preset.learning is None:
+        raise SetsupError(f"{preset.name} trains nothing, so there is no method; it is evaluated only")
     generator = torch.Generator().manual_seed(stream_key(seed, "weights"))
     method = preset.learning.method(generator)
     if not callable(getattr(method, "embed", None)):
@@ -151,6 +163,8 @@ def batches(preset: Preset, dataset: Dataset, seed: int, how: How) -> LightningB
         from setsup.loading.transforms import recipe
 
         transform = recipe(preset.augmentation, seed=seed)
+    if preset.drawing is None:
+        raise SetsupError(f"{preset.name} draws nothing: give it the settings of a sampler, drawing=Sets(…)")
     sampler = preset.drawing.sampler(dataset.factors, seed)
     return LightningBatches(dataset, sampler, transform=transform, workers=how.workers)
 

@@ -1,0 +1,159 @@
+"""Maps of embeddings: planes in which near neighbours stay near, for pictures only.
+
+A map keeps neighbourhoods and nothing else. Distances between clusters, their sizes and their density mean nothing, and
+another seed or another number of neighbours gives another map. Measure on the embeddings themselves.
+"""
+
+import math
+import warnings
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, SetsupError
+from setsup.evaluation.inputs import check_count, checked_embeddings
+from setsup.random import stream_key
+
+__all__ = ["tsne_map", "umap_map"]
+
+Reals = npt.NDArray[np.float64]
+
+_LEAST = 4  # points of a map
+
+
+def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int = 0) -> Reals:
+    """Map of embeddings by t-SNE [1]_, for a picture.
+
+    It begins with the two first principal components and takes 1,000 steps of the Barnes-Hut method, on one thread: the
+    sums of several are rounded in no fixed order, and equal arguments would give different maps.
+
+    Parameters
+    ----------
+    embeddings : (n, d) numbers
+        One row an image; at least 4 rows and 2 dimensions. Time grows as n ln n, about a minute for 10,000 rows.
+    perplexity : float
+        Neighbours that count, about; from 1 to below n.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+
+    Returns
+    -------
+    (n, 2) float64
+
+    Raises
+    ------
+    DataError, SetsupError
+        When an entry is not finite, all rows are equal, there are too few for the perplexity, or scikit-learn is not
+        installed.
+
+    References
+    ----------
+    .. [1] L. van der Maaten, G. Hinton, "Visualizing data using t-SNE", Journal of Machine Learning Research 9, 2008.
+
+    Examples
+    --------
+    >>> angles = np.linspace(0, 6, 20)
+    >>> tsne_map(np.stack([np.cos(angles), np.sin(angles), angles], axis=1), perplexity=5).shape
+    (20, 2)
+
+    """
+    reals = _checked(embeddings)
+    number = isinstance(perplexity, int | float | np.integer | np.floating) and not isinstance(perplexity, bool)
+    if not number or not math.isfinite(perplexity) or not 1 <= perplexity < len(reals):
+        raise SetsupError(
+            f"the perplexity of {len(reals):,} rows must be from 1 to below {len(reals):,}, not {perplexity!r}"
+        )
+    manifold = _imported("sklearn.manifold", "scikit-learn", "train")
+    tsne = manifold.TSNE(
+        n_components=2,
+        perplexity=float(perplexity),
+        early_exaggeration=12.0,
+        learning_rate="auto",
+        max_iter=1000,
+        metric="euclidean",
+        init="pca",
+        method="barnes_hut",
+        angle=0.5,
+        random_state=_state(seed, "t-SNE"),
+        n_jobs=1,
+    )
+    with _imported("threadpoolctl", "scikit-learn", "train").threadpool_limits(1):
+        return np.asarray(tsne.fit_transform(reals), dtype=np.float64)
+
+
+def umap_map(embeddings: npt.ArrayLike, *, neighbours: int = 15, seed: int = 0) -> Reals:
+    """Map of embeddings by UMAP [1]_, for a picture.
+
+    Parameters
+    ----------
+    embeddings : (n, d) numbers
+        One row an image; at least 4 rows and 2 dimensions.
+    neighbours : int
+        Of each row, which stay near; from 2 to below n.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+
+    Returns
+    -------
+    (n, 2) float64
+
+    Raises
+    ------
+    DataError, SetsupError
+        When an entry is not finite, all rows are equal, there are too few for the neighbours, or umap-learn is not
+        installed.
+
+    References
+    ----------
+    .. [1] L. McInnes, J. Healy, J. Melville, "UMAP: Uniform manifold approximation and projection for dimension
+       reduction", arXiv 1802.03426, 2018.
+
+    Examples
+    --------
+    >>> angles = np.linspace(0, 6, 40)
+    >>> umap_map(np.stack([np.cos(angles), np.sin(angles)], axis=1), neighbours=5).shape  # doctest: +SKIP
+    (40, 2)
+
+    """
+    reals = _checked(embeddings)
+    if check_count(neighbours, "neighbours", 2) >= len(reals):
+        raise SetsupError(
+            f"each of {len(reals):,} rows has {len(reals) - 1:,} neighbours, not {neighbours}; ask for fewer"
+        )
+    state = _state(seed, "UMAP")
+    with warnings.catch_warnings():
+        # no TensorFlow, spectral start by another solver, one thread because of the seed: nothing that a user can mend
+        warnings.simplefilter("ignore")
+        umap = _imported("umap", "umap-learn", "umap").UMAP(
+            n_components=2,
+            n_neighbors=int(neighbours),
+            min_dist=0.1,
+            metric="euclidean",
+            init="spectral",
+            random_state=state,
+            n_jobs=1,
+        )
+        return np.asarray(umap.fit_transform(reals), dtype=np.float64)
+
+
+def _checked(embeddings: npt.ArrayLike) -> Reals:
+    reals = checked_embeddings(embeddings)
+    if len(reals) < _LEAST or reals.shape[1] < 2:
+        raise DataError(f"a map needs embeddings of at least {_LEAST} rows and 2 dimensions, not {reals.shape}")
+    if not np.ptp(reals, axis=0).any():
+        raise DataError(f"all {len(reals):,} embeddings are equal and have no map; the network has collapsed")
+    return reals
+
+
+def _state(seed: int, stream: str) -> int:
+    """The 32 bits that these libraries take for a seed."""
+    return stream_key(seed, stream) >> 32
+
+
+def _imported(module: str, package: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise SetsupError(f"this map needs {package}: pip install -e '.[{extra}]' in setsup's folder") from None
