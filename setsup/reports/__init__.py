@@ -1,7 +1,23 @@
-"""Pictures and words for people: contact sheets, and draws described in words and units."""
+"""Pictures and words for people: contact sheets, charts, and draws described in words and units."""
 
+from setsup.reports.grid import image_grid
+from setsup.reports.plots import bars, curves, image_scatter, scatter, scatter_panels
 from setsup.reports.sheet import contact_sheet
 from setsup.reports.triplets import triplet_sheet
 from setsup.reports.words import SetWords, Variation, describe, describe_triplets, value_words
 
-__all__ = ["SetWords", "Variation", "contact_sheet", "describe", "describe_triplets", "triplet_sheet", "value_words"]
+__all__ = [
+    "SetWords",
+    "Variation",
+    "bars",
+    "contact_sheet",
+    "curves",
+    "describe",
+    "describe_triplets",
+    "image_grid",
+    "image_scatter",
+    "scatter",
+    "scatter_panels",
+    "triplet_sheet",
+    "value_words",
+]

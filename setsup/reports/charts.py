@@ -1,0 +1,161 @@
+"""What all charts share: axes, legends, lettering and the way to an image.
+
+Matplotlib is used through its objects, and every property that shows is given: neither ``pyplot``, nor a backend, nor
+the user's own style has a say in how a chart looks.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image
+
+from setsup.errors import SetsupError
+from setsup.reports.lettering import plain
+from setsup.reports.page import INK, SOFT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["canvas", "drawn", "dressed", "few_ticks", "legend", "letters", "number", "shortened"]
+
+DOTS = 140  # an inch
+TITLE, LABEL, TICK = 11.0, 9.5, 8.5  # points of 1/72 inch
+_FAMILY = "DejaVu Sans"  # comes with matplotlib
+EDGE = "#9aa5b1"
+_GRID = "#e6eaee"
+_LONGEST = 32  # letters of a name in a legend
+_ENTRIES = 24  # below each other
+
+
+def canvas(width: float, height: float, title: str) -> "Figure":
+    """An empty chart.
+
+    Parameters
+    ----------
+    width, height : float
+        Inches, of 140 dots each.
+    title : str
+        May be empty; broken into lines that fit.
+
+    Raises
+    ------
+    SetsupError
+        When matplotlib is not installed.
+
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise SetsupError("charts need matplotlib: pip install -e '.[train]' in setsup's folder") from None
+    figure = Figure(figsize=(width, height), dpi=DOTS, facecolor="white")
+    figure.set_layout_engine("constrained", w_pad=0.09, h_pad=0.09, wspace=0.03, hspace=0.03)
+    if title:
+        lines = textwrap.wrap(letters(title), max(20, int(width * 11)))
+        figure.suptitle("\n".join(lines), fontsize=TITLE, color=INK)
+    FigureCanvasAgg(figure)  # makes itself the figure's
+    return figure
+
+
+def dressed(axes: "Axes", x_label: str, y_label: str, grid: str = "") -> None:
+    """Give axes their colours, labels and ticks; ``grid`` is ``"y"``, ``"both"`` or nothing."""
+    from matplotlib.ticker import NullLocator
+
+    axes.set_facecolor("white")
+    for side, spine in axes.spines.items():
+        spine.set(visible=side in ("left", "bottom"), color=EDGE, linewidth=0.8)
+    ticks: dict[str, Any] = {
+        "labelsize": TICK,
+        "labelcolor": SOFT,
+        "color": EDGE,
+        "length": 3.0,
+        "width": 0.8,
+        "direction": "out",
+    }
+    axes.tick_params(which="major", **ticks, pad=3, labelfontfamily=_FAMILY, top=False, right=False)
+    axes.set_axisbelow(True)
+    axes.grid(False)
+    if grid:
+        axes.grid(True, axis="y" if grid == "y" else "both", color=_GRID, linewidth=0.8, linestyle="-", alpha=1.0)
+    axes.set_xlabel(letters(x_label), fontsize=LABEL, color=INK, labelpad=4)
+    axes.set_ylabel(letters(y_label), fontsize=LABEL, color=INK, labelpad=4)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: number(value))
+        axis.set_minor_locator(NullLocator())
+
+
+def few_ticks(axes: "Axes") -> None:
+    """Leave a few ticks on both axes: enough to tell the scale."""
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(5))
+
+
+def legend(axes: "Axes", handles: Sequence[Any], title: str = "") -> None:
+    """Put a legend to the right of the axes, where it covers nothing."""
+    shown = axes.legend(
+        handles=handles,
+        title=letters(title) or None,
+        loc="center left",
+        bbox_to_anchor=(1.01, 0.5),
+        ncols=-(-len(handles) // _ENTRIES),
+        fontsize=TICK,
+        title_fontsize=TICK,
+        labelcolor=INK,
+        frameon=False,
+        handlelength=1.4,
+        handletextpad=0.5,
+        labelspacing=0.35,
+        columnspacing=1.0,
+        borderaxespad=0.0,
+        alignment="left",
+    )
+    shown.get_title().set_color(SOFT)
+
+
+def drawn(figure: "Figure") -> Image.Image:
+    """Turn a chart into an RGB image."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        # names are written as they are: $ begins no formula
+        text.set(fontfamily=_FAMILY, fontweight="normal", fontstyle="normal", parse_math=False, usetex=False)
+    on: Any = figure.canvas
+    on.draw()
+    return Image.fromarray(np.asarray(on.buffer_rgba())).convert("RGB")
+
+
+def number(value: float) -> str:
+    """Write a number for a tick: ``100,000``, ``0.25``, ``−3``.
+
+    Examples
+    --------
+    >>> number(100000.0), number(0.25), number(-3.0), number(0.001), number(2e-7)
+    ('100,000', '0.25', '−3', '0.001', '2e−07')
+
+    """
+    return f"{0.0 if value == 0 else value:,.6g}".replace("-", "−")
+
+
+def shortened(text: str, most: int = _LONGEST) -> str:
+    """Make one line of a name, cut in the middle where it is long: both ends of a path tell something."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - most // 2 - 1]}…{line[-(most // 2) :]}"
+
+
+def letters(text: str) -> str:
+    """Spell a text with the letters of the charts' font."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    known = get_font(findfont(FontProperties(family=_FAMILY))).get_charmap()
+    spelled = (letter if ord(letter) in known else _latin(letter) for letter in text)
+    return "".join(spelled)
+
+
+def _latin(letter: str) -> str:
+    found = plain(letter)
+    return found if found.isascii() else "?"

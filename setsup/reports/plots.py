@@ -1,0 +1,268 @@
+"""Charts of training and evaluation: points coloured by factors, pictures at their points, bars, curves.
+
+Every chart is an RGB image, and equal arguments give equal images. What they are drawn with, matplotlib, is imported
+when the first is drawn.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from setsup.errors import DataError, near
+from setsup.reports.charts import EDGE, LABEL, canvas, drawn, dressed, legend, letters, shortened
+from setsup.reports.page import INK, SOFT
+from setsup.reports.palette import DISTINCT
+from setsup.reports.points import image_scatter, scatter, scatter_panels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["bars", "curves", "image_scatter", "scatter", "scatter_panels"]
+
+Reals = npt.NDArray[np.float64]
+Bar = tuple[float, float | None]
+"""Mean, and its spread where there is one."""
+
+_DASHES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (9, 3)), (0, (2, 3)), (0, (5, 2, 1, 2, 1, 2)))
+_MARKED = 12  # points of a curve that are few enough to be marked
+_WIDEST = 11.0  # inches of bars above which their labels are slanted
+_NOISY = 500  # and so many that they are drawn finely
+
+
+def bars(
+    groups: Mapping[str, Mapping[str, Bar]],
+    *,
+    unit: str = "",
+    ceilings: Mapping[str, float] | None = None,
+    title: str = "",
+) -> Image.Image:
+    """Bars side by side in groups, with error bars.
+
+    As figure 4 of "Learning ABCs: Approximate Bijective Correspondence for isolating factors of variation with weak
+    supervision", arXiv 2103.03240: information on each factor, one series a setting.
+
+    Parameters
+    ----------
+    groups : mapping of series to mapping of label to (mean, spread)
+        A series has one colour and up to one bar at each label; the spread, half the length of the error bar, may be
+        None. Labels stand in the order in which they first occur.
+    unit : str
+        Of all numbers, written at the axis.
+    ceilings : mapping of label to float, optional
+        The most there can be, a line across the label's bars.
+    title : str
+        May be empty.
+
+    Returns
+    -------
+    RGB image
+
+    Raises
+    ------
+    DataError
+        When there is no bar, a number is not finite, a spread is negative, or a ceiling belongs to no label.
+    SetsupError
+        When matplotlib is not installed.
+
+    Examples
+    --------
+    >>> found = {"one set": {"hue": (0.1, 0.02), "shape": (1.2, None)}, "two sets": {"shape": (1.3, 0.1)}}
+    >>> bars(found, unit="nats", ceilings={"hue": 2.303, "shape": 1.386}).mode
+    'RGB'
+
+    """
+    labels = list(dict.fromkeys(label for series in groups.values() for label in series))
+    _check_bars(groups, labels, ceilings or {})
+    pitch = 1 / (len(groups) + 0.9)
+    slot = max(0.17 / pitch, 0.085 * max(len(shortened(label)) for label in labels) + 0.15)
+    slanted = slot * len(labels) > _WIDEST
+    width = len(labels) * (max(0.17 / pitch, 0.3) if slanted else slot)
+    figure = canvas(float(np.clip(width + 2.6, 5.2, 16)), 4.4, title)
+    axes = figure.subplots()
+    dressed(axes, "", unit, grid="y")
+    handles: list[Any] = []
+    for place, (name, series) in enumerate(groups.items()):
+        shift = (place - (len(groups) - 1) / 2) * pitch
+        handles.append(_bar_series(axes, series, labels, shift, 0.94 * pitch, DISTINCT[place % len(DISTINCT)]))
+        handles[-1].set_label(_label(name))
+    if ceilings:
+        at, heights = np.array([(labels.index(label), ceiling) for label, ceiling in ceilings.items()]).T
+        half = len(groups) * pitch / 2 + 0.04
+        handles.append(axes.hlines(heights, at - half, at + half, colors=INK, linewidth=1.4, label="ceiling"))
+    axes.axhline(0, color=EDGE, linewidth=0.8)
+    axes.margins(y=0.06)
+    axes.set_xlim(-0.55, len(labels) - 0.45)
+    axes.set_xticks(range(len(labels)), [letters(shortened(label)) for label in labels])
+    axes.tick_params(axis="x", length=0, labelcolor=INK, labelsize=LABEL, labelrotation=35 if slanted else 0)
+    if slanted:
+        for text in axes.get_xticklabels():
+            text.set(ha="right", rotation_mode="anchor")
+    if len(handles) > 1:
+        legend(axes, handles)
+    return drawn(figure)
+
+
+def _bar_series(
+    axes: "Axes", series: Mapping[str, Bar], labels: list[str], shift: float, width: float, colour: str
+) -> Any:
+    at = np.array([labels.index(label) for label in series]) + shift
+    drawn_bars = axes.bar(at, [mean for mean, _ in series.values()], width, color=colour, linewidth=0)
+    spread = [(x, *bar) for x, bar in zip(at.tolist(), series.values(), strict=True) if bar[1] is not None]
+    if spread:
+        x, mean, half = np.array(spread).T
+        axes.errorbar(x, mean, half, fmt="none", ecolor=INK, elinewidth=1.0, capsize=2.5, capthick=1.0)
+    return drawn_bars
+
+
+def _check_bars(groups: Mapping[str, Mapping[str, Bar]], labels: list[str], ceilings: Mapping[str, float]) -> None:
+    if not labels:
+        raise DataError("a chart of bars needs at least one bar, and no series has any")
+    for name, series in groups.items():
+        for label, (mean, spread) in series.items():
+            if not _is_finite(mean) or not (spread is None or (_is_finite(spread) and spread >= 0)):
+                raise DataError(
+                    f"the bar {label!r} of {name!r} must be a finite mean and a spread from 0 on or None, "
+                    f"not {mean!r} and {spread!r}; leave it out where it is unknown"
+                )
+    for label, ceiling in ceilings.items():
+        if label not in labels or not _is_finite(ceiling):
+            raise DataError(f"the ceiling {ceiling!r} of {label!r} must be finite, and of a label{near(label, labels)}")
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
+
+
+def curves(
+    series: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]],
+    *,
+    log_x: bool = False,
+    x_label: str = "",
+    y_label: str = "",
+    bands: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]] | None = None,
+    references: Mapping[str, float] | None = None,
+    title: str = "",
+) -> Image.Image:
+    """Curves over one axis: a loss over steps, information over the scale of noise, a score over sizes of sets.
+
+    As figures 3c, 3d, S2 and S3 of "Learning ABCs: Approximate Bijective Correspondence for isolating factors of
+    variation with weak supervision", arXiv 2103.03240.
+
+    Parameters
+    ----------
+    series : mapping of name to (x, y), each (n,) numbers
+        Joined in the order in which they stand; those of up to 12 points are marked.
+    log_x : bool
+        Whether the axis is logarithmic. It has its ticks at the points where these are few.
+    x_label, y_label : str
+        May be empty.
+    bands : mapping of name to (low, high), each (n,) numbers, optional
+        Spread around the curve of that name.
+    references : mapping of name to float, optional
+        Horizontal lines. One named as a series has its colour.
+    title : str
+        May be empty.
+
+    Returns
+    -------
+    RGB image
+
+    Raises
+    ------
+    DataError
+        When shapes disagree, a number is not finite, a band belongs to no series, or x is not positive on a
+        logarithmic axis.
+    SetsupError
+        When matplotlib is not installed.
+
+    Examples
+    --------
+    >>> sizes = [4, 16, 64, 256, 1024]
+    >>> curves({"shape": (sizes, [0.2, 0.7, 1.2, 1.3, 1.3])}, log_x=True, references={"shape": 1.386}).mode
+    'RGB'
+
+    """
+    lines = {name: _checked_curve(name, x, y, log_x) for name, (x, y) in series.items()}
+    if not lines:
+        raise DataError("a chart of curves needs at least one curve, and none is given")
+    spreads = {name: _checked_band(name, low, high, lines) for name, (low, high) in (bands or {}).items()}
+    for name, height in (references or {}).items():
+        if not _is_finite(height):
+            raise DataError(f"the reference {name!r} must be a finite number, not {height!r}")
+    figure = canvas(7.6, 4.6, title)
+    axes = figure.subplots()
+    if log_x:
+        axes.set_xscale("log")
+    dressed(axes, x_label, y_label, grid="both")
+    colours = {name: DISTINCT[place % len(DISTINCT)] for place, name in enumerate(lines)}
+    handles: list[Any] = []
+    for name, (low, high) in spreads.items():
+        axes.fill_between(lines[name][0], low, high, color=colours[name], alpha=0.18, linewidth=0)
+    for name, (x, y) in lines.items():
+        style: dict[str, Any] = {"linestyle": "-", "linewidth": 1.6 if len(x) < _NOISY else 0.9, "markersize": 4.5}
+        style["marker"] = "o" if len(x) <= _MARKED else ""
+        handles += axes.plot(x, y, color=colours[name], label=_label(name), **style)
+    foreign = 0
+    for name, height in (references or {}).items():
+        dash = _DASHES[0 if name in lines else foreign % len(_DASHES)]
+        line = axes.axhline(height, color=colours.get(name, SOFT), linewidth=1.2, linestyle=dash)
+        if name not in lines:
+            foreign += 1
+            line.set_label(_label(name))
+            handles.append(line)
+    axes.margins(x=0.03, y=0.06)
+    if log_x:
+        _log_ticks(axes, np.unique(np.concatenate([x for x, _ in lines.values()])))
+    if len(handles) > 1:
+        legend(axes, handles)
+    return drawn(figure)
+
+
+def _label(name: str) -> str:
+    return letters(shortened(name)) or " "  # an empty one would be replaced
+
+
+def _log_ticks(axes: "Axes", places: Reals) -> None:
+    from matplotlib.ticker import FixedLocator, LogLocator
+
+    few = len(places) <= _MARKED and (np.diff(np.log(places)) > np.log(places[-1] / places[0]) / 16).all()
+    axes.xaxis.set_major_locator(FixedLocator(places.tolist()) if few else LogLocator(numticks=9))
+
+
+def _checked_curve(name: str, x: npt.ArrayLike, y: npt.ArrayLike, log_x: bool) -> tuple[Reals, Reals]:
+    places, heights = _checked_line(name, x), _checked_line(name, y)
+    if len(places) != len(heights):
+        raise DataError(f"the curve {name!r} has {len(places):,} x and {len(heights):,} y; give as many of both")
+    if log_x and places.min() <= 0:
+        raise DataError(
+            f"the curve {name!r} has x={places.min():g}, which has no place on a logarithmic axis; leave it out"
+        )
+    return places, heights
+
+
+def _checked_band(
+    name: str, low: npt.ArrayLike, high: npt.ArrayLike, lines: Mapping[str, tuple[Reals, Reals]]
+) -> tuple[Reals, Reals]:
+    if name not in lines:
+        raise DataError(f"the band {name!r} belongs to no curve{near(name, lines)}")
+    below, above = _checked_line(name, low), _checked_line(name, high)
+    if not len(below) == len(above) == len(lines[name][0]):
+        raise DataError(
+            f"the band of {name!r} has {len(below):,} low and {len(above):,} high numbers, "
+            f"and its curve {len(lines[name][0]):,} points; give as many"
+        )
+    return below, above
+
+
+def _checked_line(name: str, numbers: npt.ArrayLike) -> Reals:
+    given = np.asarray(numbers)
+    if given.ndim != 1 or not len(given) or given.dtype.kind not in "iufb":
+        raise DataError(f"the curve {name!r} must be numbers (n,), at least one, not {given.dtype} {given.shape}")
+    finite = np.isfinite(given)
+    if not finite.all():
+        raise DataError(f"the curve {name!r} is not finite at point {int(np.argmin(finite))}; leave such points out")
+    return given.astype(np.float64)

@@ -1,0 +1,82 @@
+"""Maps: neighbours stay neighbours, the seed decides, and bad input is refused before a library sees it."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from setsup.errors import DataError, SetsupError
+from setsup.evaluation.maps import tsne_map, umap_map
+from setsup.random import fold, stream_key, uniform
+
+# three clusters of 25 rows in 6 dimensions, whose middles are 10 apart and which are about 1 wide
+CLUSTER = np.repeat(np.arange(3), 25)
+ROWS = uniform(fold(stream_key(0, "test"), np.arange(75 * 6, dtype=np.uint64))).reshape(75, 6) + 10 * np.eye(6)[CLUSTER]
+
+
+def apart(placed: np.ndarray) -> bool:
+    """Whether every point is nearer to all of its cluster than to any other."""
+    distances = np.linalg.norm(placed[:, None] - placed, axis=2)
+    same = CLUSTER[:, None] == CLUSTER
+    return bool((np.where(same, distances, 0).max(axis=1) < np.where(same, np.inf, distances).min(axis=1)).all())
+
+
+def test_tsne_keeps_clusters_apart_and_is_decided_by_the_seed() -> None:
+    pytest.importorskip("sklearn")
+    placed = tsne_map(ROWS, perplexity=10)
+    assert placed.shape == (75, 2)
+    assert placed.dtype == np.float64
+    assert apart(placed)
+    np.testing.assert_array_equal(tsne_map(ROWS, perplexity=10), placed)
+    # the embeddings' own scale says nothing, even where float32 has no such numbers
+    np.testing.assert_array_equal(tsne_map(ROWS * 2.0**300, perplexity=10), placed)
+
+
+def test_umap_keeps_clusters_apart_and_is_decided_by_the_seed() -> None:
+    pytest.importorskip("umap")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        placed = umap_map(ROWS, neighbours=10)
+    assert placed.shape == (75, 2)
+    assert placed.dtype == np.float64
+    assert apart(placed)
+    np.testing.assert_array_equal(umap_map(ROWS, neighbours=10), placed)
+    np.testing.assert_array_equal(umap_map(ROWS * 2.0**300, neighbours=10), placed)
+    assert not np.array_equal(umap_map(ROWS, neighbours=10, seed=1), placed)
+
+
+@pytest.mark.parametrize("law", [tsne_map, umap_map])
+def test_what_has_no_map_is_refused(law) -> None:
+    with pytest.raises(DataError, match=r"at least 4 rows and 2 dimensions, not \(3, 6\)"):
+        law(ROWS[:3])
+    with pytest.raises(DataError, match=r"at least 4 rows and 2 dimensions, not \(75, 1\)"):
+        law(ROWS[:, :1])
+    with pytest.raises(DataError, match="row 2 of 75 has an entry that is not finite"):
+        law(np.where(np.arange(75)[:, None] == 2, np.nan, ROWS))
+    with pytest.raises(DataError, match="all 75 embeddings are equal"):
+        law(np.full((75, 2), 0.3))
+    with pytest.raises(SetsupError, match="seed"):
+        law(ROWS, seed=-1)
+
+
+@pytest.mark.parametrize("perplexity", [0.5, 75, np.nan, "30", True])
+def test_perplexities_that_cannot_be_are_refused(perplexity) -> None:
+    with pytest.raises(SetsupError, match="the perplexity of 75 rows must be from 1 to below 75"):
+        tsne_map(ROWS, perplexity=perplexity)
+
+
+def test_neighbours_that_cannot_be_are_refused() -> None:
+    with pytest.raises(SetsupError, match="each of 75 rows has 74 neighbours, not 75; ask for fewer"):
+        umap_map(ROWS, neighbours=75)
+    with pytest.raises(SetsupError, match="neighbours must be a whole number from 2 on, not 1"):
+        umap_map(ROWS, neighbours=1)
+
+
+def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.manifold", None)
+    monkeypatch.setitem(sys.modules, "umap", None)
+    with pytest.raises(SetsupError, match=r"this map needs scikit-learn: pip install -e '.\[train\]'"):
+        tsne_map(ROWS)
+    with pytest.raises(SetsupError, match=r"this map needs umap-learn: pip install -e '.\[umap\]'"):
+        umap_map(ROWS)
