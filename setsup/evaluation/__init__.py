@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from setsup.evaluation.across import centred_correlation, nearest_of_each
+    from setsup.evaluation.across import centred_correlation, nearest_across, nearest_of_each
     from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
     from setsup.evaluation.information import Information, noise_scale
+    from setsup.evaluation.maps import tsne_map, umap_map
     from setsup.evaluation.neighbours import neighbour_information
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
     from setsup.evaluation.probes import Classified, Regressed, logistic_probe, ridge_probe
@@ -39,6 +40,7 @@ __all__ = [
     "mine",
     "modularity",
     "nearest",
+    "nearest_across",
     "nearest_of_each",
     "neighbour_information",
     "noise_scale",
@@ -49,6 +51,8 @@ __all__ = [
     "ridge_probe",
     "sap",
     "shared_keys",
+    "tsne_map",
+    "umap_map",
     "vote",
 ]
 
@@ -56,6 +60,7 @@ if not TYPE_CHECKING:
     _HOMES = {
         "across": (
             "centred_correlation",
+            "nearest_across",
             "nearest_of_each",
         ),
         "agreement": (
@@ -69,6 +74,10 @@ if not TYPE_CHECKING:
         "information": (
             "Information",
             "noise_scale",
+        ),
+        "maps": (
+            "tsne_map",
+            "umap_map",
         ),
         "neighbours": ("neighbour_information",),
         "probe_bound": (

@@ -14,7 +14,7 @@ from setsup.errors import DataError
 from setsup.evaluation.inputs import check_count, checked_embeddings, checked_labels
 from setsup.evaluation.retrieval import nearest
 
-__all__ = ["centred_correlation", "nearest_of_each"]
+__all__ = ["centred_correlation", "nearest_across", "nearest_of_each"]
 
 Reals = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -58,16 +58,51 @@ def nearest_of_each(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int
     ([0, 1], [[0, 2], [3, 1]])
 
     """
-    reals = checked_embeddings(embeddings)
-    known = checked_labels(labels, len(reals))
-    check_count(first, "first")
-    digits = np.unique(known[known >= 0])
-    if not len(digits):
-        raise DataError(f"none of the {len(known):,} labels is known, so there is no image to query with")
-    members = [np.flatnonzero(known == digit)[:first] for digit in digits]
+    reals, digits, members = _first_of_each(embeddings, labels, first)
     queries = np.array([rows[0] for rows in members])
     found = [rows[nearest(reals[queries], reals[rows])[0][:, 0]] for rows in members]
     return digits, queries, np.stack(found, axis=1)
+
+
+def nearest_across(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int = 512) -> tuple[Codes, Codes]:
+    """For each of the first images of a class, the nearest among the first images of every other, by squared L2.
+
+    The gallery of :func:`nearest_of_each`, all of whose images are queries here, so that neighbours can be correlated.
+
+    Parameters
+    ----------
+    embeddings : (n, d) numbers
+        In the order of the data set.
+    labels : (n,) integers
+        Classes; -1 where unknown, which takes no part.
+    first : int
+        Images of each class that take part; all where there are fewer.
+
+    Returns
+    -------
+    queries, rows : (p,) int64
+        Row of each query, by class and then by the class that is searched, and row of its neighbour. Of c classes of
+        which k images take part there are p = c (c − 1) k pairs.
+
+    Raises
+    ------
+    DataError, SetsupError
+        When shapes disagree, an entry is not finite, or fewer than two classes are known.
+
+    Examples
+    --------
+    >>> queries, rows = nearest_across([[0.0], [5.0], [1.0], [4.0]], [0, 1, 1, 0])
+    >>> queries.tolist(), rows.tolist()
+    ([0, 3, 1, 2], [2, 1, 3, 0])
+
+    """
+    reals, digits, members = _first_of_each(embeddings, labels, first)
+    if len(digits) < 2:
+        raise DataError(f"all known labels are {digits[0]}, and neighbours across classes need two classes")
+    pairs = [(own, others) for own in members for others in members if own is not others]
+    queries = [own for own, _ in pairs]
+    rows = [others[nearest(reals[own], reals[others])[0][:, 0]] for own, others in pairs]
+    return np.concatenate(queries), np.concatenate(rows)
 
 
 def centred_correlation(
@@ -118,3 +153,14 @@ def centred_correlation(
 def _centred(values: Reals, classes: Codes) -> Reals:
     _, dense = np.unique(classes, return_inverse=True)
     return np.asarray(values - (np.bincount(dense, weights=values) / np.bincount(dense))[dense])
+
+
+def _first_of_each(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int) -> tuple[Reals, Codes, list[Codes]]:
+    """Embeddings, the labels that occur, and the first rows of each."""
+    reals = checked_embeddings(embeddings)
+    known = checked_labels(labels, len(reals))
+    check_count(first, "first")
+    digits = np.unique(known[known >= 0])
+    if not len(digits):
+        raise DataError(f"none of the {len(known):,} labels is known, so there is no image to query with")
+    return reals, digits, [np.flatnonzero(known == digit)[:first] for digit in digits]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from setsup.experiments.drawing import Sets
 from setsup.experiments.measures import Accuracy, Components, FactorInformation, LossOverDimensions, NoiseSweep
 from setsup.experiments.preset import Data, Evaluation, Preset
+from setsup.experiments.style import DigitStyle
 
 if TYPE_CHECKING:
     import torch
@@ -148,6 +149,7 @@ _MNIST = Preset(
     learning=ABCSettings(encoder="mnist", rate=1e-4),
     steps=500,
     seeds=5,
+    evaluations={"style": DigitStyle()},
 )
 
 PRESETS = [*_figures_3_and_4(), *_figure_s2(), _S3, _AUGMENTATION, _MNIST]

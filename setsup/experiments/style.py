@@ -1,0 +1,114 @@
+"""What is measured on ABC's experiment with MNIST: style across digits, and of a digit that was never trained on."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup import evaluation
+from setsup.evaluation.digits import digit_measures, pixels
+from setsup.experiments.preset import Measured
+
+if TYPE_CHECKING:  # presets are listed without torch
+    from PIL.Image import Image
+
+    from setsup.datasets import Dataset
+    from setsup.experiments.trained import Trained
+
+__all__ = ["DigitStyle"]
+
+Reals = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigitStyle:
+    """Measures of :func:`~setsup.evaluation.digits.digit_measures`, and the pictures of figure 5 of ABC.
+
+    The same is measured on the untrained network, and on the first principal components of pixels.
+
+    Attributes
+    ----------
+    withheld : int
+        The digit that was not trained on; all its images, of both parts of MNIST, are taken.
+    components : int
+        Of pixels: as many as the embedding has dimensions.
+    shown : int
+        Images of the withheld digit in the picture.
+    every : int
+        Of the test images, only each so manyth: 1 takes all.
+
+    """
+
+    withheld: int = 9
+    components: int = 8
+    shown: int = 400
+    every: int = 1
+
+    def shrunk(self) -> "DigitStyle":
+        """The same on a twentieth of the test images."""
+        return replace(self, every=20)
+
+    def measure(self, trained: "Trained") -> Measured:
+        """Measures of the trained network, the untrained one, and pixels; a scatter and a sheet of neighbours."""
+        from setsup.experiments.trained import embed
+
+        train, test = trained.dataset, trained.open("test")
+        tested = np.arange(0, len(test), self.every)
+        apart = [part.select(_rows(part, self.withheld)) for part in (train, test)]
+        digits, images = _digits(test)[tested], test.fetch(tested, ["image"])["image"]
+        withheld = np.concatenate([_images(part) for part in apart])
+        sigma = evaluation.noise_scale(*_resolution(trained.method))
+
+        def measured(of_tested: Reals, of_withheld: Reals) -> dict[str, float]:
+            found = digit_measures(of_tested, digits, images, of_withheld, withheld, sigma=sigma, seed=trained.seed)
+            return asdict(found)
+
+        values: dict[str, float] = {}
+        where: Any = {"device": trained.device, "precision": trained.precision}
+        for name, method in (("trained", trained.method), ("untrained", trained.untrained)):
+            of_tested = embed(method, test, tested, **where)
+            of_withheld = np.concatenate([embed(method, part, **where) for part in apart])
+            if name == "trained":
+                pictures = {
+                    "withheld": self._scatter(of_withheld, withheld),
+                    "neighbours": _sheet(of_tested, digits, images),
+                }
+            values |= {f"{name}: {key}": value for key, value in measured(of_tested, of_withheld).items()}
+        learned = _images(train.select(np.flatnonzero(_digits(train) != self.withheld)))
+        components = evaluation.principal_components(pixels(learned), self.components)
+        of_pixels = [components.project(pixels(some)) for some in (images, withheld)]
+        values |= {f"pixels: {key}": value for key, value in measured(*of_pixels).items()}
+        return Measured(values=values, pictures=pictures)
+
+    def _scatter(self, embedded: Reals, images: Reals) -> "Image":
+        """Figure 5a: images of the withheld digit at their two first components."""
+        from setsup.reports.points import image_scatter
+
+        points = evaluation.principal_components(embedded, 2).project(embedded[: self.shown])
+        return image_scatter(points, images[: self.shown], x_label="component 1", y_label="component 2")
+
+
+def _sheet(embedded: Reals, digits: Rows, images: Reals) -> "Image":
+    """Figure 5b: the first image of each digit, and the nearest to it of every digit."""
+    from setsup.reports.grid import image_grid
+
+    names, queries, rows = evaluation.nearest_of_each(embedded, digits)
+    return image_grid(images[rows], column_labels=[str(name) for name in names], queries=images[queries])
+
+
+def _digits(dataset: "Dataset") -> Rows:
+    return np.asarray(dataset.factors.codes("digit"))
+
+
+def _rows(dataset: "Dataset", digit: int) -> Rows:
+    return np.flatnonzero(_digits(dataset) == digit)
+
+
+def _images(dataset: "Dataset") -> Reals:
+    return dataset.fetch(np.arange(len(dataset)), ["image"])["image"]
+
+
+def _resolution(method: Any) -> tuple[str, float]:
+    return getattr(method, "similarity", ""), getattr(method, "temperature", 1.0)
