@@ -1,0 +1,150 @@
+"""A report: what a paper found in one of its figures or tables, and which runs stand beside it.
+
+It is a plain value. :func:`~setsup.experiments.findings.fill` puts results of runs into it, and
+:func:`~setsup.experiments.reporting.report_on` reads these first.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+__all__ = ["Claim", "Column", "Means", "Report", "Row", "Spread"]
+
+
+class Spread(NamedTuple):
+    """A value over seeds: its mean, its sample standard deviation (None of one seed), and of how many seeds."""
+
+    mean: float
+    sd: float | None
+    n: int
+
+    def words(self, digits: int) -> str:
+        """``0.87 ± 0.02``; without a spread where there is one seed."""
+        mean = round(self.mean, digits) + 0.0  # no minus before a zero
+        return f"{mean:.{digits}f}" + ("" if self.sd is None else f" ± {self.sd:.{digits}f}")
+
+
+Means = Mapping[str, Mapping[str, Spread]]
+"""What claims are judged by: values by the labels of rows, then by the keys of columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One setting of a report.
+
+    Attributes
+    ----------
+    preset : str
+        What is trained, as for :func:`~setsup.experiments.find_preset`.
+    label : str
+        Its name in the report.
+    part : str
+        Where one evaluation measures several things, such as a trained and an untrained network: values and curves
+        whose names begin so belong to this row, under the rest of their names.
+    scale : float
+        Unit of the horizontal axis of this row's curves.
+
+    """
+
+    preset: str
+    label: str
+    part: str = ""
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One value of a report.
+
+    Attributes
+    ----------
+    key : str
+        Its name in the evaluation.
+    label : str
+        Its name in the report; the key by default.
+    ceiling : float, optional
+        The most there can be.
+    at : float, optional
+        The value is that of the curve ``key`` at this place of its axis, between two points by the logarithm.
+
+    """
+
+    key: str
+    label: str = ""
+    ceiling: float | None = None
+    at: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What stands above it."""
+        return self.label or self.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A statement of the paper, and how it is tested here.
+
+    Attributes
+    ----------
+    says : str
+        The statement, with its place in the paper.
+    tested : str
+        The criterion: papers seldom name a number, so it is ours.
+    judge : callable
+        From values by row and column to (whether it holds, by how much in words). It is given only what was run, and
+        answers None where that is not enough.
+
+    """
+
+    says: str
+    tested: str
+    judge: Callable[[Means], tuple[bool | None, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a paper found, and which runs it is compared with.
+
+    Attributes
+    ----------
+    name : str
+        ``"<paper>/<figure or table>"``.
+    shows : str
+        What the paper shows there, in one line.
+    source : str
+        Where.
+    evaluations : tuple of str
+        Whose values it shows. Of several, keys are ``"<evaluation>: <name>"``.
+    rows : tuple of Row
+        Settings that stand side by side.
+    columns : tuple of Column
+        Values; all that are found by default.
+    unit : str
+        Of the values.
+    digits : int
+        Behind the point.
+    beside : mapping of str to mapping of (row, column) to float or str
+        Numbers to compare with, or words where the paper has none, by who says so: ``"the paper"`` and others. Rows by
+        their labels, columns by their keys.
+    claims : tuple of Claim
+        What the paper says about them.
+    x_label, y_label : str
+        Of the axes of curves; the vertical one has the unit by default.
+    log_x : bool
+        Whether the horizontal one is logarithmic.
+
+    """
+
+    name: str
+    shows: str
+    source: str
+    evaluations: tuple[str, ...]
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...] = ()
+    unit: str = ""
+    digits: int = 2
+    beside: Mapping[str, Mapping[tuple[str, str], float | str]] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
+    x_label: str = ""
+    y_label: str = ""
+    log_x: bool = False

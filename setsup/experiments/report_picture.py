@@ -1,0 +1,231 @@
+"""A report as one picture: charts of what was found, pictures of the runs, and what became of the paper's claims."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from PIL import Image, ImageDraw
+
+from setsup.errors import DataError
+from setsup.experiments.findings import Findings, Line
+from setsup.experiments.report import Column
+from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrapped
+from setsup.reports.page import INK, SOFT
+from setsup.reports.plots import bars, curves
+
+__all__ = ["draw_report"]
+
+_WIDTH = 2200
+"""Pixels within which charts and pictures stand side by side."""
+_PART = (_WIDTH - 60) // 2
+"""The widest picture of a run."""
+_MARGIN, _GAP = 30, 30
+_MOST = 6
+"""Pictures of the runs of a line that are shown; the others are counted."""
+
+_TITLES: tuple[Style, Style] = ((34, INK), (22, SOFT))
+_TEXTS: tuple[Style, Style] = ((22, INK), (20, SOFT))
+
+
+def draw_report(findings: Findings) -> Image.Image:
+    """Draw a report.
+
+    Bars show values, a chart for each way in which runs differ from the paper's setting; curves and pictures of the
+    runs stand below. What was not run is said, and so is what became of each claim.
+
+    Parameters
+    ----------
+    findings : Findings
+        What is drawn.
+
+    Returns
+    -------
+    RGB image
+
+    Raises
+    ------
+    DataError
+        When a picture of a run cannot be read.
+
+    Examples
+    --------
+    >>> from setsup.experiments.reporting import find_report, report_on
+    >>> draw_report(report_on(find_report("abc/fig4a"))).mode
+    'RGB'
+
+    """
+    blocks = [_lines(f"{findings.report.name}: {findings.report.shows}\n{findings.report.source}", _TITLES)]
+    charts = [*_bar_charts(findings), *_curve_charts(findings)]
+    blocks += _side_by_side(charts)
+    for line in findings.lines:
+        blocks += _pictures(line, many=len(findings.report.rows) > 1)
+    if findings.commands:
+        blocks.append(_lines(f"not run as in the paper: {', '.join(findings.commands)}", _TEXTS))
+    if unmeasured := [
+        ", ".join([line.row.label, *line.differs]) for line in findings.lines if line.run and not line.seeds
+    ]:
+        blocks.append(_lines(f"not measured: {'; '.join(unmeasured)}", _TEXTS))
+    for verdict in findings.verdicts:
+        text = f"{verdict.words}: {verdict.claim.says}\ntested here: {verdict.claim.tested}"
+        blocks.append(_lines(f"{text}\n{'' if verdict.holds is None else 'found: '}{verdict.found}", _TEXTS))
+    width = max(block.width for block in blocks) + 2 * _MARGIN
+    height = sum(block.height + _GAP for block in blocks) - _GAP + 2 * _MARGIN
+    sheet = Image.new("RGB", (width, height), "white")
+    top = _MARGIN
+    for block in blocks:
+        sheet.paste(block, (_MARGIN, top))
+        top += block.height + _GAP
+    return sheet
+
+
+def _bar_charts(findings: Findings) -> list[Image.Image]:
+    charts = []
+    parts = _parts(findings)
+    for differs in dict.fromkeys(line.differs for line in findings.lines):
+        lines = [line for line in findings.lines if line.differs == differs]
+        for title, columns in parts.items():
+            series: dict[str, dict[str, tuple[float, float | None]]] = {}
+            counted = _seeds(lines, findings)
+            for line in lines:
+                name = line.row.label if counted else f"{line.row.label}, n = {len(line.seeds)}"
+                series[name] = {
+                    column.name: (line.values[column.key].mean, line.values[column.key].sd)
+                    for column in columns
+                    if column.key in line.values and math.isfinite(line.values[column.key].mean)
+                }
+            if any(series.values()):
+                labels = {label for held in series.values() for label in held}
+                beside = _beside(findings, [line.row.label for line in lines], columns, labels)
+                heads = [title, counted, *differs]
+                charts.append(
+                    bars(
+                        beside | {name: held for name, held in series.items() if held},
+                        unit=findings.report.unit,
+                        ceilings={
+                            column.name: column.ceiling
+                            for column in columns
+                            if column.ceiling is not None and column.name in labels
+                        },
+                        title=", ".join(filter(None, heads)),
+                    )
+                )
+    return charts
+
+
+def _parts(findings: Findings) -> Mapping[str, list[Column]]:
+    """Columns of one chart each: those of an evaluation; what curves are read at stands in their chart."""
+    several = len(findings.report.evaluations) > 1
+    found: dict[str, list[Column]] = {}
+    for column in findings.columns:
+        if column.at is None:
+            found.setdefault(column.key.partition(": ")[0] if several else "", []).append(column)
+    return found
+
+
+def _beside(
+    findings: Findings, rows: Sequence[str], columns: Sequence[Column], labels: set[str]
+) -> dict[str, dict[str, tuple[float, float | None]]]:
+    """Numbers to compare with; those that are the same for all rows once."""
+    found: dict[str, dict[str, tuple[float, float | None]]] = {}
+    for who, said in findings.report.beside.items():
+        by_row = []
+        for row in rows:
+            numbers: dict[str, tuple[float, float | None]] = {}
+            for column in columns:
+                value = said.get((row, column.key))
+                if isinstance(value, float) and column.name in labels:
+                    numbers[column.name] = (value, None)
+            by_row.append(numbers)
+        if all(numbers == by_row[0] for numbers in by_row):
+            by_row, rows = by_row[:1], ("",)
+        for row, numbers in zip(rows, by_row, strict=True):
+            if numbers:
+                found[f"{row}, {who}" if row else who] = numbers
+    return found
+
+
+def _seeds(lines: Sequence[Line], findings: Findings) -> str:
+    counts = {(len(line.seeds), findings.seeds.get(line.row.preset, 1)) for line in lines if line.seeds}
+    words = {f"{found} of {asked} seeds" for found, asked in counts}
+    return words.pop() if len(words) == 1 else ""
+
+
+def _curve_charts(findings: Findings) -> list[Image.Image]:
+    report = findings.report
+    labels = {column.key: column.name for column in findings.columns}
+    ceilings = {column.name: column.ceiling for column in findings.columns if column.ceiling is not None}
+    charts = []
+    for line in findings.lines:
+        found, bands = {}, {}
+        for key, (x, mean, sd) in line.curves.items():
+            name = labels.get(key, key)
+            known = [place for place, height in enumerate(mean) if math.isfinite(height)]
+            if report.log_x:
+                known = [place for place in known if x[place] > 0]
+            if known:
+                found[name] = ([x[place] for place in known], [mean[place] for place in known])
+            if known and sd is not None:
+                low = [mean[place] - sd[place] for place in known]
+                bands[name] = (low, [mean[place] + sd[place] for place in known])
+        if found:
+            charts.append(
+                curves(
+                    found,
+                    log_x=report.log_x,
+                    x_label=report.x_label,
+                    y_label=report.y_label or report.unit,
+                    bands=bands,
+                    references={name: ceiling for name, ceiling in ceilings.items() if name in found},
+                    title=", ".join(filter(None, [line.row.label, _seeds([line], findings), *line.differs])),
+                )
+            )
+    return charts
+
+
+def _pictures(line: Line, many: bool) -> list[Image.Image]:
+    tiles = []
+    for seed, path in line.pictures[:_MOST]:
+        try:
+            with Image.open(path) as picture:
+                shown = picture.convert("RGB")
+        except OSError as error:
+            raise DataError(f"{path} cannot be read ({error}): make it anew with `setsup eval`") from error
+        if shown.width > _PART:
+            shown = shown.resize((_PART, round(shown.height * _PART / shown.width)), Image.Resampling.LANCZOS)
+        words = [line.row.label] if many else []
+        caption = _lines(", ".join([*words, f"seed {seed}", path.stem, *line.differs]), _TEXTS, max(shown.width, 400))
+        tile = Image.new("RGB", (max(shown.width, caption.width), shown.height + caption.height), "white")
+        tile.paste(caption, (0, 0))
+        tile.paste(shown, (0, caption.height))
+        tiles.append(tile)
+    blocks = _side_by_side(tiles)
+    if len(line.pictures) > _MOST:
+        blocks.append(_lines(f"and {len(line.pictures) - _MOST} pictures more in the run folders", _TEXTS))
+    return blocks
+
+
+def _side_by_side(images: Sequence[Image.Image]) -> list[Image.Image]:
+    rows: list[list[Image.Image]] = []
+    for image in images:
+        if rows and sum(one.width + _GAP for one in rows[-1]) + image.width <= _WIDTH:
+            rows[-1].append(image)
+        else:
+            rows.append([image])
+    joined = []
+    for row in rows:
+        width = sum(one.width + _GAP for one in row) - _GAP
+        joined.append(Image.new("RGB", (width, max(one.height for one in row)), "white"))
+        left = 0
+        for one in row:
+            joined[-1].paste(one, (left, 0))
+            left += one.width + _GAP
+    return joined
+
+
+def _lines(text: str, styles: tuple[Style, Style], width: int = 1500) -> Image.Image:
+    lines: Lines = wrapped(text, width, styles)
+    block = Image.new("RGB", (width, sum(line_height(style[0]) for _, style in lines) + 6), "white")
+    top = 0
+    for line, style in lines:
+        draw_text(ImageDraw.Draw(block), 0, top, line, style)
+        top += line_height(style[0])
+    return block

@@ -1,0 +1,182 @@
+"""What reports read: the evaluations of runs, and in words how each run differs from the preset it stands for."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from setsup.errors import DataError, SetsupError
+from setsup.experiments.findings import Result
+from setsup.experiments.preset import Preset
+from setsup.experiments.run import Run, open_run
+from setsup.experiments.settings import changes, flat
+
+__all__ = ["read_results"]
+
+_IDLE = ("seeds", "checkpoint_every")
+"""Settings that do not change what is learned."""
+
+
+def read_results(
+    presets: Mapping[str, Preset], evaluations: Sequence[str], folders: Iterable[Path]
+) -> tuple[list[Result], list[str]]:
+    """Read what runs found.
+
+    A run belongs to every preset that trains the same; one whose settings were changed, to the preset of its name.
+
+    Parameters
+    ----------
+    presets : mapping of str to Preset
+        Under the names that reports know them by.
+    evaluations : sequence of str
+        Whose values are wanted. Of several, keys are ``"<evaluation>: <name>"``.
+    folders : iterable of Path
+        Of runs, or with runs somewhere below.
+
+    Returns
+    -------
+    results : list of Result
+        One a run and preset.
+    notes : list of str
+        On runs of these presets that cannot be read.
+
+    Raises
+    ------
+    DataError
+        When a folder is missing.
+
+    """
+    results, notes = [], []
+    own = {preset.name: preset for preset in presets.values()}
+    for folder in _run_folders(folders):
+        try:
+            name = _name_of(folder)
+            try:
+                run = open_run(folder, own.get(name))
+            except DataError:
+                raise
+            except SetsupError:
+                if name in own:
+                    raise
+                continue  # of a preset that is not known here, and so none of these
+            for called, preset in presets.items():
+                if run.preset.name == preset.name or not _changed(run, preset):
+                    results.append(_result(run, called, preset, evaluations))
+        except SetsupError as error:
+            notes.append(f"{folder} is left out: {error}")
+    return results, notes
+
+
+def _run_folders(folders: Iterable[Path]) -> Iterator[Path]:
+    found: dict[Path, Path] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise DataError(f"there is no folder {folder}: name a run folder, or one with runs below it")
+        for file in sorted(folder.glob("**/run.json")):
+            found.setdefault(file.parent.resolve(), file.parent)
+    yield from found.values()
+
+
+def _name_of(folder: Path) -> str:
+    try:
+        return str(json.loads((folder / "run.json").read_text())["preset"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""  # opening the run says what is wrong with it
+
+
+def _changed(run: Run, preset: Preset) -> dict[str, tuple[Any, Any]]:
+    return {name: change for name, change in run.changed(preset).items() if name not in _IDLE}
+
+
+def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -> Result:
+    measured = {name: _entry(run, name, entry) for name, entry in run.measured().items() if name in evaluations}
+    values: dict[str, float] = {}
+    curves: dict[str, tuple[list[float], list[float]]] = {}
+    pictures: list[Path] = []
+    asked: dict[str, tuple[Any, Any]] = {}
+    for name, entry in measured.items():
+        front = f"{name}: " if len(evaluations) > 1 else ""
+        values |= {front + key: value for key, value in entry["values"].items()}
+        curves |= {front + key: (x, y) for key, (x, y) in entry["curves"].items()}
+        pictures += [path for path in (run.folder / Path(file).name for file in entry["pictures"]) if path.exists()]
+        if name in preset.evaluations:
+            now = flat(preset.evaluations[name])
+            asked |= {f"{name}.{key}": change for key, change in changes(now, entry["about"]).items()}
+    steps = min((entry["steps"] for entry in measured.values()), default=None)
+    wanted = run.preset.steps
+    done = steps if steps is not None and steps >= wanted else _steps_done(run, steps)
+    differing = [f"{name} {_word(old)} → {_word(new)}" for name, (old, new) in (_changed(run, preset) | asked).items()]
+    if run.description.get("smoke"):
+        differing = ["smoke"]
+    how = run.description.get("how", {})
+    processes = how.get("devices", 1) * how.get("nodes", 1)
+    if processes > 1:
+        differing.append(f"{processes} draws a step")
+    if steps is not None and steps < done:
+        differing.append(f"measured after {steps:,} of {wanted:,} steps")
+    elif done < wanted:
+        differing.append(f"{done:,} of {wanted:,} steps")
+    stale = [name for name in evaluations if name not in measured or measured[name]["steps"] < done]
+    return Result(
+        called,
+        run.seed,
+        str(run.folder),
+        stand_in=run.preset.data.stand_in or "" if run.stand_in and run.preset.data else "",
+        precision=str(how.get("precision", "float32")),
+        changed=tuple(differing),
+        values=values,
+        curves=curves,
+        pictures=tuple(pictures),
+        needs=(_command(run, called),) if stale and (done or not wanted) else (),
+    )
+
+
+def _steps_done(run: Run, measured: int | None) -> int:
+    """Steps of the checkpoint; those that were measured where there is none any more."""
+    return max(run.steps_done(), measured or 0)
+
+
+def _command(run: Run, called: str) -> str:
+    other = "" if run.preset.name == called else f" --preset {quote(called)}"
+    return f"setsup eval {quote(str(run.folder))}{other}"
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(_word, value)) or "none"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _entry(run: Run, name: str, entry: Any) -> dict[str, Any]:
+    """What `Run.keep` writes, checked."""
+    known = (
+        isinstance(entry, dict)
+        and {"about", "steps", "values", "curves", "pictures"} <= entry.keys()
+        and isinstance(entry["about"], dict)
+        and isinstance(entry["steps"], int)
+        and _numbers(entry["values"])
+        and isinstance(entry["curves"], dict)
+        and all(_is_curve(curve) for curve in entry["curves"].values())
+        and isinstance(entry["pictures"], list)
+        and all(isinstance(file, str) for file in entry["pictures"])
+    )
+    if not known:
+        file = run.folder / "evaluation.json"
+        raise DataError(f"{name!r} in {file} is no evaluation: remove it, and measure anew with `setsup eval`")
+    found: dict[str, Any] = entry
+    return found
+
+
+def _numbers(values: Any) -> bool:
+    return isinstance(values, dict) and all(isinstance(value, int | float) for value in values.values())
+
+
+def _is_curve(curve: Any) -> bool:
+    """Two lists of equally many numbers."""
+    if not isinstance(curve, list) or len(curve) != 2 or not all(isinstance(axis, list) and axis for axis in curve):
+        return False
+    x, y = curve
+    return len(x) == len(y) and all(isinstance(number, int | float) for number in (*x, *y))

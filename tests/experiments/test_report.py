@@ -1,0 +1,573 @@
+"""Reports of runs that are written by hand, with numbers that are known."""
+
+import json
+import math
+from dataclasses import fields, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from setsup.errors import DataError, SetsupError
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("lightning")
+
+from setsup.evaluation.digits import DigitMeasures  # noqa: E402
+from setsup.experiments import Measured, Run, find_preset, presets, smoke  # noqa: E402
+from setsup.experiments.findings import Findings, Line, Result, fill  # noqa: E402
+from setsup.experiments.report import Claim, Column, Report, Row, Spread  # noqa: E402
+from setsup.experiments.report_picture import draw_report  # noqa: E402
+from setsup.experiments.reporting import find_report, report_on, reports  # noqa: E402
+from setsup.experiments.run import begin  # noqa: E402
+from setsup.experiments.settings import flat, put  # noqa: E402
+
+FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")
+HOW = {"precision": "float32", "devices": 1, "nodes": 1}
+
+
+def trained(
+    folder: Path, name: str, seed: int = 0, *, done: int | None = None, small: bool = False, **asked: Any
+) -> Run:
+    """A run as training leaves it; settings as in the preset but for those that are asked for."""
+    stand_in, how = asked.pop("stand_in", False), HOW | asked.pop("how", {})
+    preset = put(find_preset(name), {key.replace("__", "."): value for key, value in asked.items()})
+    run = begin(folder, smoke(preset) if small else preset, seed, stand_in=stand_in, how=how)
+    parts = {"state_dict": {}, "optimizer_states": [], "LightningBatches": {}}
+    at = run.preset.steps if done is None else done
+    torch.save({"global_step": at, "callbacks": {"Keeper": {"seconds": 1.0}}, **parts}, run.checkpoint)
+    return run
+
+
+def measured(run: Run, name: str, found: Measured, like: str | None = None, **changed: Any) -> Run:
+    """What an evaluation keeps."""
+    run.keep(name, found, flat(find_preset(like or run.preset.name).evaluations[name]) | changed)
+    return run
+
+
+def nats(*values: float) -> Measured:
+    return Measured(dict(zip(FACTORS, values, strict=True)))
+
+
+def lines_of(found: Findings, label: str) -> list[Line]:
+    return [line for line in found.lines if line.row.label == label]
+
+
+class TestMeansAndSpreads:
+    def test_by_hand(self, tmp_path: Path) -> None:
+        for seed, wall in enumerate((0.1, 0.2, 0.6)):
+            run = trained(tmp_path / f"seed-{seed}", "abc/fig4a", seed)
+            measured(run, "information", nats(wall, 1, 1, 0, 0, 0))
+        line = lines_of(report_on(find_report("abc/fig4a"), [tmp_path]), "both sets curated")[0]
+        # mean 0.9 / 3; deviations −0.2, −0.1, 0.3; their squares sum to 0.14, over n − 1 = 2
+        assert line.values["wall_hue"] == pytest.approx((0.3, math.sqrt(0.07), 3))
+        assert line.values["wall_hue"].words(2) == "0.30 ± 0.26"
+        assert line.values["object_hue"] == (1, 0, 3)
+        assert line.seeds == (0, 1, 2)
+        assert [Path(folder).name for folder in line.folders] == ["seed-0", "seed-1", "seed-2"]
+
+    def test_a_seed_has_no_spread(self, tmp_path: Path) -> None:
+        measured(trained(tmp_path, "abc/fig4a"), "information", nats(0.25, 1, 1, 0, 0, -0.001))
+        line = report_on(find_report("abc/fig4a"), [tmp_path]).lines[0]
+        assert line.values["wall_hue"] == (0.25, None, 1)
+        assert [line.values[key].words(2) for key in ("wall_hue", "orientation")] == ["0.25", "0.00"]
+
+    @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12))
+    def test_as_numpy_has_them(self, values: list[float]) -> None:
+        runs = [Result("a", seed, str(seed), values={"x": value}) for seed, value in enumerate(values)]
+        report = Report(name="r", shows="", source="", evaluations=("e",), rows=(Row("a", "a"),))
+        mean, sd, n = fill(report, runs, {"a": 12}).lines[0].values["x"]
+        assert mean == pytest.approx(np.mean(values), rel=1e-9, abs=1e-6)
+        assert sd == pytest.approx(np.std(values, ddof=1), rel=1e-6, abs=1e-6)
+        assert n == len(values)
+
+    def test_what_is_not_finite_is_said_and_proves_nothing(self, tmp_path: Path) -> None:
+        measured(trained(tmp_path, "abc/fig4a"), "information", nats(math.nan, math.inf, 1, 0, 0, 0))
+        found = report_on(find_report("abc/fig4a"), [tmp_path])
+        assert found.lines[0].values["wall_hue"].words(2) == "nan"
+        kept = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        assert kept["rows"][0]["lines"][0]["values"]["wall_hue"] == {"mean": None, "sd": None, "n": 1}
+        assert [claim["holds"] for claim in kept["claims"]] == [None, None, None]
+        draw_report(found)
+
+    def test_a_seed_counts_once(self, tmp_path: Path) -> None:
+        for name, wall in (("a", 0.1), ("b", 0.5)):
+            measured(trained(tmp_path / name, "abc/fig4a", 3), "information", nats(wall, 1, 1, 0, 0, 0))
+        trained(tmp_path / "c", "abc/fig3a", 3)  # trains the same, and was not measured for this
+        found = report_on(find_report("abc/fig4a"), [tmp_path])
+        assert found.lines[0].values["wall_hue"] == (0.1, None, 1)
+        assert found.notes == (f"{tmp_path / 'b'} is left out: seed 3 is there already, in {tmp_path / 'a'}",)
+
+    def test_a_folder_that_is_named_twice_counts_once(self, tmp_path: Path) -> None:
+        measured(trained(tmp_path / "a", "abc/fig4a"), "information", nats(0, 1, 1, 0, 0, 0))
+        found = report_on(find_report("abc/fig4a"), [tmp_path, tmp_path / "a"])
+        assert (found.lines[0].seeds, found.notes) == ((0,), ())
+
+
+class TestWhichRunsBelong:
+    def test_presets_that_train_the_same_share_runs(self, tmp_path: Path) -> None:
+        run = trained(tmp_path, "abc/fig3a")
+        measured(run, "information", nats(0, 1, 1, 0, 0, 0), like="abc/fig4a")
+        assert report_on(find_report("abc/fig4a"), [tmp_path]).lines[0].seeds == (0,)
+        # with curves of its own
+        found = report_on(find_report("abc/fig3c"), [tmp_path])
+        assert found.lines[0].needs == (f"setsup eval {tmp_path} --preset abc/fig3c",)
+        assert (found.lines[0].seeds, found.lines[0].run, found.commands) == ((), True, {})
+
+    def test_settings_that_teach_nothing_else(self, tmp_path: Path) -> None:
+        run = trained(tmp_path, "abc/fig4a", checkpoint_every=7, seeds=3)
+        measured(run, "information", nats(0, 1, 1, 0, 0, 0))
+        assert report_on(find_report("abc/fig4a"), [tmp_path]).lines[0].differs == ()
+
+    @pytest.mark.parametrize(
+        ("asked", "about", "words", "sound"),
+        [
+            ({"stand_in": True}, {}, ["stand-in: shapes3d-procedural"], True),
+            ({"how": {"precision": "bf16"}}, {}, ["bf16"], True),
+            ({"stand_in": True, "how": {"precision": "bf16"}}, {}, ["stand-in: shapes3d-procedural", "bf16"], True),
+            ({"steps": 4}, {}, ["steps 2,000 → 4"], False),
+            ({"learning__rate": 1e-3}, {}, ["learning.rate 3e-05 → 0.001"], False),
+            ({"drawing__inactive": ("scale", "shape")}, {}, ["drawing.inactive wall_hue → scale shape"], False),
+            ({"small": True}, {"samples": 512}, ["smoke"], False),
+            ({"how": {"devices": 2, "nodes": 2}}, {}, ["4 draws a step"], False),
+            ({}, {"steps": 5_000}, ["information.steps none → 5,000"], False),
+            ({"stand_in": True}, {"samples": 9}, [
+                "stand-in: shapes3d-procedural", "information.samples 249,856 → 9"
+            ], False),
+        ],
+    )  # fmt: skip
+    def test_what_differs_stands_in_a_line_of_its_own(
+        self, tmp_path: Path, asked: dict[str, Any], about: dict[str, Any], words: list[str], sound: bool
+    ) -> None:
+        measured(trained(tmp_path, "abc/fig4a", **asked), "information", nats(0, 1, 1, 0, 0, 0), **about)
+        found = report_on(find_report("abc/fig4a"), [tmp_path])
+        *before, line = lines_of(found, "both sets curated")
+        assert (list(line.differs), line.sound, line.seeds) == (words, sound, (0,))
+        on_published_data = sound and not asked.get("stand_in")
+        assert [other.run for other in before] == ([] if on_published_data else [False])
+        assert ("both sets curated" in found.commands) is not on_published_data
+        first = found.verdicts[0]
+        assert first.holds is (True if sound else None)
+        if asked.get("stand_in") and sound:
+            assert first.on.startswith("on the stand-in")
+
+    def test_unfinished(self, tmp_path: Path) -> None:
+        run = measured(trained(tmp_path / "a", "abc/fig4a", done=120), "information", nats(0, 1, 1, 0, 0, 0))
+        line = lines_of(report_on(find_report("abc/fig4a"), [tmp_path]), "both sets curated")[1]
+        assert (line.differs, line.sound, line.needs) == (("120 of 2,000 steps",), False, ())
+        # it went on since
+        state = torch.load(run.checkpoint) | {"global_step": 2_000}
+        torch.save(state, run.checkpoint)
+        line = lines_of(report_on(find_report("abc/fig4a"), [tmp_path]), "both sets curated")[1]
+        assert (line.differs, line.sound) == (("measured after 120 of 2,000 steps",), False)
+        assert line.needs == (f"setsup eval {tmp_path / 'a'}",)
+
+    def test_nothing_trained_yet(self, tmp_path: Path) -> None:
+        begin(tmp_path / "a b", find_preset("abc/fig4a"), 0, how=HOW)
+        line = lines_of(report_on(find_report("abc/fig4a"), [tmp_path]), "both sets curated")[1]
+        assert (line.differs, line.seeds, line.needs) == (("0 of 2,000 steps",), (), ())
+        trained(tmp_path / "a b", "abc/fig4a", done=1)
+        line = lines_of(report_on(find_report("abc/fig4a"), [tmp_path]), "both sets curated")[1]
+        assert line.needs == (f"setsup eval '{tmp_path / 'a b'}'",)
+
+    def test_runs_of_other_presets_are_passed_over(self, tmp_path: Path) -> None:
+        measured(trained(tmp_path / "a", "abc/fig4c"), "information", nats(0, 0, 0, 1, 1, 1))
+        run = trained(tmp_path / "b", "abc/fig4a")
+        description = json.loads((run.folder / "run.json").read_text()) | {"preset": "theirs/unknown"}
+        (run.folder / "run.json").write_text(json.dumps(description))
+        found = report_on(find_report("abc/fig4a"), [tmp_path])
+        assert [line.run for line in found.lines] == [False, False]
+        assert found.notes == ()
+        assert found.commands == {
+            "both sets curated": "setsup train abc/fig4a",
+            "one random set": "setsup train abc/fig4a-random",
+        }
+
+    @pytest.mark.parametrize(
+        ("file", "text", "said"),
+        [
+            ("run.json", "{", "cannot be read"),
+            ("run.json", "{}", "run.json"),
+            ("evaluation.json", "[]", "is no JSON object"),
+            ("evaluation.json", '{"information": 3}', "is no evaluation"),
+            (
+                "evaluation.json",
+                '{"information": {"about": {}, "steps": 9, "values": {"a": "b"}, "curves": {}, "pictures": []}}',
+                "is no evaluation",
+            ),
+            (
+                "evaluation.json",
+                '{"information": {"about": {}, "steps": 9, "values": {}, "curves": {"a": [[1], []]}, "pictures": []}}',
+                "is no evaluation",
+            ),
+        ],
+    )
+    def test_damaged_runs_are_left_out_and_named(self, tmp_path: Path, file: str, text: str, said: str) -> None:
+        for seed in (0, 1):
+            measured(trained(tmp_path / f"{seed}", "abc/fig4a", seed), "information", nats(0, 1, 1, 0, 0, 0))
+        (tmp_path / "0" / file).write_text(text)
+        found = report_on(find_report("abc/fig4a"), [tmp_path])
+        assert found.lines[0].seeds == (1,)
+        (note,) = found.notes
+        assert note.startswith(f"{tmp_path / '0'} is left out: ")
+        assert said in note
+
+    def test_a_missing_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"there is no folder .*nowhere"):
+            report_on(find_report("abc/fig4a"), [tmp_path / "nowhere"])
+
+
+class TestCurves:
+    def test_means_and_spreads_at_each_point(self, tmp_path: Path) -> None:
+        x = [0.01, 0.1, 1.0, 10.0]
+        for seed, y in enumerate(([4.0, 3, 2, 1], [6.0, 3, 1, 1])):
+            curves = dict.fromkeys(FACTORS, (x, y))
+            measured(trained(tmp_path / f"{seed}", "abc/fig3c", seed), "noise", Measured(curves=curves))
+        found = report_on(find_report("abc/fig3c"), [tmp_path])
+        places, mean, sd = found.lines[0].curves["scale"]
+        assert (places, mean) == (x, [5, 3, 1.5, 1])
+        assert sd == pytest.approx([math.sqrt(2), 0, math.sqrt(0.5), 0])
+        assert found.lines[0].values["scale"] == pytest.approx((1.5, math.sqrt(0.5), 2))
+        drawn = np.asarray(draw_report(found))
+        assert drawn.std() > 10
+        assert json.loads(json.dumps(found.to_dict()))["rows"][0]["lines"][0]["curves"]["scale"]["mean"][0] == 5
+
+    def test_the_axis_is_in_units_of_the_loss(self, tmp_path: Path) -> None:
+        # information falls by 1 a decade of σ, and is 1 at σ = √τ
+        sigma = np.geomspace(1e-3, 1e2, 40) * math.sqrt(10)
+        line = (sigma.tolist(), (1 - np.log10(sigma / math.sqrt(10))).tolist())
+        run = trained(tmp_path, "abc/figS2-1-10")
+        measured(run, "noise", Measured(curves=dict.fromkeys(FACTORS, line)))
+        found = report_on(find_report("abc/figS2"), [tmp_path])
+        (filled,) = [line for line in found.lines if line.seeds]
+        assert filled.row.label == "the wall's hue inactive, τ = 10"
+        assert filled.values["shape"].mean == pytest.approx(1, abs=1e-9)
+        assert filled.curves["shape"][0] == pytest.approx(np.geomspace(1e-3, 1e2, 40))
+        assert found.verdicts[0].holds is False
+
+    def test_no_value_beyond_the_ends(self) -> None:
+        report = replace(find_report("abc/fig3c"), claims=())
+        run = Result("abc/fig3c", 0, "a", curves={"scale": ([2.0, 4.0], [1.0, 1.0])})
+        assert fill(report, [run], {"abc/fig3c": 1}).lines[0].values == {}
+
+    def test_unequal_axes(self) -> None:
+        runs = [
+            Result("abc/fig3c", seed, name, curves={"scale": ([1.0, x], [1.0, 1.0])})
+            for seed, (name, x) in enumerate((("here", 2.0), ("there", 3.0)))
+        ]
+        with pytest.raises(DataError, match="'scale' of here and there have unequal axes"):
+            fill(find_report("abc/fig3c"), runs, {"abc/fig3c": 1})
+
+
+def judged(name: str, rows: dict[str, dict[str, float]], **how: Any) -> list[bool | None]:
+    """What becomes of a report's claims, from values by presets."""
+    report = find_report(name)
+    runs = [Result(preset, 0, preset, values=values, **how) for preset, values in rows.items()]
+    return [verdict.holds for verdict in fill(report, runs, dict.fromkeys(presets(), 10)).verdicts]
+
+
+def of(*values: float) -> dict[str, float]:
+    return dict(zip(FACTORS, values, strict=True))
+
+
+STYLE = {"withheld_slant": 0.7, "withheld_thickness": 0.7, "across_slant": 0.6, "across_thickness": 0.6}
+LESS = {key: value / 2 for key, value in STYLE.items()}
+
+
+def style(trained_has: dict[str, float], untrained_has: dict[str, float], digit: float) -> dict[str, float]:
+    found = {f"trained: {key}": value for key, value in trained_has.items()} | {"trained: noisy_accuracy": digit}
+    return found | {f"untrained: {key}": value for key, value in untrained_has.items()}
+
+
+class TestClaims:
+    @pytest.mark.parametrize(
+        ("name", "rows", "expected"),
+        [
+            ("abc/fig3a", {"abc/fig3a": {"first 2": 0.981}}, [True]),
+            ("abc/fig3a", {"abc/fig3a": {"first 2": 0.979}}, [False]),
+            ("abc/fig3a", {"abc/fig3a": {"first 1": 0.5}}, [None]),
+            ("abc/fig4a", {"abc/fig4a": of(0.09, 0.6, 0.6, 0, 0, 0)}, [True, True, None]),
+            ("abc/fig4a", {"abc/fig4a": of(0.11, 0.4, 0.6, 0, 0, 0)}, [False, False, None]),
+            (
+                "abc/fig4a",
+                {"abc/fig4a": of(0, 1, 1, 0, 0, 0), "abc/fig4a-random": of(0, 1.24, 0.76, 0, 0, 0)},
+                [True, True, True],
+            ),
+            (
+                "abc/fig4a",
+                {"abc/fig4a": of(0, 1, 1, 0, 0, 0), "abc/fig4a-random": of(0.2, 1.26, 1, 0, 0, 0)},
+                [False, True, False],
+            ),
+            ("abc/fig4b", {"abc/fig4b": of(0, 1, 0.09, 0, 0, 0)}, [True, True, None]),
+            ("abc/fig4b", {"abc/fig4b": of(0, 1, 0.2, 0, 0, 0)}, [False, True, None]),
+            ("abc/fig4c", {"abc/fig4c-random": of(0, 0, 0, 0.2, 0.2, 0.2)}, [True, True, None]),
+            ("abc/fig4c", {"abc/fig4c": of(0, 0.2, 0, 0.2, 0.05, 0.2)}, [False, False, None]),
+            (
+                "abc/fig4d",
+                {"abc/fig4d-4": of(0, 0.5, 0.5, 0, 0, 0), "abc/fig4d-64": of(0, 1, 1, 0, 0, 0)},
+                [True, True, True, None],
+            ),
+            (
+                "abc/fig4d",
+                {
+                    "abc/fig4d-4": of(0, 0.5, 0.5, 0, 0, 0),
+                    "abc/fig4d-64": of(0, 2, 0.4, 0, 0, 0),
+                    "abc/fig4d-1024": of(0, 1, 0.4, 0.2, 0.2, 0.09),
+                },
+                [True, False, False, False],
+            ),
+            ("abc/fig4d", {"abc/fig4d-1024": of(0, 1, 1, 0.2, 0.2, 0.2)}, [True, None, None, True]),
+            ("abc/figS1a", {"abc/figS1a": of(0.19, 0.9, 0.9, 0, 0, 0)}, [True]),
+            ("abc/figS1a", {"abc/figS1a-random": of(0.21, 0.9, 0.9, 0, 0, 0)}, [False]),
+            ("abc/figS1c", {"abc/figS1c": of(0.1, 0.1, 0.3, 0, 0, 0)}, [False]),
+            ("abc/figS3", {"abc/figS3": {"best of 4": 1, "best of 16": 3, "best of 32": 3}}, [True]),
+            ("abc/figS3", {"abc/figS3": {"best of 4": 1, "best of 16": 3, "best of 32": 2}}, [False]),
+            ("abc/figS3", {"abc/figS3": {"best of 4": 2, "best of 16": 2}}, [False]),
+            ("abc/figS3", {"abc/figS3": {"best of 4": 2}}, [None]),
+            ("abc/mnist", {"abc/mnist": style(STYLE, LESS, 0.15)}, [True, True, True]),
+            ("abc/mnist", {"abc/mnist": style(LESS, STYLE, 0.25)}, [False, False, False]),
+            ("abc/mnist", {"abc/mnist": style({}, STYLE, 0.15)}, [None, None, True]),
+        ],
+    )
+    def test_hold_fail_or_were_not_run(
+        self, name: str, rows: dict[str, dict[str, float]], expected: list[bool | None]
+    ) -> None:
+        assert judged(name, rows) == expected
+        assert judged(name, rows, changed=("steps 2,000 → 4",)) == [None] * len(expected)
+
+    @pytest.mark.parametrize("hues", [1, 3])
+    def test_noise_at_which_what_is_inactive_is_gone(self, hues: int) -> None:
+        held = FACTORS[:hues]
+        for tau in (0.1, 10.0):
+            for factor, nats_there in (("wall_hue", 0.05), ("wall_hue", 0.5), ("orientation", 0.5)):
+                x = [math.sqrt(tau) / 10, math.sqrt(tau), math.sqrt(tau) * 10]
+                curves = {key: (x, [2, nats_there if key == factor else 0, 0]) for key in FACTORS}
+                runs = [Result(f"abc/figS2-{hues}-{tau:g}", 0, "a", curves=curves)]
+                (verdict,) = fill(find_report("abc/figS2"), runs, dict.fromkeys(presets(), 10)).verdicts
+                assert verdict.holds is (factor not in held or nats_there < 0.1)
+
+    def test_published_data_comes_first_and_full_precision(self) -> None:
+        rows = {"stand-in": 0.5, "": 0.05}
+        runs = [
+            Result("abc/fig4a", 0, f"{name} {precision}", name, precision, values=of(wall, 1, 1, 0, 0, 0))
+            for name, wall in rows.items()
+            for precision in ("bf16", "float32")
+        ]
+        first = fill(find_report("abc/fig4a"), runs, {"abc/fig4a": 1, "abc/fig4a-random": 1}).verdicts[0]
+        assert (first.holds, first.on) == (True, "")
+        seeds = {"abc/fig4a": 10, "abc/fig4a-random": 10}
+        first = fill(find_report("abc/fig4a"), runs[:1], seeds).verdicts[0]
+        assert (first.holds, first.on) == (False, "on the stand-in, bf16, 1 of 10 seeds")
+
+    def test_data_and_stand_in_are_never_compared(self) -> None:
+        runs = [
+            Result("abc/fig4a", 0, "a", values=of(0, 1, 1, 0, 0, 0)),
+            Result("abc/fig4a-random", 0, "b", "shapes3d-procedural", values=of(0, 1, 1, 0, 0, 0)),
+        ]
+        report = find_report("abc/fig4a")
+        assert [verdict.holds for verdict in fill(report, runs, {}).verdicts] == [True, True, None]
+        runs.append(replace(runs[0], folder="c", stand_in="shapes3d-procedural"))
+        last = fill(report, runs, {}).verdicts[2]
+        assert (last.holds, last.on) == (True, "on the stand-in")
+
+
+class TestTheReportsOfABC:
+    @pytest.mark.parametrize("name", sorted(reports()))
+    def test_rows_columns_and_what_stands_beside_agree(self, name: str) -> None:
+        report = reports()[name]
+        labels, keys = [row.label for row in report.rows], [column.key for column in report.columns]
+        assert len(set(labels)) == len(labels)
+        for row in report.rows:
+            assert set(report.evaluations) <= presets()[row.preset].evaluations.keys()
+        for said in report.beside.values():
+            assert {label for label, _ in said} <= set(labels)
+            assert {key for _, key in said} <= set(keys)
+        assert "2103.03240" in report.source
+        found = report_on(report)
+        assert set(found.commands) == set(labels)
+        assert all(verdict.holds is None and verdict.found for verdict in found.verdicts)
+        json.dumps(found.to_dict(), allow_nan=False)
+
+    @pytest.mark.parametrize("name", ["abc/fig3c", "abc/fig4a", "abc/fig4d", "abc/figS2"])
+    def test_ceilings_are_those_of_the_data(self, name: str) -> None:
+        from setsup.datasets import load
+
+        table = load("shapes3d-procedural").factors
+        report = reports()[name]
+        evaluation: Any = presets()[report.rows[0].preset].evaluations[report.evaluations[0]]
+        assert tuple(column.key for column in report.columns) == evaluation.factors
+        for column in report.columns:
+            assert column.ceiling == pytest.approx(math.log(len(table[column.key].levels)))
+
+    def test_every_figure_with_a_preset_has_one(self) -> None:
+        shown = {row.preset for report in reports().values() for row in report.rows}
+        assert set(presets()) - shown == {"abc/augmentation"}
+
+    def test_measures_of_style_are_those_that_are_made(self) -> None:
+        made = {member.name for member in fields(DigitMeasures)}
+        assert {column.key for column in find_report("abc/mnist").columns} <= made
+
+    def test_parts_of_one_evaluation(self, tmp_path: Path) -> None:
+        run = trained(tmp_path, "abc/mnist")
+        picture = Image.new("RGB", (40, 30), "red")
+        found = Measured(style(STYLE, LESS, 0.15) | {"pixels: slant": 0.04}, pictures={"nines": picture})
+        measured(run, "style", found)
+        filled = report_on(find_report("abc/mnist"), [tmp_path])
+        by_label = {line.row.label: line for line in filled.lines}
+        assert by_label["ABC"].values["withheld_slant"].mean == 0.7
+        assert by_label["untrained"].values["withheld_slant"].mean == 0.35
+        assert set(by_label["pixels"].values) == {"slant"}
+        # pictures are shown once
+        assert [len(line.pictures) for line in filled.lines] == [1, 0, 0]
+        assert filled.verdicts[0].on == "1 of 5 seeds"
+
+
+MINE = """
+from dataclasses import dataclass
+from setsup.experiments import Data, Measured, Preset
+from setsup.experiments.report import Report, Row
+
+@dataclass(frozen=True)
+class Score:
+    folds: int = 5
+
+PRESETS = [
+    Preset(name=f"mine/{name}", shows="mine", data=Data("mnist"), steps=steps, seeds=2,
+           evaluations={"score": Score(), "more": Score(folds=2)})
+    for steps, name in enumerate(("first", "second", "third"), 1)
+]
+REPORTS = [Report(name="mine/table1", shows="both", source="my paper", evaluations=("score",),
+                  rows=(Row("mine/first", "ours"), Row("mine/second", "theirs")))]
+"""
+
+
+class TestFindingReports:
+    def test_by_the_name_of_a_row(self) -> None:
+        assert find_report("abc/fig4d-256") is find_report("abc/fig4d")
+
+    def test_a_preset_without_one(self) -> None:
+        report = find_report("abc/augmentation")
+        assert (report.evaluations, report.columns, report.claims) == (("information",), (), ())
+
+    def test_neither(self) -> None:
+        with pytest.raises(SetsupError, match="no report 'abc/fig4z'; did you mean 'abc/fig4"):
+            find_report("abc/fig4z")
+
+    def test_in_a_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("mine.py").write_text(MINE)
+        run = trained(tmp_path / "runs", "mine.py:mine/second", 1)
+        run.keep("score", Measured({"r2": 0.5}), {"folds": 5})
+        for name in ("mine.py", "mine.py:mine/table1", "mine.py:mine/second"):
+            report = find_report(name)
+            assert report.name == "mine/table1"
+            found = report_on(report, ["runs"])
+            assert [(line.row.label, line.seeds) for line in found.lines] == [("ours", ()), ("theirs", (1,))]
+            assert found.columns == (Column("r2"),)
+            assert found.commands == {"ours": "setsup train mine.py:mine/first"}
+
+    def test_all_that_evaluations_find(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("all.py").write_text(MINE)
+        for seed in (0, 1):
+            run = trained(tmp_path / f"runs/{seed}", "all.py:mine/third", seed)
+            run.keep("score", Measured({"r2": seed / 2}), {"folds": 5})
+        run.keep("more", Measured({"r2": 9}), {"folds": 3})
+        report = find_report("all.py:mine/third")
+        found = report_on(report, ["runs"])
+        assert report.evaluations == ("score", "more")
+        first, second = found.lines
+        assert first.values == {"score: r2": (0.0, None, 1)}
+        assert first.needs == ("setsup eval runs/0 --preset all.py:mine/third",)
+        assert second.differs == ("more.folds 2 → 3",)
+        assert second.values == {"score: r2": (0.5, None, 1), "more: r2": (9, None, 1)}
+        assert [column.key for column in found.columns] == ["score: r2", "more: r2"]
+        draw_report(found)
+
+    def test_reports_of_other_packages(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        theirs = Report(name="their/table", shows="", source="", evaluations=("e",), rows=(Row("their/a", "a"),))
+        preset = replace(find_preset("abc/mnist"), name="their/a")
+        module = SimpleNamespace(PRESETS=[preset], REPORTS=[theirs])
+        entry = SimpleNamespace(name="theirs", value="theirs.experiments", load=lambda: module)
+        monkeypatch.setattr("setsup.experiments.registry.entry_points", lambda group: [entry])
+        assert find_report("their/table") is theirs
+        assert report_on(theirs).commands == {"a": "setsup train their/a"}
+        module.REPORTS = [preset]
+        with pytest.raises(SetsupError, match=r"REPORTS of theirs\.experiments must be"):
+            reports()
+        module.REPORTS = 3
+        with pytest.raises(SetsupError, match="must be a sequence"):
+            reports()
+
+
+class TestThePicture:
+    def test_pictures_of_runs_are_shown(self, tmp_path: Path) -> None:
+        for seed, colour in enumerate(("#ff0000", "#00ff00")):
+            found = Measured({"first 2": 0.99}, pictures={"pca": Image.new("RGB", (300, 200), colour)})
+            measured(trained(tmp_path / f"{seed}", "abc/fig3a", seed), "components", found)
+        drawn = draw_report(report_on(find_report("abc/fig3a"), [tmp_path]))
+        pixels = np.asarray(drawn).reshape(-1, 3)
+        for colour in ((255, 0, 0), (0, 255, 0)):
+            assert (pixels == colour).all(axis=1).sum() >= 300 * 200
+
+    def test_bars_stand_as_high_as_means(self, tmp_path: Path) -> None:
+        def blue(wall: float) -> int:
+            measured(trained(tmp_path, "abc/fig4a"), "information", nats(wall, 0, 0, 0, 0, 0))
+            drawn = draw_report(report_on(find_report("abc/fig4a"), [tmp_path]))
+            return int((np.asarray(drawn) == (0x1F, 0x77, 0xB4)).all(axis=2).any(axis=1).sum())
+
+        low, high = blue(1.0), blue(2.0)
+        assert 1.8 < high / low < 2.2
+
+    def test_a_picture_that_cannot_be_read(self, tmp_path: Path) -> None:
+        run = trained(tmp_path, "abc/fig3a")
+        measured(run, "components", Measured({"first 2": 0.99}, pictures={"pca": Image.new("RGB", (30, 20))}))
+        (tmp_path / "components-pca.png").write_text("no picture")
+        with pytest.raises(DataError, match=r"components-pca\.png cannot be read"):
+            draw_report(report_on(find_report("abc/fig3a"), [tmp_path]))
+
+    def test_a_picture_that_is_gone_is_left_out(self, tmp_path: Path) -> None:
+        run = trained(tmp_path, "abc/fig3a")
+        measured(run, "components", Measured({"first 2": 0.99}, pictures={"pca": Image.new("RGB", (30, 20))}))
+        (tmp_path / "components-pca.png").unlink()
+        assert report_on(find_report("abc/fig3a"), [tmp_path]).lines[0].pictures == ()
+
+    def test_numbers_beside(self, tmp_path: Path) -> None:
+        def drawn(report: Report) -> Image.Image:
+            return draw_report(fill(report, [Result("a", 0, "a", values={"x": 0.5})], {"a": 1}))
+
+        report = Report(name="r", shows="", source="", evaluations=("e",), rows=(Row("a", "a"),))
+        words = replace(report, beside={"paper": {("a", "x"): "high"}})
+        numbers = replace(report, beside={"paper": {("a", "x"): 0.9}})
+        assert drawn(words).tobytes() == drawn(report).tobytes()
+        orange = (np.asarray(drawn(numbers)) == (0xFF, 0x7F, 0x0E)).all(axis=2).sum()
+        assert orange > 1000
+
+
+def test_a_claim_sees_only_what_was_run() -> None:
+    seen: list[Any] = []
+
+    def judge(means: Any) -> tuple[bool | None, str]:
+        seen.append(means)
+        return None, "never enough"
+
+    report = Report(
+        name="r",
+        shows="",
+        source="",
+        evaluations=("e",),
+        rows=(Row("a", "a"), Row("b", "b")),
+        claims=(Claim(says="it is so", tested="so", judge=judge),),
+    )
+    runs = [
+        Result("a", 0, "1", values={"x": 1.0, "y": math.nan}),
+        Result("b", 0, "2", values={"x": 1.0}, changed=("more",)),
+    ]
+    (verdict,) = fill(report, runs, {}).verdicts
+    assert (verdict.holds, verdict.found, verdict.on) == (None, "never enough", "")
+    assert seen == [{"a": {"x": Spread(1.0, None, 1)}}, {}]
