@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
-from setsup.methods.embeddings import check_temperature, padded, the_same_type
+from setsup.methods.embeddings import check_temperature, padded, the_same_type, without_autocast
 from setsup.methods.neighbours import averages, without_padding
 from setsup.methods.similarity import Similarity, logits, moved, origin
 
@@ -88,7 +88,7 @@ def directed_loss(
         given = f"{tuple(candidates.shape)} and {tuple(queries.shape)}"
         raise DataError(f"candidates are other copies of the queries, shaped alike, not {given}")
     sets = (queries, keys) if candidates is None else (queries, keys, candidates)
-    with torch.autocast(queries.device.type, enabled=False):
+    with without_autocast(queries):
         queries, keys, *copies = the_same_type(*sets)
         (queries, flat_mask), (keys, key_mask) = padded(queries, query_mask), padded(keys, key_mask)
         at = origin(keys, similarity)
@@ -251,7 +251,7 @@ def augmentation_loss(
         given = f"{tuple(queries.shape)} and {tuple(candidates.shape)}"
         raise DataError(f"queries and candidates are copies of one set, shaped alike, not {given}")
     queries, candidates = the_same_type(queries, candidates)
-    with torch.autocast(queries.device.type, enabled=False):
+    with without_autocast(queries):
         (queries, _), (candidates, mask) = padded(queries, mask), padded(candidates, mask)
         return _picking(queries, candidates, similarity, temperature, mask, None)
 

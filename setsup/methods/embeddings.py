@@ -1,13 +1,16 @@
 """Sets of embeddings as losses take them: one type, one axis of pairs, padding that can do no harm."""
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
 
-__all__ = ["check_temperature", "padded", "the_same_type"]
+__all__ = ["check_temperature", "padded", "the_same_type", "without_autocast"]
+
+_AS_IT_IS = nullcontext()
 
 
 def the_same_type(*sets: Tensor) -> tuple[Tensor, ...]:
@@ -33,17 +36,19 @@ def the_same_type(*sets: Tensor) -> tuple[Tensor, ...]:
     [torch.float32, torch.float32]
 
     """
-    first, dtype = sets[0], torch.float32
+    first, dtype = sets[0].shape, torch.float32
     for some in sets:
-        if some.ndim < 2 or 0 in some.shape:
-            raise DataError(f"a set of embeddings is (..., n, d) with at least one of each, not {tuple(some.shape)}")
+        shape = some.shape
+        if len(shape) < 2 or 0 in shape:
+            raise DataError(f"a set of embeddings is (..., n, d) with at least one of each, not {tuple(shape)}")
         if not some.is_floating_point():
             raise DataError(f"embeddings are floating point, not {some.dtype}: convert them, as in x.float()")
-        if some.shape[:-2] != first.shape[:-2] or some.shape[-1] != first.shape[-1]:
-            shapes = " and ".join(str(tuple(each.shape)) for each in (first, some))
+        if shape != first and (shape[:-2] != first[:-2] or shape[-1] != first[-1]):
+            shapes = f"{tuple(first)} and {tuple(shape)}"
             raise DataError(f"the sets of a pair have the same leading axes and dimensions (..., any, d), not {shapes}")
-        dtype = torch.promote_types(dtype, some.dtype)
-    return tuple(some.to(dtype) for some in sets)
+        if some.dtype == torch.float64:
+            dtype = torch.float64
+    return tuple(some if some.dtype == dtype else some.to(dtype) for some in sets)
 
 
 def padded(embeddings: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -75,7 +80,7 @@ def padded(embeddings: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | No
              [2.]]]), tensor([[ True, False]]))
 
     """
-    members = embeddings.reshape(-1, *embeddings.shape[-2:])
+    members = embeddings.unsqueeze(0) if embeddings.ndim == 2 else embeddings.flatten(0, -3)
     if mask is None:
         return members, None
     if mask.dtype != torch.bool or mask.shape != embeddings.shape[:-1]:
@@ -85,6 +90,31 @@ def padded(embeddings: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | No
     some = flat.byte().argmax(-1)[:, None, None].expand(-1, 1, members.shape[-1])
     filling = members.detach().gather(-2, some).masked_fill(~flat.any(-1)[:, None, None], 0)
     return torch.where(flat.unsqueeze(-1), members, filling), flat
+
+
+def without_autocast(embeddings: Tensor) -> AbstractContextManager[None]:
+    """Compute in the types that tensors have, on the device of these embeddings, whatever autocast is about.
+
+    Parameters
+    ----------
+    embeddings : Tensor
+        Only its device is looked at.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> x = torch.ones(2, 2)
+    >>> with torch.autocast("cpu", dtype=torch.bfloat16), without_autocast(x):
+    ...     (x @ x).dtype
+    torch.float32
+
+    """
+    kind = embeddings.device.type
+    # entering a region takes as long as three small operations, and mostly there is nothing to leave
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else _AS_IT_IS
 
 
 def check_temperature(temperature: float) -> None:

@@ -10,7 +10,7 @@ References
 import torch
 from torch import Tensor
 
-from setsup.methods.embeddings import check_temperature, padded, the_same_type
+from setsup.methods.embeddings import check_temperature, padded, the_same_type, without_autocast
 from setsup.methods.similarity import Similarity, logits, moved, origin
 
 __all__ = ["averages", "soft_nearest_neighbours", "without_padding"]
@@ -59,7 +59,7 @@ def soft_nearest_neighbours(
     check_temperature(temperature)
     queries, keys = the_same_type(queries, keys)
     shape = queries.shape
-    with torch.autocast(queries.device.type, enabled=False):
+    with without_autocast(queries):
         (queries, _), (keys, key_mask) = padded(queries, None), padded(keys, key_mask)
         at = origin(keys, similarity)
         queries, keys = moved(at, queries, keys)
@@ -96,8 +96,8 @@ def averages(
     tensor([[[0.]]])
 
     """
-    found = without_padding(logits(queries, keys, similarity, temperature), key_mask)
-    return torch.bmm(found.softmax(-1), keys)
+    weights = without_padding(logits(queries, keys, similarity, temperature), key_mask).softmax(-1)
+    return torch.bmm(weights, keys)
 
 
 def without_padding(found: Tensor, mask: Tensor | None) -> Tensor:

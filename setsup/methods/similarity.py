@@ -29,9 +29,10 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.linalg import vecdot, vector_norm
 
 from setsup.errors import DataError, SetsupError, near
-from setsup.methods.embeddings import the_same_type
+from setsup.methods.embeddings import the_same_type, without_autocast
 
 __all__ = ["Similarity", "logits", "moved", "origin", "similarities"]
 
@@ -72,7 +73,7 @@ def similarities(x: Tensor, y: Tensor, similarity: Similarity = "l2sq") -> Tenso
 
     """
     x, y = the_same_type(x, y)
-    with torch.autocast(x.device.type, enabled=False):
+    with without_autocast(x):
         one, other = x.reshape(-1, *x.shape[-2:]), y.reshape(-1, *y.shape[-2:])
         one, other = moved(origin(other, similarity), one, other)
         found = -_squares(one, other) if similarity == "l2sq" else logits(one, other, similarity, 1.0)
@@ -107,7 +108,7 @@ def logits(x: Tensor, y: Tensor, similarity: Similarity, temperature: float) -> 
 
     """
     if similarity == "l2sq":
-        lengths = y.square().sum(-1).unsqueeze(-2)
+        lengths = vecdot(y, y).unsqueeze(-2)
         return torch.baddbmm(lengths, x, y.mT, beta=-1 / temperature, alpha=2 / temperature)
     if similarity == "cosine":
         return torch.bmm(_directions(x, temperature), _directions(y).mT)
@@ -163,14 +164,14 @@ def moved(at: Tensor | None, *sets: Tensor) -> tuple[Tensor, ...]:
 
 def _squares(x: Tensor, y: Tensor) -> Tensor:
     """‖x − y‖² (pairs, n, m), never below 0."""
-    lengths = x.square().sum(-1).unsqueeze(-1) + y.square().sum(-1).unsqueeze(-2)
+    lengths = vecdot(x, x).unsqueeze(-1) + vecdot(y, y).unsqueeze(-2)
     return torch.baddbmm(lengths, x, y.mT, alpha=-2).clamp_min(0)
 
 
 def _directions(x: Tensor, by: float = 1.0) -> Tensor:
     """Vectors of length 1/by; 0 stays 0 and has no gradient: dividing by some small number would give a vast one."""
-    lengths: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    lengths = lengths.masked_fill(lengths == 0, torch.inf)
+    # an infinite length stands for 0, in one operation whose own derivative is 0 there
+    lengths = torch.threshold(vector_norm(x, dim=-1, keepdim=True), 0, torch.inf)
     return x / (lengths if by == 1 else by * lengths)
 
 

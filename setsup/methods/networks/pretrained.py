@@ -1,4 +1,4 @@
-"""Pretrained ResNets from checkpoint files, in torchvision's layout or in that of transformers.
+"""Pretrained ResNets, by name or from checkpoint files, in torchvision's layout or in that of transformers.
 
 The network is transformers' ``ResNetModel``: ResNet V1.5, which has its stride on the 3 × 3 convolution as torchvision
 has it. A file may hold
@@ -12,6 +12,7 @@ and is a torch file, old or new, or a safetensors file. Torch files are loaded w
 """
 
 import io
+import json
 import pickle
 import re
 import warnings
@@ -23,6 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from setsup.errors import DataError, SetsupError
+from setsup.methods.networks.published import is_repository, weights_file
 
 if TYPE_CHECKING:
     from transformers import ResNetConfig, ResNetModel
@@ -62,15 +64,15 @@ def transformers_name(name: str) -> str:
     return name
 
 
-def read_weights(path: str | Path) -> dict[str, Tensor]:
+def read_weights(source: str | Path) -> dict[str, Tensor]:
     """Weights of a checkpoint under transformers' names, with its head: ``fc.…`` or ``classifier.…``.
 
     Of a MoCo-v2 run, the head is the two-layer one of its query encoder: ``fc.0.weight``, ``fc.2.weight`` and biases.
 
     Parameters
     ----------
-    path : str or Path
-        A torch or safetensors file.
+    source : str or Path
+        A torch or safetensors file, or a name, as :func:`weights_file` takes it.
 
     Returns
     -------
@@ -79,7 +81,8 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
     Raises
     ------
     DataError
-        When the file is missing, damaged, holds anything but tensors and plain values, or has no weights by name.
+        When the file is missing, damaged, holds anything but tensors and plain values, has no weights by name, or
+        cannot be fetched.
 
     Examples
     --------
@@ -91,18 +94,19 @@ def read_weights(path: str | Path) -> dict[str, Tensor]:
     ['embedder.embedder.normalization.bias']
 
     """
-    return {name: weight for name, (_, weight) in _named(Path(path)).items()}
+    return {name: weight for name, (_, weight) in _named(weights_file(source)).items()}
 
 
-def pretrained_resnet(path: str | Path, config: "ResNetConfig | None" = None) -> "ResNetModel":
+def pretrained_resnet(source: str | Path, config: "ResNetConfig | None" = None) -> "ResNetModel":
     """A ResNet with the weights of a checkpoint, without its head.
 
     Parameters
     ----------
-    path : str or Path
-        A torch or safetensors file, as :func:`read_weights` takes it.
+    source : str or Path
+        A torch or safetensors file, or a name (``"resnet50-imagenet"``, ``"microsoft/resnet-50"``), as
+        :func:`weights_file` takes it.
     config : transformers.ResNetConfig, optional
-        Shape of the network; ResNet-50 without.
+        Shape of the network; without, that of the repository of the hub, or ResNet-50.
 
     Returns
     -------
@@ -133,14 +137,32 @@ def pretrained_resnet(path: str | Path, config: "ResNetConfig | None" = None) ->
         from transformers import ResNetConfig, ResNetModel
     except ImportError:
         raise SetsupError("transformers is not installed: pip install -e '.[train]' in setsup's folder") from None
-    path = Path(path)
+    path = weights_file(source)
+    if config is None:
+        config = _config_of(source, path) if is_repository(source) else ResNetConfig()
     found = {name: weight for name, weight in _named(path).items() if not name.startswith(_HEADS)}
     # without storage, as the file gives every number: nothing is drawn, and nothing allocated twice
     with torch.device("meta"):
-        model = ResNetModel(ResNetConfig() if config is None else config)
+        model = ResNetModel(config)
     model.load_state_dict(_checked(path, found, model.state_dict()), assign=True)
     nn.Module.eval(model)  # transformers states no type of its own
     return model
+
+
+def _config_of(name: str | Path, path: Path) -> "ResNetConfig":
+    """The shape of a repository's network, from the file beside its weights."""
+    from transformers import ResNetConfig
+
+    try:
+        values = json.loads(path.with_name("config.json").read_bytes())
+        kind = values["model_type"]
+        if kind == "resnet":
+            return ResNetConfig.from_dict(values)
+    except Exception as error:  # values that make no config are met with errors of many kinds
+        raise DataError(
+            f"config.json of {name} does not describe a ResNet ({type(error).__name__}): pass a config"
+        ) from None
+    raise DataError(f"{name} holds a {kind!r}, not a 'resnet' of transformers: pass such a repository, or a file")
 
 
 def _checked(path: Path, found: Mapping[str, tuple[str, Tensor]], expected: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -1,0 +1,149 @@
+"""Files of pretrained weights that go by a name: where they lie on this machine, fetched where they are not there yet.
+
+A name is that of a repository of the Hugging Face hub, or one of these, which come from where their authors put them:
+
+======================= =================================================== =========================================
+name                    weights                                             digest that is checked
+======================= =================================================== =========================================
+``resnet50-imagenet``   torchvision's ``ResNet50_Weights.IMAGENET1K_V1``    first 8 digits of the sha256 [1]_
+``resnet50-mocov2-800`` MoCo-v2, 800 epochs on ImageNet without its labels  first 8 digits of the md5 [2]_; CC BY-NC
+======================= =================================================== =========================================
+
+References
+----------
+.. [1] torchvision, ``torchvision.models.resnet``; the name of the file has the digits.
+.. [2] "Improved Baselines with Momentum Contrastive Learning", arXiv 2003.04297, and the table of models in the README
+   of github.com/facebookresearch/moco.
+
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from setsup.errors import DataError, SetsupError, near
+from setsup.files import ManifestFile, cache_folder, content_digest, locked
+from setsup.files.download import download
+
+__all__ = ["is_repository", "weights_file"]
+
+
+class _Published(NamedTuple):
+    """A file of weights, and how the digest of its bytes begins; no more of it is published."""
+
+    url: str
+    algorithm: str
+    digits: str
+
+
+_PUBLISHED = {
+    "resnet50-imagenet": _Published("https://download.pytorch.org/models/resnet50-0676ba61.pth", "sha256", "0676ba61"),
+    "resnet50-mocov2-800": _Published(
+        "https://dl.fbaipublicfiles.com/moco/moco_checkpoints/moco_v2_800ep/moco_v2_800ep_pretrain.pth.tar",
+        "md5",
+        "a04e12f8",
+    ),
+}
+_SUFFIXES = (".pth", ".pt", ".tar", ".bin", ".ckpt", ".safetensors")
+_HUB_FILES = ("model.safetensors", "pytorch_model.bin")
+
+
+def weights_file(source: str | Path) -> Path:
+    """Where weights lie on this machine; those that go by a name are fetched where they are not there yet.
+
+    Parameters
+    ----------
+    source : str or Path
+        A path; a name of the table above, whose file is kept in ``pretrained`` in the cache folder of setsup and may
+        be put there by hand; or a repository of the Hugging Face hub such as ``"microsoft/resnet-50"``, which stays in
+        the cache of huggingface_hub (``HF_HOME``) and is taken from there alone with ``HF_HUB_OFFLINE=1``. What
+        exists as a path is one, and so is a name that ends as a checkpoint does (``runs/last.pth``).
+
+    Returns
+    -------
+    Path
+        A path as it was given; otherwise the file.
+
+    Raises
+    ------
+    DataError
+        When a file cannot be fetched, or is not the published one.
+    SetsupError
+        When the name is none of these, or huggingface_hub is needed and not installed.
+
+    Examples
+    --------
+    >>> weights_file("runs/last.pth").as_posix()
+    'runs/last.pth'
+
+    """
+    if not isinstance(source, str) or os.path.exists(source):
+        return Path(source)
+    if source in _PUBLISHED:
+        return _fetched(source)
+    if is_repository(source):
+        return _from_hub(source)
+    if Path(source).name == source and not source.endswith(_SUFFIXES):
+        raise SetsupError(
+            f"there is no file {source!r}, and no weights are published by that name{near(source, _PUBLISHED)}"
+        )
+    return Path(source)
+
+
+def is_repository(source: str | Path) -> bool:
+    """Whether a source is the name of a repository of the Hugging Face hub, and no path.
+
+    Examples
+    --------
+    >>> is_repository("microsoft/resnet-50"), is_repository("runs/last.pth"), is_repository(Path("runs/last"))
+    (True, False, False)
+
+    """
+    if not isinstance(source, str) or source.endswith(_SUFFIXES):
+        return False
+    return re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", source) is not None and not os.path.exists(source)
+
+
+def _fetched(name: str) -> Path:
+    """The file of a published name in the cache folder, whose digest begins as it should."""
+    url, algorithm, digits = _PUBLISHED[name]
+    target = cache_folder() / "pretrained" / url.rpartition("/")[2]
+    with locked(target):
+        if not target.is_file():
+            try:
+                download(ManifestFile(target.name, urls=(url,)), target)
+            except DataError as error:
+                raise DataError(
+                    f"{name}: {error}. Try again, and it goes on where it stopped; or fetch {url} where you can, and "
+                    f"put it at {target} or pass its path"
+                ) from error
+    digest = content_digest(target, algorithm)
+    if not digest.startswith(digits):
+        raise DataError(
+            f"{target} has the {algorithm} {digest}, which should begin with {digits}: remove it, and it is fetched "
+            "anew"
+        )
+    return target
+
+
+def _from_hub(name: str) -> Path:
+    """The weights of a repository, with ``config.json`` beside them, in the cache of huggingface_hub."""
+    try:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError, HFValidationError
+    except ImportError:
+        raise SetsupError(f"{name} needs huggingface_hub: pip install -e '.[train]' in setsup's folder") from None
+    try:
+        hf_hub_download(name, "config.json")
+        try:
+            return Path(hf_hub_download(name, _HUB_FILES[0]))
+        except EntryNotFoundError:
+            return Path(hf_hub_download(name, _HUB_FILES[1]))
+    except (OSError, EntryNotFoundError, HFValidationError) as error:
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        raise DataError(
+            f"no file {name} is here, and it could not be had from the Hugging Face hub "
+            f"({type(error).__name__}: {reason}); where there is a network, `hf download {name}` puts it into the "
+            "cache that HF_HOME names; or pass the path of a checkpoint file"
+        ) from error
