@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help sample test lint docs bench clean
+.PHONY: help sample test smoke lint docs bench clean
 
 help:
 	@echo "make sample   draw two sets of Shapes3D look-alikes in which the wall's hue is held"
 	@echo "make test     linters, types, layers, tests, doctests, documentation"
+	@echo "make smoke    every experiment, shrunk to seconds: that it runs, not what it finds"
 	@echo "make bench    speed beside peers and physical limits, in an environment of its own"
 	@echo "make clean    remove the environments and what tools left"
 
@@ -39,10 +40,13 @@ lint: $(STAMPS)/all
 	$(BIN)/lint-imports
 
 docs: $(STAMPS)/all
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 test: lint docs
 	$(BIN)/python -m pytest --doctest-modules
+
+smoke: $(STAMPS)/all
+	$(BIN)/python -m pytest -m smoke
 
 bench:
 	@$(PYTHON) benchmarks/install_peers.py .venv-bench

@@ -13,10 +13,12 @@ from setsup_cli.source import DEFAULT
 
 __all__ = [
     "Dataset",
+    "Device",
     "Image",
     "Json",
     "Kinds",
     "MaybeDataset",
+    "MaybeFolders",
     "MaybeNumber",
     "MaybePath",
     "MaybeText",
@@ -30,6 +32,7 @@ __all__ = [
 MaybeText = Union[None, str]  # noqa: UP007
 MaybeNumber = Union[None, int]  # noqa: UP007
 MaybePath = Union[None, Path]  # noqa: UP007
+MaybeFolders = Union[None, tuple[Path, ...]]  # noqa: UP007
 MaybeWords = Union[None, tuple[str, ...]]  # noqa: UP007
 
 
@@ -82,6 +85,9 @@ Kinds = Annotated[
     ),
 ]
 """The option ``--kinds``."""
+
+Device = Annotated[MaybeText, option("cpu|cuda|cuda:N", "Where networks run.", "(default: a GPU if any)")]
+"""The option ``--device``."""
 
 Json = Annotated[bool, option(None, "Print one JSON value in place of words.")]
 """The option ``--json`` that all verbs have."""

@@ -17,6 +17,10 @@ VERBS = {
     "fetch": "download a data set, check it, resume; what to do where a licence must be signed",
     "prepare": "convert once what is slow to read, so that it is mapped into memory",
     "sample": "draw sets; what is held and what varies, a contact sheet and replayable draws",
+    "train": "train one of the papers' methods, or yours; goes on where it was stopped",
+    "embed": "embeddings of a data set by a trained method, and their factors",
+    "eval": "what a paper measures, on trained methods",
+    "report": "the paper's numbers beside those of your runs",
     "bench": "throughput here: draws and images a second",
     "doctor": "what works on this machine: packages, torch, GL, disk",
     "cache": "what is cached, and its size",
@@ -54,8 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         sys.stderr.write("setsup: this needs more memory than there is; ask for fewer steps, sets or rows\n")
         return 2
-    except KeyboardInterrupt:
-        sys.stderr.write("setsup: stopped\n")
+    except KeyboardInterrupt as stop:
+        sys.stderr.write(f"setsup: {' '.join(['stopped', *map(str, stop.args)])}\n")
         return 130
     except BrokenPipeError:
         return 141
@@ -85,14 +89,17 @@ def _run_verb(verb: str, rest: list[str]) -> int:
     import tyro
 
     module = import_module(f"setsup_cli.{verb}")
-    check_words(verb, module.Options, rest)
+    # options of some verbs depend on what is named
+    kind, text = module.asked(rest) if hasattr(module, "asked") else (module.Options, module.HELP)
+    check_words(verb, kind, rest)
     try:
         with output_errors():  # for --help
             options = tyro.cli(
-                module.Options,
+                kind,
                 prog=f"setsup {verb}",
-                description=f"{VERBS[verb][0].upper()}{VERBS[verb][1:]}.\n\n{module.HELP}".strip(),
-                args=rest,
+                description=f"{VERBS[verb][0].upper()}{VERBS[verb][1:]}.\n\n{text}".strip(),
+                # tyro leaves out of its help what stands before it
+                args=["--help"] if {"-h", "--help"} & set(rest) else rest,
                 config=(tyro.conf.FlagCreatePairsOff, tyro.conf.HelptextFromCommentsOff),
             )
     except SystemExit as done:

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from typing import Any
 
 from setsup.errors import SetsupError
@@ -71,8 +72,16 @@ def say_licence(licence: Mapping[str, str | None]) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Print one JSON value."""
-    say(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    """Print one JSON value; numbers that are not finite become null."""
+    say(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:

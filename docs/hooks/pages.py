@@ -10,19 +10,25 @@ from typing import Any
 
 import cards
 import figures
+import listings
 import pictures
+import presets
 import verbs
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS: dict[str, Callable[[str], str]] = {
     "benchmarks": lambda words: figures.benchmarks(ROOT / "docs" / "benchmarks.json"),
+    "claims": presets.claims,
     "datasets": lambda words: cards.index(),
     "dependencies": lambda words: figures.dependencies(ROOT / "pyproject.toml", words),
     "help": verbs.help_text,
     "include": lambda words: _included(ROOT / words),
     "output": verbs.output,
+    "part": lambda words: listings.part(ROOT / words.split()[0], words.split()[1]),
+    "presets": lambda words: presets.table(),
     "refused": verbs.refused,
+    "shared": lambda words: presets.shared(),
     "verbs": lambda words: verbs.table(),
 }
 _MARK = re.compile(r"^<!-- setsup: (\w+) ?(.*?) -->$", re.MULTILINE)

@@ -1,5 +1,9 @@
 """The papers' experiments as presets, from the data set to what is measured; and runs of them.
 
+A ``preset`` says what is trained, a ``run`` is a folder that ``training`` fills, ``evaluating`` measures it.
+All that belongs to one paper stands in a folder of its name, such as ``abc``: presets, measurements, reports. ``report``
+puts runs beside what a paper says.
+
 Presets are plain settings: they are found and listed without torch. Names are imported when they are first used.
 """
 
@@ -10,38 +14,58 @@ from typing import TYPE_CHECKING
 from setsup.errors import SetsupError
 
 if TYPE_CHECKING:
+    from setsup.experiments.drawing import Sets
     from setsup.experiments.evaluating import evaluate
     from setsup.experiments.preset import Data, Drawing, Evaluation, Learning, Measured, Preset, smoke
     from setsup.experiments.registry import find_preset, presets
+    from setsup.experiments.report import Claim, Column, Report, Row
+    from setsup.experiments.report.findings import Findings
+    from setsup.experiments.report.picture import draw_report
+    from setsup.experiments.report.registry import find_report, report_on, reports
     from setsup.experiments.run import Run, open_run
     from setsup.experiments.trained import Trained, embed, load_trained
     from setsup.experiments.training import How, train
 
 __all__ = [
+    "Claim",
+    "Column",
     "Data",
     "Drawing",
     "Evaluation",
+    "Findings",
     "How",
     "Learning",
     "Measured",
     "Preset",
+    "Report",
+    "Row",
     "Run",
+    "Sets",
     "Trained",
+    "draw_report",
     "embed",
     "evaluate",
     "find_preset",
+    "find_report",
     "load_trained",
     "open_run",
     "presets",
+    "report_on",
+    "reports",
     "smoke",
     "train",
 ]
 
 if not TYPE_CHECKING:
     _HOMES = {
+        "drawing": ("Sets",),
         "evaluating": ("evaluate",),
         "preset": ("Data", "Drawing", "Evaluation", "Learning", "Measured", "Preset", "smoke"),
         "registry": ("find_preset", "presets"),
+        "report": ("Claim", "Column", "Report", "Row"),
+        "report.findings": ("Findings",),
+        "report.picture": ("draw_report",),
+        "report.registry": ("find_report", "report_on", "reports"),
         "run": ("Run", "open_run"),
         "trained": ("Trained", "embed", "load_trained"),
         "training": ("How", "train"),

@@ -1,6 +1,8 @@
 """What happens beside the steps of a training: lines of metrics, checkpoints, noise by step, a bar."""
 
+import csv
 import json
+import os
 import signal
 import threading
 import time
@@ -43,8 +45,9 @@ class Keeper(Callback):
     def __init__(self, run: Run) -> None:
         self._run, self._metrics = run, Path(run.folder) / "metrics.jsonl"
         self._held: list[tuple[int, dict[str, torch.Tensor]]] = []
+        self._last: dict[str, torch.Tensor] = {}
         self._before: dict[int, Any] = {}
-        self._seconds = run.seconds()
+        self._seconds, self._images = run.seconds(), run.images()
         self._since = 0.0
         self.stopped: int | None = None
 
@@ -52,6 +55,9 @@ class Keeper(Callback):
         """Drop what no checkpoint holds, and take the signals."""
         if trainer.is_global_zero:
             _keep_lines(self._metrics, trainer.global_step)
+            for name in ("run", "metrics", "last"):
+                for left in self._run.folder.glob(f".{name}-*.tmp.*"):
+                    left.unlink()  # by a run that was killed while it wrote
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._before[number] = signal.signal(number, self._stop)
@@ -62,38 +68,54 @@ class Keeper(Callback):
     ) -> None:
         """Hold the step's metrics; keep a checkpoint when it is time."""
         step = trainer.global_step
-        logged = {name: value.detach() for name, value in trainer.callback_metrics.items()}
-        self._held.append((step, logged))
+        found = {name: value.detach() for name, value in trainer.callback_metrics.items()}
+        # what an earlier step logged, and this one did not, is there still, at its place in memory
+        places = {name: value.data_ptr() for name, value in self._last.items()}
+        fresh = {name: value for name, value in found.items() if places.get(name) != value.data_ptr()}
+        self._held.append((step, fresh))
+        self._last = found
+        self._images += batch["indices"].numel() * trainer.world_size
         if trainer.strategy.reduce_boolean_decision(self.stopped is not None, all=False):
+            self.stopped = self.stopped or signal.SIGTERM  # another rank was asked to
             trainer.should_stop = True
         if step % self._run.preset.checkpoint_every == 0 or step == self._run.preset.steps or trainer.should_stop:
-            self._save(trainer)
+            self._save(trainer, last=trainer.should_stop or step == self._run.preset.steps)
         elif len(self._held) >= _FLUSH:
             self._write(trainer)
 
     def state_dict(self) -> dict[str, Any]:
-        """Seconds of training so far, for the checkpoint."""
-        return {"seconds": self._seconds + time.perf_counter() - self._since}
+        """Seconds and images of training so far, for the checkpoint."""
+        return {"seconds": self._seconds + time.perf_counter() - self._since, "images": self._images}
 
-    def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Give the signals back."""
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Give the signals back, before Lightning does."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before.clear()
 
-    def _save(self, trainer: Trainer) -> None:
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Give the signals back after an error, too."""
+        self.on_train_end(trainer, pl_module)
+
+    def _save(self, trainer: Trainer, last: bool) -> None:
         self._write(trainer)
+        if last and trainer.is_global_zero:
+            _write_csv(self._metrics)  # first: when the checkpoint is there, the run is finished
         with ExitStack() as stack:
             # all ranks take part in gathering a checkpoint, one writes it
             part = stack.enter_context(written(self._run.checkpoint)) if trainer.is_global_zero else Path("unused")
             trainer.save_checkpoint(part)
 
     def _write(self, trainer: Trainer) -> None:
+        """Write the means over ranks of what was held."""
+        values = [value for _, logged in self._held for value in logged.values()]
+        means = iter(trainer.strategy.reduce(torch.stack(values)).tolist() if values else ())
         if trainer.is_global_zero:
             with self._metrics.open("a") as lines:
                 for step, logged in self._held:
-                    row = {"step": step, **{name: value.item() for name, value in logged.items()}}
-                    lines.write(json.dumps(row) + "\n")
+                    lines.write(json.dumps({"step": step, **dict(zip(logged, means, strict=False))}) + "\n")
+                lines.flush()
+                os.fsync(lines.fileno())  # no checkpoint outlives the lines of its steps
         self._held.clear()
 
     def _stop(self, number: int, frame: Any) -> None:
@@ -127,17 +149,31 @@ class Bar(Callback):
         self._stack.close()
         self._advance = None
 
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Take the bar away after an error, too."""
+        self.teardown(trainer, pl_module, "fit")
+
 
 def _keep_lines(metrics: Path, steps: int) -> None:
     """Drop the lines of steps after `steps`, and what a killed run left of a line."""
     kept = []
     if metrics.exists():
-        for line in metrics.read_text().splitlines():
+        for line in metrics.read_text(errors="replace").splitlines():
             try:
-                row = json.loads(line)
-            except ValueError:
+                if json.loads(line)["step"] > steps:
+                    break
+            except (ValueError, TypeError, KeyError):
                 break
-            if row["step"] <= steps:
-                kept.append(line)
+            kept.append(line)
     with written(metrics) as part:
         part.write_text("".join(f"{line}\n" for line in kept))
+
+
+def _write_csv(metrics: Path) -> None:
+    """The metrics once more, for spreadsheets."""
+    rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with written(metrics.with_suffix(".csv")) as part, part.open("w", newline="") as file:
+        table = csv.DictWriter(file, names)
+        table.writeheader()
+        table.writerows(rows)

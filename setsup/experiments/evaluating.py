@@ -9,7 +9,7 @@ from setsup.experiments.run import Run
 from setsup.experiments.settings import changes, flat
 from setsup.experiments.trained import load_trained
 
-__all__ = ["evaluate"]
+__all__ = ["check_asked", "evaluate"]
 
 
 def evaluate(
@@ -50,12 +50,7 @@ def evaluate(
 
     """
     preset = preset or run.preset
-    if differing := changes(flat(preset), flat(run.preset)):
-        listed = ", ".join(f"{name} {old!r} instead of {new!r}" for name, (old, new) in differing.items())
-        raise SetsupError(f"{preset.name} trains something else than {run.folder} holds: {listed}")
-    for name in only:
-        if name not in preset.evaluations:
-            raise SetsupError(f"{preset.name} has no evaluation {name!r}{near(name, preset.evaluations)}")
+    check_asked(run, preset, only)
     trained = load_trained(run, root=root, device=device, preset=preset)
     found = {}
     for name, evaluation in preset.evaluations.items():
@@ -63,3 +58,13 @@ def evaluate(
             found[name] = evaluation.measure(trained)
             run.keep(name, found[name], flat(evaluation))
     return found
+
+
+def check_asked(run: Run, preset: Preset, only: Collection[str] = ()) -> None:
+    """Raise SetsupError unless a preset trains what a run holds, and has the evaluations that are named."""
+    if differing := changes(flat(preset), flat(run.preset)):
+        listed = ", ".join(f"{name} {old!r} instead of {new!r}" for name, (old, new) in differing.items())
+        raise SetsupError(f"{preset.name} trains something else than {run.folder} holds: {listed}")
+    for name in only:
+        if name not in preset.evaluations:
+            raise SetsupError(f"{preset.name} has no evaluation {name!r}{near(name, preset.evaluations)}")

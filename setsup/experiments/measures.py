@@ -2,25 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from PIL.Image import Image
 
-from setsup.evaluation import (
-    mine,
-    neighbour_information,
-    noise_scale,
-    noise_sweep,
-    principal_components,
-    probe_information,
-)
+from setsup import evaluation
 from setsup.evaluation.maps import tsne_map, umap_map
 from setsup.experiments.preset import Measured
-from setsup.experiments.trained import Trained
 
-__all__ = ["Accuracy", "Components", "FactorInformation", "LossOverDimensions", "NoiseSweep"]
+if TYPE_CHECKING:  # presets are listed without torch
+    from setsup.experiments.trained import Trained
+
+__all__ = ["Accuracy", "Components", "FactorInformation", "NoiseSweep", "noise_of"]
 
 _MAPS: dict[str, Callable[..., npt.NDArray[np.float64]]] = {"tsne": tsne_map, "umap": umap_map}
 _SMOKE_ROWS, _SMOKE_STEPS = 512, 20
@@ -53,13 +48,13 @@ class Components:
         """The same on few rows."""
         return replace(self, samples=_SMOKE_ROWS, shown=_SMOKE_ROWS)
 
-    def measure(self, trained: Trained) -> Measured:
+    def measure(self, trained: "Trained") -> Measured:
         """Share of the variance that the first one, two and three components carry."""
         from setsup.reports.points import scatter_panels
 
         rows = trained.sample(self.samples)
         embedded = trained.embed(rows=rows)
-        found = principal_components(embedded)
+        found = evaluation.principal_components(embedded)
         shares = np.cumsum(found.explained)
         table, some = trained.dataset.factors, embedded[: self.shown]
         colours = {name: table.codes(name, rows[: self.shown]) for name in self.factors}
@@ -100,18 +95,19 @@ class FactorInformation:
         """The same on few rows, with a short training."""
         return replace(self, samples=_SMOKE_ROWS, steps=_SMOKE_STEPS)
 
-    def measure(self, trained: Trained) -> Measured:
+    def measure(self, trained: "Trained") -> Measured:
         """Nats by factor."""
         embedded, codes = _embedded(trained, self.factors, self.samples)
         if self.estimator == "neighbours":
-            rng = np.random.default_rng(trained.seed)
-            noisy = embedded + rng.normal(size=embedded.shape) * _sigma(trained)
-            nats = neighbour_information(noisy, codes).nats
+            sigma = noise_of(trained)
+            nats = evaluation.neighbour_information(embedded, codes, sigma=sigma, seed=trained.seed).nats
         else:
-            estimate = mine if self.estimator == "mine" else probe_information
-            options: dict[str, Any] = {"sigma": _sigma(trained), "seed": trained.seed, "device": trained.device}
+            estimate = evaluation.mine if self.estimator == "mine" else evaluation.probe_information
+            options: dict[str, Any] = {"sigma": noise_of(trained), "seed": trained.seed, "device": trained.device}
             if self.steps is not None:
-                options |= {"steps": self.steps} | ({"last": min(1_000, self.steps)} if estimate is mine else {})
+                options |= {"steps": self.steps} | (
+                    {"last": min(1_000, self.steps)} if self.estimator == "mine" else {}
+                )
             nats = estimate(embedded, codes, **options).nats
         return Measured(values=dict(zip(self.factors, nats, strict=True)))
 
@@ -142,12 +138,12 @@ class NoiseSweep:
         """Three scales, few rows and a short training."""
         return replace(self, samples=_SMOKE_ROWS, scales=3, steps=_SMOKE_STEPS)
 
-    def measure(self, trained: Trained) -> Measured:
+    def measure(self, trained: "Trained") -> Measured:
         """A curve of nats over σ for each factor."""
         embedded, codes = _embedded(trained, self.factors, self.samples)
-        sigmas = np.geomspace(1e-3, 1e2, self.scales) * _sigma(trained)
+        sigmas = np.geomspace(1e-3, 1e2, self.scales) * noise_of(trained)
         last = min(1_000, self.steps)
-        sigmas, found = noise_sweep(
+        sigmas, found = evaluation.noise_sweep(
             embedded, codes, sigmas, steps=self.steps, last=last, seed=trained.seed, device=trained.device
         )
         curves = zip(self.factors, found.nats.T, strict=True)
@@ -177,64 +173,18 @@ class Accuracy:
         """The same on few rows, with a short training."""
         return replace(self, samples=_SMOKE_ROWS, steps=_SMOKE_STEPS)
 
-    def measure(self, trained: Trained) -> Measured:
+    def measure(self, trained: "Trained") -> Measured:
         """Share that is right, by factor."""
         embedded, codes = _embedded(trained, self.factors, self.samples)
-        sigma = _sigma(trained)
-        found = probe_information(
+        sigma = noise_of(trained)
+        found = evaluation.probe_information(
             embedded, codes, sigma=sigma, steps=self.steps, seed=trained.seed, device=trained.device
         )
         return Measured(values=dict(zip(self.factors, found.accuracy, strict=True)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossOverDimensions:
-    """The correspondence loss of random points: :func:`~setsup.experiments.simulation.simulate`; nothing is trained.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        Points a set.
-    dimensions : tuple of int
-        Of the cube that they lie in.
-    draws : int
-        Over which the loss is averaged, at most.
-    error : float
-        Relative standard error from which on fewer are enough; neighbouring dimensions may differ by less than 1 %.
-
-    """
-
-    sizes: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
-    dimensions: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
-    draws: int = 10_000
-    error: float = 0.0
-
-    def shrunk(self) -> "LossOverDimensions":
-        """Two sizes, two numbers of dimensions, few draws."""
-        return replace(self, sizes=(4, 32), dimensions=(1, 3), draws=50)
-
-    def measure(self, trained: Trained) -> Measured:
-        """Losses over dimensions by size, scaled by that of one dimension; and the dimension where each is least."""
-        from setsup.experiments.simulation import simulate
-
-        found = simulate(
-            self.sizes,
-            self.dimensions,
-            draws=self.draws,
-            error=self.error,
-            seed=trained.seed,
-            device=trained.device,
-            folder=trained.folder,
-        )
-        lines = zip(self.sizes, found.scaled, strict=True)
-        return Measured(
-            values={f"best of {size}": best for size, best in zip(self.sizes, found.best, strict=True)},
-            curves={f"sets of {size}": (list(self.dimensions), scaled.tolist()) for size, scaled in lines},
-        )
-
-
 def _embedded(
-    trained: Trained, factors: Sequence[str], samples: int
+    trained: "Trained", factors: Sequence[str], samples: int
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any]]:
     """Embeddings of rows (n, d), and their codes (n, factors)."""
     rows = trained.sample(samples)
@@ -242,7 +192,7 @@ def _embedded(
     return trained.embed(rows=rows), np.stack([table.codes(name, rows) for name in factors], axis=1)
 
 
-def _sigma(trained: Trained) -> float:
-    """Noise of the scale that the loss resolves; 1 for methods without a similarity."""
+def noise_of(trained: "Trained") -> float:
+    """σ of the noise at the scale that the loss of a method resolves; 1 for methods without a similarity."""
     method: Any = trained.method
-    return noise_scale(getattr(method, "similarity", ""), getattr(method, "temperature", 1.0))
+    return evaluation.noise_scale(getattr(method, "similarity", ""), getattr(method, "temperature", 1.0))

@@ -37,7 +37,7 @@ class Learning(Protocol):
     def method(self, generator: "torch.Generator") -> "LightningModule":
         """The method of a run, a ``LightningModule`` with ``embed(batch) -> (sets, size, d)``.
 
-        Initial weights come from the generator, which the seed of the run determines.
+        Initial weights come from the generator, or from torch's global one: the seed of the run determines both.
         """
 
 
@@ -158,6 +158,11 @@ class Preset:
     checkpoint_every: int = 100
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
     shrunk: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the counts."""
+        if self.steps < 0 or self.seeds < 1 or self.checkpoint_every < 1:
+            raise SetsupError(f"{self.name}: steps are 0 or more, seeds and checkpoint_every 1 or more")
 
 
 def smoke(preset: Preset) -> Preset:

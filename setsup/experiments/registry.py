@@ -5,18 +5,21 @@ sequence of :class:`Preset`. A file is named in place of a preset, as ``my_metho
 preset only, ``my_method.py``.
 """
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from traceback import extract_tb
+from types import ModuleType
 
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
 
-__all__ = ["find_preset", "presets"]
+__all__ = ["find_preset", "in_file", "modules_of_others", "presets", "run_file"]
 
 _GROUP = "setsup.experiments"
 _OWN = ("setsup.experiments.abc",)
@@ -32,12 +35,9 @@ def presets() -> dict[str, Preset]:
 
     """
     found = {preset.name: preset for module in _OWN for preset in import_module(module).PRESETS}
-    for entry in entry_points(group=_GROUP):
-        try:
-            theirs = _checked(getattr(entry.load(), "PRESETS", None), entry.value)
-        except (ImportError, AttributeError) as error:
-            raise SetsupError(f"the experiments {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
-        found |= {preset.name: preset for preset in theirs}
+    for module, where in modules_of_others():
+        for preset in _checked(getattr(module, "PRESETS", None), where):
+            found.setdefault(preset.name, preset)
     return found
 
 
@@ -60,17 +60,31 @@ def find_preset(name: str) -> Preset:
     500
 
     """
-    file, _, inside = name.partition(".py")
-    if (inside == "" and name.endswith(".py")) or inside.startswith(":"):
-        return _of_file(Path(f"{file}.py"), inside[1:])
+    if (named := in_file(name)) is not None:
+        return _of_file(*named)
     known = presets()
     if name not in known:
         raise SetsupError(f"there is no preset {name!r}{near(name, known)} (`setsup train --help` lists them)")
     return known[name]
 
 
+def modules_of_others() -> Iterator[tuple[ModuleType, str]]:
+    """Modules that other packages offer under the entry-point group, and how they are called."""
+    for entry in entry_points(group=_GROUP):
+        try:
+            yield entry.load(), entry.value
+        except (ImportError, AttributeError) as error:
+            raise SetsupError(f"the experiments {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
+
+
+def in_file(name: str) -> tuple[Path, str] | None:
+    """The file and what is named in it (maybe nothing) of ``my_method.py:mine/first``; None of other names."""
+    found = re.fullmatch(r"(.+\.py)(?::(.*))?", name)
+    return None if found is None else (Path(found[1]), found[2] or "")
+
+
 def _of_file(path: Path, name: str) -> Preset:
-    held = _presets_in(path.expanduser().resolve())
+    held = {preset.name: preset for preset in _checked(getattr(run_file(path), "PRESETS", None), str(path))}
     if not name and len(held) == 1:
         return next(iter(held.values()))
     if name not in held:
@@ -78,22 +92,34 @@ def _of_file(path: Path, name: str) -> Preset:
     return held[name]
 
 
+def run_file(path: Path) -> ModuleType:
+    """The module that a Python file makes; a file runs once."""
+    return _run(path.expanduser().resolve())
+
+
 @cache
-def _presets_in(path: Path) -> dict[str, Preset]:
+def _run(path: Path) -> ModuleType:
     spec = spec_from_file_location(f"setsup_preset_{path.stem}", path)
     if not path.exists() or spec is None or spec.loader is None:
         raise DataError(f"there is no file {path}: name a preset, or a Python file that holds PRESETS")
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    found = {}
-    for preset in _checked(getattr(module, "PRESETS", None), str(path)):
-        found[preset.name] = preset
-    return found
+    try:
+        spec.loader.exec_module(module)
+    except SetsupError:
+        raise
+    except Exception as error:
+        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(path)]
+        where = f"{path}, line {lines[-1]}" if lines else path
+        raise SetsupError(f"{where} fails with {type(error).__name__}: {error}") from error
+    return module
 
 
 def _checked(found: object, where: str) -> list[Preset]:
     listed = list(found) if isinstance(found, Iterable) else []
     if not listed or not all(isinstance(preset, Preset) for preset in listed):
         raise SetsupError(f"{where} holds no presets: give it PRESETS = [Preset(…), …]")
+    names = [preset.name for preset in listed]
+    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+        raise SetsupError(f"{where} holds two presets named {twice[0]!r}: name one otherwise")
     return listed

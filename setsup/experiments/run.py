@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.preset import Measured, Preset
+from setsup.experiments.preset import Measured, Preset, smoke
 from setsup.experiments.settings import changes, flat, put
 from setsup.files.atomic import written
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Run", "begin", "open_run"]
 
 _PACKAGES = ("setsup", "torch", "lightning", "numpy")
+_PARTS = {"global_step", "callbacks", "state_dict", "optimizer_states", "LightningBatches"}
 _DESCRIPTION, _CHECKPOINT, _EVALUATION = "run.json", "last.ckpt", "evaluation.json"
 
 
@@ -70,6 +73,10 @@ class Run:
         """Seconds of training that the steps of the checkpoint took, data included."""
         return float(self.state()["callbacks"]["Keeper"]["seconds"]) if self.checkpoint.exists() else 0.0
 
+    def images(self) -> int:
+        """Images that were trained on in these seconds, repeats included."""
+        return int(self.state()["callbacks"]["Keeper"].get("images", 0)) if self.checkpoint.exists() else 0
+
     def state(self) -> dict[str, Any]:
         """The checkpoint: a Lightning one, read without unpickling anything but tensors and plain values.
 
@@ -81,17 +88,41 @@ class Run:
         """
         import torch
 
+        advice = "remove it and train anew"
         try:
             found = torch.load(self.checkpoint, map_location="cpu", weights_only=True, mmap=True)
         except FileNotFoundError:
             raise DataError(
                 f"{self.folder} has no checkpoint yet: go on with `setsup train {self.preset.name}`"
             ) from None
+        except UnpicklingError as error:
+            reason = "it holds more than tensors and plain values, or is damaged"
+            raise DataError(f"{self.checkpoint} is not opened ({reason}): {advice}") from error
         except Exception as error:
-            reason = str(error).splitlines()[0]
-            raise DataError(f"{self.checkpoint} is damaged ({reason}): remove it and train anew") from error
-        if not isinstance(found, dict) or not {"global_step", "callbacks", "state_dict"} <= found.keys():
-            raise DataError(f"{self.checkpoint} is no checkpoint of a run: remove it and train anew")
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise DataError(f"{self.checkpoint} is damaged ({reason}): {advice}") from error
+        if not isinstance(found, dict) or not found.keys() >= _PARTS or "Keeper" not in found["callbacks"]:
+            raise DataError(f"{self.checkpoint} is no checkpoint of a run: {advice}")
+        return found
+
+    def weights(self) -> dict[str, Any]:
+        """Weights of the checkpoint, by name, when its bytes were compared with their checksums.
+
+        Raises
+        ------
+        DataError
+            When there is no checkpoint, or it is damaged.
+
+        """
+        found: dict[str, Any] = self.state()["state_dict"]
+        # torch does not look at the checksums that it writes
+        try:
+            with ZipFile(self.checkpoint) as parts:
+                damaged = parts.testzip()
+        except Exception:  # of many kinds
+            damaged = "its list of parts"
+        if damaged is not None:
+            raise DataError(f"{self.checkpoint} is damaged ({damaged}): remove it and train anew")
         return found
 
     def changed(self, preset: Preset) -> dict[str, tuple[Any, Any]]:
@@ -139,6 +170,8 @@ def begin(
 ) -> Run:
     """Make a run folder, or open the one that is there to go on with it.
 
+    A folder in which nothing has been trained yet is begun anew.
+
     Parameters
     ----------
     folder : Path or str
@@ -165,13 +198,14 @@ def begin(
         "preset": preset.name,
         "seed": seed,
         "stand_in": stand_in,
+        "smoke": preset.shrunk,
         "root": None if root is None else str(Path(root).expanduser().absolute()),
         "settings": flat(preset),
         "how": dict(how),
         "versions": {"python": platform.python_version(), **_versions()},
     }
-    if (folder / _DESCRIPTION).exists():
-        there = _read(folder / _DESCRIPTION)
+    if _trained(folder):
+        there = _described(folder / _DESCRIPTION)
         asked = {key: description[key] for key in ("preset", "seed", "stand_in")} | flat(preset)
         found = {key: there[key] for key in ("preset", "seed", "stand_in")} | there["settings"]
         differing = changes(found, asked)
@@ -185,8 +219,15 @@ def begin(
     return Run(folder, preset, seed, description)
 
 
-def open_run(folder: Path | str) -> Run:
+def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
     """Open the run in a folder.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Of the run.
+    preset : Preset, optional
+        Taken where it has the name of the run's: those in a file of the user's own are not known by name.
 
     Raises
     ------
@@ -196,7 +237,7 @@ def open_run(folder: Path | str) -> Run:
         When its preset is not known here.
 
     """
-    from setsup.experiments.registry import find_preset
+    from setsup.experiments.registry import presets
 
     folder = Path(folder)
     path = folder / _DESCRIPTION
@@ -204,12 +245,33 @@ def open_run(folder: Path | str) -> Run:
         below = sorted(str(found.parent) for found in folder.glob(f"**/{_DESCRIPTION}"))
         hint = f"; below it are {', '.join(below[:4])}" if below else "; `setsup train PRESET` makes one"
         raise DataError(f"{folder} holds no run (no {_DESCRIPTION}){hint}")
-    description = _read(path)
-    try:
-        name, seed, settings = str(description["preset"]), int(description["seed"]), dict(description["settings"])
-    except (KeyError, TypeError, ValueError):
-        raise DataError(f"{path} does not describe a run; train it anew in another folder") from None
-    return Run(folder, put(find_preset(name), settings), seed, description)
+    description = _described(path)
+    name, seed, settings = description["preset"], description["seed"], description["settings"]
+    if preset is None or preset.name != name:
+        if (preset := presets().get(name)) is None:
+            raise SetsupError(
+                f"{folder} is a run of {name!r}, and no preset has that name here: where it stands in a file of yours, "
+                "name that, as in --preset my_method.py"
+            )
+    preset = smoke(preset) if description.get("smoke") else preset
+    return Run(folder, put(preset, settings), seed, description)
+
+
+def _described(path: Path) -> dict[str, Any]:
+    """What `run.json` holds, when all that is asked of it is there."""
+    found = _read(path)
+    kinds = {"preset": str, "seed": int, "stand_in": bool, "settings": dict, "how": dict}
+    wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name), kind)]
+    if wrong or not isinstance(found["how"].get("precision"), str):
+        what = wrong[0] if wrong else "precision"
+        raise DataError(f"{path} does not say its {what!r}: restore it, or train anew in another folder")
+    return found
+
+
+def _trained(folder: Path) -> bool:
+    """Whether a folder holds any step."""
+    metrics = folder / "metrics.jsonl"
+    return (folder / _CHECKPOINT).exists() or (metrics.exists() and metrics.stat().st_size > 0)
 
 
 def _versions() -> dict[str, str]:

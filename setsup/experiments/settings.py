@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from setsup.errors import SetsupError, near
 
-__all__ = ["changes", "flat", "put"]
+__all__ = ["changes", "check", "flat", "put"]
 
 _WORDS = ("name", "shows", "evaluations", "shrunk")
 """Fields of a preset that do not change what is trained."""
@@ -29,10 +30,10 @@ def flat(settings: Any) -> dict[str, Any]:
         if isinstance(settings, Preset) and member.name in _WORDS:
             continue
         value = getattr(settings, member.name)
-        if is_dataclass(value):
+        if is_dataclass(value) and not isinstance(value, type):
             found |= {f"{member.name}.{name}": inner for name, inner in flat(value).items()}
         else:
-            found[member.name] = _plain(value)
+            found[member.name] = _plain(value, member.name)
     return found
 
 
@@ -42,7 +43,7 @@ def put(settings: Any, values: Mapping[str, Any]) -> Any:
     Raises
     ------
     SetsupError
-        When there is no such setting.
+        When there is no such setting, or it is of another type.
 
     Examples
     --------
@@ -51,19 +52,40 @@ def put(settings: Any, values: Mapping[str, Any]) -> Any:
     Data(name='mnist', split='test', stand_in=None)
 
     """
-    known = {member.name for member in fields(settings)}
+    known = flat(settings)
     inner: dict[str, dict[str, Any]] = {}
     changed: dict[str, Any] = {}
     for name, value in values.items():
         head, dot, rest = name.partition(".")
-        if head not in known:
-            raise SetsupError(f"there is no setting {name!r}{near(name, flat(settings))}")
+        if name not in known:
+            raise SetsupError(f"there is no setting {name!r}{near(name, known)}")
         if dot:
             inner.setdefault(head, {})[rest] = value
         else:
             changed[head] = _as_before(value)
+    check(settings, changed)
     changed |= {head: put(getattr(settings, head), given) for head, given in inner.items()}
     return replace(settings, **changed)
+
+
+def check(settings: Any, values: Mapping[str, Any]) -> None:
+    """Raise SetsupError unless values are what the fields of some settings are declared as, by their names.
+
+    Examples
+    --------
+    >>> from setsup.experiments.preset import Data
+    >>> check(Data("mnist"), {"split": 3})
+    Traceback (most recent call last):
+    setsup.errors.SetsupError: the setting split takes str | None, not 3
+
+    """
+    try:
+        types = get_type_hints(type(settings))
+    except NameError:  # a name that is imported for type checkers only
+        return
+    for name, value in values.items():
+        if not _fits(value, types[name]):
+            raise SetsupError(f"the setting {name} takes {_word(types[name])}, not {value!r}")
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -79,10 +101,40 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tu
     return {name: (before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)}
 
 
-def _plain(value: Any) -> Any:
-    return [_plain(part) for part in value] if isinstance(value, tuple | list) else value
+def _plain(value: Any, name: str) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(part, name) for part in value]
+    if isinstance(value, bool | int | float | str | None):
+        return value
+    raise SetsupError(
+        f"the setting {name} is a {type(value).__name__}, which run.json cannot keep: "
+        "settings are numbers, texts, tuples of them, or frozen dataclasses"
+    )
 
 
 def _as_before(value: Any) -> Any:
     """Lists of JSON are tuples in settings, which are frozen."""
     return tuple(_as_before(part) for part in value) if isinstance(value, list) else value
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a declared type, as far as settings have such types."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return any(type(value) is type(one) and value == one for one in inner)
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if hint is tuple or origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        hints = inner[:1] * len(value) if inner[1:] == (...,) else inner
+        return hint is tuple or (len(hints) == len(value) and all(map(_fits, value, hints)))
+    if hint in (int, float):
+        return isinstance(value, (int, float) if hint is float else int) and not isinstance(value, bool)
+    return isinstance(value, hint) if hint in (bool, str, NoneType) else True
+
+
+def _word(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    return hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint).replace("typing.", "")

@@ -14,7 +14,7 @@ from setsup.datasets import Dataset
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Preset
 from setsup.experiments.run import Run
-from setsup.experiments.training import fresh_method
+from setsup.experiments.training import fresh_method, load_weights
 from setsup.loading import Loader
 from setsup.progress import progress
 from setsup.samplers import EpochSampler
@@ -91,9 +91,9 @@ class Trained:
         (n, d) float32
 
         """
-        dataset = dataset or self.dataset
+        dataset = self.dataset if dataset is None else dataset
         rows = np.arange(len(dataset)) if rows is None else np.asarray(rows)
-        key = (dataset.factors.fingerprint, rows.tobytes())
+        key = (id(self.method), dataset.name, dataset.factors.fingerprint, rows.tobytes())
         if key not in self._kept:
             self._kept[key] = embed(self.method, dataset, rows, device=self.device, precision=self.precision)
         return self._kept[key]
@@ -128,11 +128,7 @@ def load_trained(
     if preset.learning is None:
         return Trained(preset, LightningModule(), run.seed, run.folder, device=device)
     method = fresh_method(preset, run.seed)
-    try:
-        method.load_state_dict(run.state()["state_dict"])
-    except RuntimeError as error:
-        reason = " ".join(str(error).split())
-        raise SetsupError(f"{run.checkpoint} holds other networks than {preset.name}: {reason}") from None
+    load_weights(method, run)
     precision = run.description["how"]["precision"]
     root = root or run.description.get("root")
     return Trained(preset, method.eval().to(device), run.seed, run.folder, root, run.stand_in, device, precision)

@@ -1,19 +1,19 @@
 """Training a preset: one call from settings to a run folder, which goes on where it was stopped."""
 
-import csv
-import json
 import logging
 import signal
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import shorten
 from typing import Literal
 
 import torch
-from lightning.pytorch import LightningModule, Trainer
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import Logger
 
 from setsup.datasets import Dataset
@@ -21,11 +21,11 @@ from setsup.errors import SetsupError
 from setsup.experiments.callbacks import Bar, Keeper, Noise
 from setsup.experiments.preset import Preset
 from setsup.experiments.run import Run, begin
-from setsup.files.atomic import written
+from setsup.experiments.settings import check
 from setsup.loading.lightning import LightningBatches
 from setsup.random import stream_key
 
-__all__ = ["How", "fresh_method", "train"]
+__all__ = ["How", "fresh_method", "load_weights", "train"]
 
 _PRECISION = {"float32": "32-true", "bf16": "bf16-mixed"}
 
@@ -58,6 +58,12 @@ class How:
     compile: bool = False
     workers: int | str = "auto"
     log: tuple[Literal["tensorboard", "wandb"], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check them."""
+        check(self, asdict(self))
+        if self.devices < 1 or self.nodes < 1:
+            raise SetsupError(f"at least one device on one node trains, not {self.devices} on {self.nodes}")
 
 
 def train(
@@ -110,22 +116,39 @@ def train(
         # before there is a folder: what does not fit leaves none behind
         method, data = fresh_method(preset, seed), batches(preset, dataset, seed, how)
     run = begin(folder, preset, seed, root=root, stand_in=stand_in, how=asdict(how))
-    if begun is not None:
-        begun(run)
     if run.finished or dataset is None:
+        if begun is not None:
+            begun(run)
         return run
     if how.compile:
         for network in method.children():
             network.compile()
     keeper = Keeper(run)
-    with _quiet():
-        trainer = Trainer(
-            max_steps=preset.steps,
+    with _quiet(), torch.random.fork_rng(devices=[]):
+        trainer = _trainer(run, how, [Noise(seed), keeper, Bar(preset.steps)])
+        if begun is not None:
+            begun(run)
+        resumed = str(run.checkpoint) if run.checkpoint.exists() else None
+        if resumed is not None:
+            load_weights(method, run)  # Lightning does it once more, but says less where they do not fit
+        try:
+            trainer.fit(method, datamodule=data, ckpt_path=resumed, weights_only=True)
+        except SystemExit:  # Lightning's answer to a second Ctrl-C
+            raise KeyboardInterrupt from None
+    if keeper.stopped is not None and not run.finished:
+        raise KeyboardInterrupt(signal.Signals(keeper.stopped).name)
+    return run
+
+
+def _trainer(run: Run, how: How, callbacks: list[Callback]) -> Trainer:
+    try:
+        return Trainer(
+            max_steps=run.preset.steps,
             accelerator=how.accelerator,
             devices=how.devices,
             num_nodes=how.nodes,
             precision=_PRECISION[how.precision],  # type: ignore[arg-type]
-            callbacks=[Noise(seed), keeper, Bar(preset.steps)],
+            callbacks=callbacks,
             logger=[_logger(name, run) for name in how.log],
             default_root_dir=run.folder,
             log_every_n_steps=1,
@@ -133,27 +156,32 @@ def train(
             enable_progress_bar=False,
             enable_model_summary=False,
         )
-        resumed = str(run.checkpoint) if run.checkpoint.exists() else None
-        try:
-            trainer.fit(method, datamodule=data, ckpt_path=resumed, weights_only=True)
-        except SystemExit:  # Lightning's answer to a second Ctrl-C
-            raise KeyboardInterrupt from None
-    if trainer.is_global_zero:
-        _write_csv(run.folder)
-    if keeper.stopped is not None and not run.finished:
-        raise KeyboardInterrupt(signal.Signals(keeper.stopped).name)
-    return run
+    except MisconfigurationException as error:
+        reason = " ".join(str(error).split())
+        asked = f"accelerator {how.accelerator}, devices {how.devices} and nodes {how.nodes}"
+        raise SetsupError(f"Lightning cannot train with {asked}: {reason}") from error
 
 
 def fresh_method(preset: Preset, seed: int) -> LightningModule:
     """The untrained method of a seed."""
     if preset.learning is None:
         raise SetsupError(f"{preset.name} trains nothing, so there is no method; it is evaluated only")
-    generator = torch.Generator().manual_seed(stream_key(seed, "weights"))
-    method = preset.learning.method(generator)
+    key = stream_key(seed, "weights")
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(key)  # for layers that are made without the generator
+        method = preset.learning.method(torch.Generator().manual_seed(key))
     if not callable(getattr(method, "embed", None)):
         raise SetsupError(f"{type(method).__name__} has no embed(batch): it gives (sets, size, d) embeddings")
     return method
+
+
+def load_weights(method: LightningModule, run: Run) -> None:
+    """Give a method the weights of a run's checkpoint."""
+    try:
+        method.load_state_dict(run.weights())
+    except (RuntimeError, TypeError) as error:
+        reason = shorten(str(error), 300)
+        raise SetsupError(f"{run.checkpoint} holds other networks than {run.preset.name}: {reason}") from None
 
 
 def batches(preset: Preset, dataset: Dataset, seed: int, how: How) -> LightningBatches:
@@ -179,16 +207,6 @@ def _logger(name: str, run: Run) -> Logger:
     from lightning.pytorch.loggers import WandbLogger
 
     return WandbLogger(name=f"{run.preset.name} seed {run.seed}", project="setsup", save_dir=run.folder)
-
-
-def _write_csv(folder: Path) -> None:
-    """The metrics once more, for spreadsheets."""
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    names: Sequence[str] = list(dict.fromkeys(name for row in rows for name in row))
-    with written(folder / "metrics.csv") as part, part.open("w", newline="") as file:
-        table = csv.DictWriter(file, names)
-        table.writeheader()
-        table.writerows(rows)
 
 
 @contextmanager

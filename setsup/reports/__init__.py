@@ -1,7 +1,8 @@
 """Pictures and words for people: contact sheets, charts, and draws described in words and units."""
 
 from setsup.reports.grid import image_grid
-from setsup.reports.plots import bars, curves, image_scatter, scatter, scatter_panels
+from setsup.reports.plots import bars, curves
+from setsup.reports.points import image_scatter, scatter, scatter_panels
 from setsup.reports.sheet import contact_sheet
 from setsup.reports.triplets import triplet_sheet
 from setsup.reports.words import SetWords, Variation, describe, describe_triplets, value_words

@@ -1,4 +1,4 @@
-"""Charts of training and evaluation: points coloured by factors, pictures at their points, bars, curves.
+"""Charts of training and evaluation: bars and curves.
 
 Every chart is an RGB image, and equal arguments give equal images. What they are drawn with, matplotlib, is imported
 when the first is drawn.
@@ -16,12 +16,11 @@ from setsup.errors import DataError, near
 from setsup.reports.charts import EDGE, LABEL, canvas, drawn, dressed, legend, letters, shortened
 from setsup.reports.page import INK, SOFT
 from setsup.reports.palette import DISTINCT
-from setsup.reports.points import image_scatter, scatter, scatter_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["bars", "curves", "image_scatter", "scatter", "scatter_panels"]
+__all__ = ["bars", "curves"]
 
 Reals = npt.NDArray[np.float64]
 Bar = tuple[float, float | None]

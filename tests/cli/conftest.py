@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from setsup_cli.main import main
+from tests.true_files import mnist
 
 
 @dataclass(frozen=True)
@@ -60,3 +61,11 @@ def photos(tmp_path: Path) -> Path:
             name = ["Ada", "Łucja", "Chidi", "Mei"][subject]
             table.writerow([f"pictures/{row:02}.png", name, ["day", "night"][light], 20 + 1.5 * row])
     return folder / "photos.csv"
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small MNIST in the published format."""
+    folder = tmp_path_factory.mktemp("mnist")
+    mnist.write(folder)
+    return folder

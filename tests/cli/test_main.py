@@ -29,11 +29,19 @@ def spawned(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])
+@pytest.mark.parametrize("words", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS if verb != "train")])
 def test_help_imports_nothing_heavy(words: list[str]) -> None:
     done = spawned(*words)
     assert done.returncode == 0
     assert done.stderr == ""
+    assert done.stdout
+
+
+@pytest.mark.parametrize("words", [["train"], ["train", "--help"], ["train", "abc/fig3a", "--help"], ["report"]])
+def test_presets_and_reports_are_listed_without_torch(words: list[str]) -> None:
+    done = spawned(*words)
+    assert done.returncode == 0
+    assert not {"torch", "OpenGL", "moderngl", "pandas"} & set(done.stderr.split())
     assert done.stdout
 
 

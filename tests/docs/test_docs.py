@@ -4,19 +4,24 @@ import json
 import re
 import runpy
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from PIL import Image
 
+from setsup.experiments import Trained, find_preset, load_trained, presets, train
+from setsup.experiments.training import fresh_method
 from setsup.files import load_manifest, manifest_names
 from setsup_cli.main import VERBS, main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+OWN = ROOT / "examples" / "a_method_of_your_own.py"
 HOOKS = ROOT / "docs" / "hooks"
 END = "\x1e"
 
@@ -41,7 +46,7 @@ def fenced(text: str, language: str) -> Iterator[tuple[int, list[str], list[str]
 
 @pytest.fixture
 def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folder with the photos.csv of which the pages speak."""
+    """Folder with the photos.csv and the method of one's own of which the pages speak."""
     lights = ("left", "right", "front", "left", "right")
     lines = ["image,subject,light,age"]
     for subject, red in (("ann", 40), ("bob", 120), ("cem", 200)):
@@ -50,14 +55,21 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             Image.new("RGB", (48, 64), (red, 50 * place, 90)).save(tmp_path / name)
             lines.append(f"{name},{subject},{light},{38 + place / 2}")
     (tmp_path / "photos.csv").write_text("\n".join(lines) + "\n")
+    for place in (tmp_path, tmp_path / "examples"):
+        place.mkdir(exist_ok=True)
+        shutil.copy(OWN, place)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def needs_files(words: list[str]) -> bool:
-    """Whether a command would download, or read what must be downloaded."""
+    """Whether a command would download, or read what must be downloaded, or train for long."""
     verb, *rest = words
     fetched = {name for name in manifest_names() if load_manifest(name).files}
+    if verb == "train":
+        return bool(presets().keys() & set(rest)) and not {"--smoke", "--help"} & set(rest)
+    if verb in ("eval", "embed"):
+        return not any(Path(word).is_dir() for word in rest)  # of a run that another line trains
     return verb in ("fetch", "prepare") or (verb == "sample" and bool(fetched & set(rest)))
 
 
@@ -99,7 +111,17 @@ def test_console_blocks_hold_known_commands() -> None:
                 assert re.match(r"\$ (setsup|make) ", line), f"{page_name(page)}: {line}"
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=page_name)
+def test_the_commands_of_the_readme_run(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    commands = [line.strip().partition("#")[0] for line in lines if line.startswith("    .venv/bin/setsup ")]
+    assert len(commands) > 5
+    for command in commands:
+        words = shlex.split(command)[1:]
+        if not needs_files(words):
+            assert main(words) == 0, f"{command}: {capsys.readouterr().err}"
+
+
+@pytest.mark.parametrize("example", [path for path in EXAMPLES if path != OWN], ids=page_name)
 def test_examples_run(
     example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,6 +129,25 @@ def test_examples_run(
     assert len(example.read_text().splitlines()) <= 40
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out
+
+
+def test_a_method_of_ones_own_learns_what_sets_hold(tmp_path: Path) -> None:
+    code = [line for line in OWN.read_text().splitlines() if line.strip()]
+    assert len(code) <= 60
+    preset = find_preset(str(OWN))
+    trained = load_trained(train(preset, tmp_path / "run"))
+    fresh = Trained(preset, trained.untrained, 0, tmp_path)
+    before, after = (preset.evaluations["neighbours"].measure(method).values for method in (fresh, trained))
+    assert min(after["wall_hue"], after["floor_hue"]) > 0.98 > max(before["wall_hue"], before["floor_hue"])
+    assert after["object_hue"] < 0.3 < 0.5 < before["object_hue"]
+
+
+def test_first_weights_of_layers_that_take_no_generator_follow_the_seed() -> None:
+    preset, before = find_preset(str(OWN)), torch.get_rng_state()
+    one, again, other = (fresh_method(preset, seed).encoder.layers[2].weight for seed in (0, 0, 1))
+    assert torch.equal(one, again)
+    assert not torch.equal(one, other)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.fixture
@@ -146,6 +187,29 @@ def test_every_verb_and_every_picture_is_shown() -> None:
 
 
 @pytest.mark.usefixtures("hooks")
+def test_every_preset_is_listed() -> None:
+    import presets as listed
+
+    table = listed.table().splitlines()
+    assert [line.split("`")[1] for line in table[2:]] == list(presets())
+    # figures 3a and 4a of ABC rest on one training, figure 4d on trainings of its own
+    lines = [set(re.findall("`(.*?)`", line)) for line in listed.shared().splitlines()]
+    assert any({"abc/fig3a", "abc/fig4a"} <= names for names in lines)
+    assert not any("abc/fig4d-4" in names for names in lines)
+
+
+@pytest.mark.usefixtures("hooks")
+def test_the_page_shows_the_whole_of_the_method_of_ones_own() -> None:
+    import listings
+
+    page = (ROOT / "docs" / "experiments" / "own.md").read_text()
+    parts = listings.parts(OWN)
+    assert re.findall(r"<!-- setsup: part examples/a_method_of_your_own.py (\w+) -->", page) == list(parts)
+    shown = "\n".join(parts.values()).split()
+    assert " ".join(shown) in " ".join(OWN.read_text().split())
+
+
+@pytest.mark.usefixtures("hooks")
 def test_every_dependency_has_its_purpose_and_licence() -> None:
     import figures
 
@@ -178,6 +242,6 @@ def test_docstrings_become_markdown() -> None:
     text = "See :class:`setsup.samplers.Draw` [1]_::\n\nReturns\n-------\nof the shape of ``rows``\n    ``rows``\n\n"
     text += "References\n----------\n.. [1] A. Author,\n   2017.\n"
     assert docstrings.rewritten(text) == (
-        "See `samplers.Draw` [1]:\n\nReturns\n-------\nof the shape of rows\n    ``rows``\n\n"
-        "**References**\n\n- [1] A. Author, 2017.\n"
+        "See `samplers.Draw` [1]:\n\n**References**\n\n- [1] A. Author, 2017.\n\n"
+        "Returns\n-------\nof the shape of rows\n    ``rows``\n"
     )

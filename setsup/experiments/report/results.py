@@ -7,8 +7,8 @@ from shlex import quote
 from typing import Any
 
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.findings import Result
 from setsup.experiments.preset import Preset
+from setsup.experiments.report.findings import Result
 from setsup.experiments.run import Run, open_run
 from setsup.experiments.settings import changes, flat
 
@@ -23,7 +23,7 @@ def read_results(
 ) -> tuple[list[Result], list[str]]:
     """Read what runs found.
 
-    A run belongs to every preset that trains the same; one whose settings were changed, to the preset of its name.
+    A run belongs to every preset that trains the same, or else to the preset of its name.
 
     Parameters
     ----------
@@ -60,9 +60,10 @@ def read_results(
                 if name in own:
                     raise
                 continue  # of a preset that is not known here, and so none of these
-            for called, preset in presets.items():
-                if run.preset.name == preset.name or not _changed(run, preset):
-                    results.append(_result(run, called, preset, evaluations))
+            same = {called: preset for called, preset in presets.items() if not _changed(run, preset)}
+            named = {called: preset for called, preset in presets.items() if preset.name == run.preset.name}
+            for called, preset in (same or named).items():
+                results.append(_result(run, called, preset, evaluations))
         except SetsupError as error:
             notes.append(f"{folder} is left out: {error}")
     return results, notes
@@ -109,7 +110,7 @@ def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -
     differing = [f"{name} {_word(old)} → {_word(new)}" for name, (old, new) in (_changed(run, preset) | asked).items()]
     if run.description.get("smoke"):
         differing = ["smoke"]
-    how = run.description.get("how", {})
+    how = run.description["how"]
     processes = how.get("devices", 1) * how.get("nodes", 1)
     if processes > 1:
         differing.append(f"{processes} draws a step")
@@ -123,7 +124,7 @@ def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -
         run.seed,
         str(run.folder),
         stand_in=run.preset.data.stand_in or "" if run.stand_in and run.preset.data else "",
-        precision=str(how.get("precision", "float32")),
+        precision=how["precision"],
         changed=tuple(differing),
         values=values,
         curves=curves,

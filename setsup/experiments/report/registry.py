@@ -10,15 +10,15 @@ from importlib import import_module
 from pathlib import Path
 
 from setsup.errors import SetsupError, near
-from setsup.experiments.findings import Findings, fill
 from setsup.experiments.preset import Preset
 from setsup.experiments.registry import find_preset, in_file, modules_of_others, presets, run_file
 from setsup.experiments.report import Report, Row
-from setsup.experiments.results import read_results
+from setsup.experiments.report.findings import Findings, fill
+from setsup.experiments.report.results import read_results
 
 __all__ = ["find_report", "report_on", "reports"]
 
-_OWN = ("setsup.experiments.abc_reports",)
+_OWN = ("setsup.experiments.abc",)
 
 
 def reports() -> dict[str, Report]:

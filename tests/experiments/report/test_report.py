@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,12 +18,11 @@ from setsup.errors import DataError, SetsupError
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning")
 
-from setsup.evaluation.digits import DigitMeasures  # noqa: E402
 from setsup.experiments import Measured, Run, find_preset, presets, smoke  # noqa: E402
-from setsup.experiments.findings import Findings, Line, Result, fill  # noqa: E402
 from setsup.experiments.report import Claim, Column, Report, Row, Spread  # noqa: E402
-from setsup.experiments.report_picture import draw_report  # noqa: E402
-from setsup.experiments.reporting import find_report, report_on, reports  # noqa: E402
+from setsup.experiments.report.findings import Findings, Line, Result, fill  # noqa: E402
+from setsup.experiments.report.picture import draw_report  # noqa: E402
+from setsup.experiments.report.registry import find_report, report_on, reports  # noqa: E402
 from setsup.experiments.run import begin  # noqa: E402
 from setsup.experiments.settings import flat, put  # noqa: E402
 
@@ -108,6 +107,24 @@ class TestMeansAndSpreads:
         found = report_on(find_report("abc/fig4a"), [tmp_path, tmp_path / "a"])
         assert (found.lines[0].seeds, found.notes) == ((0,), ())
 
+    def test_parts_of_one_evaluation(self, tmp_path: Path) -> None:
+        run = trained(tmp_path, "abc/mnist")
+        picture = Image.new("RGB", (40, 30), "red")
+        found = Measured(
+            {"trained: withheld_slant": 0.7, "untrained: withheld_slant": 0.35, "pixels: slant": 0.04}
+            | {"trained: noisy_accuracy": 0.15},
+            pictures={"nines": picture},
+        )
+        measured(run, "style", found)
+        filled = report_on(find_report("abc/mnist"), [tmp_path])
+        by_label = {line.row.label: line for line in filled.lines}
+        assert by_label["ABC"].values["withheld_slant"].mean == 0.7
+        assert by_label["untrained"].values["withheld_slant"].mean == 0.35
+        assert set(by_label["pixels"].values) == {"slant"}
+        # pictures are shown once
+        assert [len(line.pictures) for line in filled.lines] == [1, 0, 0]
+        assert filled.verdicts[2].on == "1 of 5 seeds"
+
 
 class TestWhichRunsBelong:
     def test_presets_that_train_the_same_share_runs(self, tmp_path: Path) -> None:
@@ -118,6 +135,16 @@ class TestWhichRunsBelong:
         found = report_on(find_report("abc/fig3c"), [tmp_path])
         assert found.lines[0].needs == (f"setsup eval {tmp_path} --preset abc/fig3c",)
         assert (found.lines[0].seeds, found.lines[0].run, found.commands) == ((), True, {})
+
+    def test_the_size_of_all_other_figures_stands_among_sizes(self, tmp_path: Path) -> None:
+        measured(trained(tmp_path, "abc/fig4a"), "information", nats(0, 1, 1, 0, 0, 0))
+        assert lines_of(report_on(find_report("abc/fig4d"), [tmp_path]), "sets of 32")[0].seeds == (0,)
+
+    def test_what_was_changed_into_another_row_belongs_there_only(self, tmp_path: Path) -> None:
+        run = trained(tmp_path, "abc/fig4d-4", drawing__size=64)
+        measured(run, "information", nats(0, 1, 1, 0, 0, 0))
+        found = report_on(find_report("abc/fig4d"), [tmp_path])
+        assert [(line.row.label, line.differs) for line in found.lines if line.run] == [("sets of 64", ())]
 
     def test_settings_that_teach_nothing_else(self, tmp_path: Path) -> None:
         run = trained(tmp_path, "abc/fig4a", checkpoint_every=7, seeds=3)
@@ -264,97 +291,11 @@ class TestCurves:
             fill(find_report("abc/fig3c"), runs, {"abc/fig3c": 1})
 
 
-def judged(name: str, rows: dict[str, dict[str, float]], **how: Any) -> list[bool | None]:
-    """What becomes of a report's claims, from values by presets."""
-    report = find_report(name)
-    runs = [Result(preset, 0, preset, values=values, **how) for preset, values in rows.items()]
-    return [verdict.holds for verdict in fill(report, runs, dict.fromkeys(presets(), 10)).verdicts]
-
-
-def of(*values: float) -> dict[str, float]:
-    return dict(zip(FACTORS, values, strict=True))
-
-
-STYLE = {"withheld_slant": 0.7, "withheld_thickness": 0.7, "across_slant": 0.6, "across_thickness": 0.6}
-LESS = {key: value / 2 for key, value in STYLE.items()}
-
-
-def style(trained_has: dict[str, float], untrained_has: dict[str, float], digit: float) -> dict[str, float]:
-    found = {f"trained: {key}": value for key, value in trained_has.items()} | {"trained: noisy_accuracy": digit}
-    return found | {f"untrained: {key}": value for key, value in untrained_has.items()}
-
-
-class TestClaims:
-    @pytest.mark.parametrize(
-        ("name", "rows", "expected"),
-        [
-            ("abc/fig3a", {"abc/fig3a": {"first 2": 0.981}}, [True]),
-            ("abc/fig3a", {"abc/fig3a": {"first 2": 0.979}}, [False]),
-            ("abc/fig3a", {"abc/fig3a": {"first 1": 0.5}}, [None]),
-            ("abc/fig4a", {"abc/fig4a": of(0.09, 0.6, 0.6, 0, 0, 0)}, [True, True, None]),
-            ("abc/fig4a", {"abc/fig4a": of(0.11, 0.4, 0.6, 0, 0, 0)}, [False, False, None]),
-            (
-                "abc/fig4a",
-                {"abc/fig4a": of(0, 1, 1, 0, 0, 0), "abc/fig4a-random": of(0, 1.24, 0.76, 0, 0, 0)},
-                [True, True, True],
-            ),
-            (
-                "abc/fig4a",
-                {"abc/fig4a": of(0, 1, 1, 0, 0, 0), "abc/fig4a-random": of(0.2, 1.26, 1, 0, 0, 0)},
-                [False, True, False],
-            ),
-            ("abc/fig4b", {"abc/fig4b": of(0, 1, 0.09, 0, 0, 0)}, [True, True, None]),
-            ("abc/fig4b", {"abc/fig4b": of(0, 1, 0.2, 0, 0, 0)}, [False, True, None]),
-            ("abc/fig4c", {"abc/fig4c-random": of(0, 0, 0, 0.2, 0.2, 0.2)}, [True, True, None]),
-            ("abc/fig4c", {"abc/fig4c": of(0, 0.2, 0, 0.2, 0.05, 0.2)}, [False, False, None]),
-            (
-                "abc/fig4d",
-                {"abc/fig4d-4": of(0, 0.5, 0.5, 0, 0, 0), "abc/fig4d-64": of(0, 1, 1, 0, 0, 0)},
-                [True, True, True, None],
-            ),
-            (
-                "abc/fig4d",
-                {
-                    "abc/fig4d-4": of(0, 0.5, 0.5, 0, 0, 0),
-                    "abc/fig4d-64": of(0, 2, 0.4, 0, 0, 0),
-                    "abc/fig4d-1024": of(0, 1, 0.4, 0.2, 0.2, 0.09),
-                },
-                [True, False, False, False],
-            ),
-            ("abc/fig4d", {"abc/fig4d-1024": of(0, 1, 1, 0.2, 0.2, 0.2)}, [True, None, None, True]),
-            ("abc/figS1a", {"abc/figS1a": of(0.19, 0.9, 0.9, 0, 0, 0)}, [True]),
-            ("abc/figS1a", {"abc/figS1a-random": of(0.21, 0.9, 0.9, 0, 0, 0)}, [False]),
-            ("abc/figS1c", {"abc/figS1c": of(0.1, 0.1, 0.3, 0, 0, 0)}, [False]),
-            ("abc/figS3", {"abc/figS3": {"best of 4": 1, "best of 16": 3, "best of 32": 3}}, [True]),
-            ("abc/figS3", {"abc/figS3": {"best of 4": 1, "best of 16": 3, "best of 32": 2}}, [False]),
-            ("abc/figS3", {"abc/figS3": {"best of 4": 2, "best of 16": 2}}, [False]),
-            ("abc/figS3", {"abc/figS3": {"best of 4": 2}}, [None]),
-            ("abc/mnist", {"abc/mnist": style(STYLE, LESS, 0.15)}, [True, True, True]),
-            ("abc/mnist", {"abc/mnist": style(LESS, STYLE, 0.25)}, [False, False, False]),
-            ("abc/mnist", {"abc/mnist": style({}, STYLE, 0.15)}, [None, None, True]),
-        ],
-    )
-    def test_hold_fail_or_were_not_run(
-        self, name: str, rows: dict[str, dict[str, float]], expected: list[bool | None]
-    ) -> None:
-        assert judged(name, rows) == expected
-        assert judged(name, rows, changed=("steps 2,000 → 4",)) == [None] * len(expected)
-
-    @pytest.mark.parametrize("hues", [1, 3])
-    def test_noise_at_which_what_is_inactive_is_gone(self, hues: int) -> None:
-        held = FACTORS[:hues]
-        for tau in (0.1, 10.0):
-            for factor, nats_there in (("wall_hue", 0.05), ("wall_hue", 0.5), ("orientation", 0.5)):
-                x = [math.sqrt(tau) / 10, math.sqrt(tau), math.sqrt(tau) * 10]
-                curves = {key: (x, [2, nats_there if key == factor else 0, 0]) for key in FACTORS}
-                runs = [Result(f"abc/figS2-{hues}-{tau:g}", 0, "a", curves=curves)]
-                (verdict,) = fill(find_report("abc/figS2"), runs, dict.fromkeys(presets(), 10)).verdicts
-                assert verdict.holds is (factor not in held or nats_there < 0.1)
-
+class TestVerdicts:
     def test_published_data_comes_first_and_full_precision(self) -> None:
         rows = {"stand-in": 0.5, "": 0.05}
         runs = [
-            Result("abc/fig4a", 0, f"{name} {precision}", name, precision, values=of(wall, 1, 1, 0, 0, 0))
+            Result("abc/fig4a", 0, f"{name} {precision}", name, precision, values=nats(wall, 1, 1, 0, 0, 0).values)
             for name, wall in rows.items()
             for precision in ("bf16", "float32")
         ]
@@ -366,8 +307,8 @@ class TestClaims:
 
     def test_data_and_stand_in_are_never_compared(self) -> None:
         runs = [
-            Result("abc/fig4a", 0, "a", values=of(0, 1, 1, 0, 0, 0)),
-            Result("abc/fig4a-random", 0, "b", "shapes3d-procedural", values=of(0, 1, 1, 0, 0, 0)),
+            Result("abc/fig4a", 0, "a", values=nats(0, 1, 1, 0, 0, 0).values),
+            Result("abc/fig4a-random", 0, "b", "shapes3d-procedural", values=nats(0, 1, 1, 0, 0, 0).values),
         ]
         report = find_report("abc/fig4a")
         assert [verdict.holds for verdict in fill(report, runs, {}).verdicts] == [True, True, None]
@@ -375,56 +316,17 @@ class TestClaims:
         last = fill(report, runs, {}).verdicts[2]
         assert (last.holds, last.on) == (True, "on the stand-in")
 
+    def test_runs_that_diverged_prove_nothing(self) -> None:
+        lost = nats(*[math.nan] * 6).values
+        runs = [Result(preset, 0, preset, values=lost) for preset in ("abc/fig4a", "abc/fig4a-random")]
+        assert [verdict.holds for verdict in fill(find_report("abc/fig4a"), runs, {}).verdicts] == [None] * 3
 
-class TestTheReportsOfABC:
-    @pytest.mark.parametrize("name", sorted(reports()))
-    def test_rows_columns_and_what_stands_beside_agree(self, name: str) -> None:
-        report = reports()[name]
-        labels, keys = [row.label for row in report.rows], [column.key for column in report.columns]
-        assert len(set(labels)) == len(labels)
-        for row in report.rows:
-            assert set(report.evaluations) <= presets()[row.preset].evaluations.keys()
-        for said in report.beside.values():
-            assert {label for label, _ in said} <= set(labels)
-            assert {key for _, key in said} <= set(keys)
-        assert "2103.03240" in report.source
-        found = report_on(report)
-        assert set(found.commands) == set(labels)
-        assert all(verdict.holds is None and verdict.found for verdict in found.verdicts)
-        json.dumps(found.to_dict(), allow_nan=False)
-
-    @pytest.mark.parametrize("name", ["abc/fig3c", "abc/fig4a", "abc/fig4d", "abc/figS2"])
-    def test_ceilings_are_those_of_the_data(self, name: str) -> None:
-        from setsup.datasets import load
-
-        table = load("shapes3d-procedural").factors
-        report = reports()[name]
-        evaluation: Any = presets()[report.rows[0].preset].evaluations[report.evaluations[0]]
-        assert tuple(column.key for column in report.columns) == evaluation.factors
-        for column in report.columns:
-            assert column.ceiling == pytest.approx(math.log(len(table[column.key].levels)))
-
-    def test_every_figure_with_a_preset_has_one(self) -> None:
-        shown = {row.preset for report in reports().values() for row in report.rows}
-        assert set(presets()) - shown == {"abc/augmentation"}
-
-    def test_measures_of_style_are_those_that_are_made(self) -> None:
-        made = {member.name for member in fields(DigitMeasures)}
-        assert {column.key for column in find_report("abc/mnist").columns} <= made
-
-    def test_parts_of_one_evaluation(self, tmp_path: Path) -> None:
-        run = trained(tmp_path, "abc/mnist")
-        picture = Image.new("RGB", (40, 30), "red")
-        found = Measured(style(STYLE, LESS, 0.15) | {"pixels: slant": 0.04}, pictures={"nines": picture})
-        measured(run, "style", found)
-        filled = report_on(find_report("abc/mnist"), [tmp_path])
-        by_label = {line.row.label: line for line in filled.lines}
-        assert by_label["ABC"].values["withheld_slant"].mean == 0.7
-        assert by_label["untrained"].values["withheld_slant"].mean == 0.35
-        assert set(by_label["pixels"].values) == {"slant"}
-        # pictures are shown once
-        assert [len(line.pictures) for line in filled.lines] == [1, 0, 0]
-        assert filled.verdicts[0].on == "1 of 5 seeds"
+    def test_seeds_are_those_of_the_rows_it_speaks_of(self) -> None:
+        values = nats(0, 1, 1, 0.2, 0.2, 0.2).values
+        runs = [Result("abc/fig4d-1024", seed, str(seed), values=values) for seed in range(10)]
+        runs.append(Result("abc/fig4d-4", 0, "a", values=values))
+        first, *_, last = fill(find_report("abc/fig4d"), runs, dict.fromkeys(presets(), 10)).verdicts
+        assert (first.on, last.on) == ("1 of 10 seeds", "")
 
 
 MINE = """

@@ -7,23 +7,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from setsup.experiments.abc.measures import DigitStyle, LossOverDimensions
 from setsup.experiments.drawing import Sets
-from setsup.experiments.measures import Accuracy, Components, FactorInformation, LossOverDimensions, NoiseSweep
+from setsup.experiments.measures import Accuracy, Components, FactorInformation, NoiseSweep
 from setsup.experiments.preset import Data, Evaluation, Preset
-from setsup.experiments.style import DigitStyle
 
 if TYPE_CHECKING:
     import torch
 
     from setsup.methods.abc import ABC
 
-__all__ = ["PRESETS", "ABCSettings"]
+__all__ = ["FACTORS", "HELD", "PRESETS", "WORDS", "ABCSettings"]
 
-_FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")
+FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")
 """In the order in which the paper reports them."""
 
-_HELD = {1: ("wall_hue",), 2: ("wall_hue", "floor_hue"), 3: ("wall_hue", "floor_hue", "object_hue")}
-"""Inactive factors of the experiments with so many hues."""
+HELD = {1: ("wall_hue",), 2: ("wall_hue", "floor_hue"), 3: ("wall_hue", "floor_hue", "object_hue")}
+WORDS = {1: "the wall's hue", 2: "the hues of wall and floor", 3: "all hues"}
+"""Inactive factors of the experiments with so many hues, and what they are called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ def _shapes3d(
         name=f"abc/{name}",
         shows=shows,
         data=Data("shapes3d", stand_in="shapes3d-procedural"),
-        drawing=Sets(inactive=_HELD[hues], size=size, unconstrained=unconstrained),
+        drawing=Sets(inactive=HELD[hues], size=size, unconstrained=unconstrained),
         learning=ABCSettings(encoder="shapes3d"),
         steps=2_000,
         seeds=10,
@@ -96,21 +97,19 @@ def _shapes3d(
     )
 
 
-_COMPONENTS: Mapping[str, Evaluation] = {"components": Components(factors=_FACTORS)}
-_INFORMATION: Mapping[str, Evaluation] = {"information": FactorInformation(factors=_FACTORS)}
-_NOISE: Mapping[str, Evaluation] = {"noise": NoiseSweep(factors=_FACTORS)}
-_ACCURACY: Mapping[str, Evaluation] = {"accuracy": Accuracy(factors=_FACTORS)}
-
-_WORDS = {1: "the wall's hue", 2: "the hues of wall and floor", 3: "all hues"}
+_COMPONENTS: Mapping[str, Evaluation] = {"components": Components(factors=FACTORS)}
+_INFORMATION: Mapping[str, Evaluation] = {"information": FactorInformation(factors=FACTORS)}
+_NOISE: Mapping[str, Evaluation] = {"noise": NoiseSweep(factors=FACTORS)}
+_ACCURACY: Mapping[str, Evaluation] = {"accuracy": Accuracy(factors=FACTORS)}
 
 
 def _figures_3_and_4() -> Iterator[Preset]:
     for letter, after, hues in (("a", "c", 1), ("b", "d", 3)):
-        yield _shapes3d(f"fig3{letter}", f"two components of embeddings, {_WORDS[hues]} inactive", hues, _COMPONENTS)
-        yield _shapes3d(f"fig3{after}", f"information under noise, {_WORDS[hues]} inactive", hues, _NOISE)
+        yield _shapes3d(f"fig3{letter}", f"two components of embeddings, {WORDS[hues]} inactive", hues, _COMPONENTS)
+        yield _shapes3d(f"fig3{after}", f"information under noise, {WORDS[hues]} inactive", hues, _NOISE)
     for figure, what, evaluations in (("4", "information", _INFORMATION), ("S1", "accuracy", _ACCURACY)):
         for letter, hues in (("a", 1), ("b", 2), ("c", 3)):
-            shows = f"{what}, {_WORDS[hues]} inactive"
+            shows = f"{what}, {WORDS[hues]} inactive"
             yield _shapes3d(f"fig{figure}{letter}", shows, hues, evaluations)
             yield _shapes3d(
                 f"fig{figure}{letter}-random", f"{shows} in one of two sets", hues, evaluations, unconstrained=1
@@ -123,7 +122,7 @@ def _figure_s2() -> Iterator[Preset]:
     """The paper does not say which temperatures."""
     for hues in (1, 3):
         for temperature in (0.1, 1.0, 10.0):
-            name, shows = f"figS2-{hues}-{temperature:g}", f"{_WORDS[hues]} inactive, temperature {temperature:g}"
+            name, shows = f"figS2-{hues}-{temperature:g}", f"{WORDS[hues]} inactive, temperature {temperature:g}"
             preset = _shapes3d(name, f"information under noise, {shows}", hues, _NOISE)
             yield replace(preset, learning=ABCSettings(encoder="shapes3d", temperature=temperature))
 

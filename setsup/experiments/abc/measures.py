@@ -1,4 +1,4 @@
-"""What is measured on ABC's experiment with MNIST: style across digits, and of a digit that was never trained on."""
+"""What is measured for figures that are ABC's own: style of digits (5, S7), and losses of random points (S3)."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from setsup import evaluation
 from setsup.evaluation.digits import digit_measures, pixels
+from setsup.experiments.measures import noise_of
 from setsup.experiments.preset import Measured
 
 if TYPE_CHECKING:  # presets are listed without torch
@@ -16,7 +17,7 @@ if TYPE_CHECKING:  # presets are listed without torch
     from setsup.datasets import Dataset
     from setsup.experiments.trained import Trained
 
-__all__ = ["DigitStyle"]
+__all__ = ["DigitStyle", "LossOverDimensions"]
 
 Reals = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
@@ -59,7 +60,7 @@ class DigitStyle:
         apart = [part.select(_rows(part, self.withheld)) for part in (train, test)]
         digits, images = _digits(test)[tested], test.fetch(tested, ["image"])["image"]
         withheld = np.concatenate([_images(part) for part in apart])
-        sigma = evaluation.noise_scale(*_resolution(trained.method))
+        sigma = noise_of(trained)
 
         def measured(of_tested: Reals, of_withheld: Reals) -> dict[str, float]:
             found = digit_measures(of_tested, digits, images, of_withheld, withheld, sigma=sigma, seed=trained.seed)
@@ -90,6 +91,52 @@ class DigitStyle:
         return image_scatter(points, images[: self.shown], x_label="component 1", y_label="component 2")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossOverDimensions:
+    """The correspondence loss of random points, by :func:`~setsup.experiments.abc.simulation.simulate`: no training.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Points a set.
+    dimensions : tuple of int
+        Of the cube that they lie in.
+    draws : int
+        Over which the loss is averaged, at most.
+    error : float
+        Relative standard error from which on fewer are enough; neighbouring dimensions may differ by less than 1 %.
+
+    """
+
+    sizes: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256)
+    dimensions: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+    draws: int = 10_000
+    error: float = 0.0
+
+    def shrunk(self) -> "LossOverDimensions":
+        """Two sizes, two numbers of dimensions, few draws."""
+        return replace(self, sizes=(4, 32), dimensions=(1, 3), draws=50)
+
+    def measure(self, trained: "Trained") -> Measured:
+        """Losses over dimensions by size, scaled by that of one dimension; and the dimension where each is least."""
+        from setsup.experiments.abc.simulation import simulate
+
+        found = simulate(
+            self.sizes,
+            self.dimensions,
+            draws=self.draws,
+            error=self.error,
+            seed=trained.seed,
+            device=trained.device,
+            folder=trained.folder,
+        )
+        lines = zip(self.sizes, found.scaled, strict=True)
+        return Measured(
+            values={f"best of {size}": best for size, best in zip(self.sizes, found.best, strict=True)},
+            curves={f"sets of {size}": (list(self.dimensions), scaled.tolist()) for size, scaled in lines},
+        )
+
+
 def _sheet(embedded: Reals, digits: Rows, images: Reals) -> "Image":
     """Figure 5b: the first image of each digit, and the nearest to it of every digit."""
     from setsup.reports.grid import image_grid
@@ -108,7 +155,3 @@ def _rows(dataset: "Dataset", digit: int) -> Rows:
 
 def _images(dataset: "Dataset") -> Reals:
     return dataset.fetch(np.arange(len(dataset)), ["image"])["image"]
-
-
-def _resolution(method: Any) -> tuple[str, float]:
-    return getattr(method, "similarity", ""), getattr(method, "temperature", 1.0)

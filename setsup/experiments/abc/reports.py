@@ -5,98 +5,92 @@ claims name almost no thresholds either. Those tested here are ours, and every c
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from setsup.experiments.measures import LossOverDimensions
+from setsup.experiments.abc.measures import LossOverDimensions
+from setsup.experiments.abc.presets import FACTORS, HELD, WORDS
 from setsup.experiments.report import Claim, Column, Means, Report, Row
 
 __all__ = ["REPORTS"]
 
 _PAPER = '"Learning ABCs: Approximate Bijective Correspondence", arXiv 2103.03240'
-_LEVELS = {"wall_hue": 10, "object_hue": 10, "floor_hue": 10, "scale": 8, "shape": 4, "orientation": 15}
-_HUES, _GEOMETRY = ("wall_hue", "object_hue", "floor_hue"), ("scale", "shape", "orientation")
-_HELD = {1: ("wall_hue",), 2: ("wall_hue", "floor_hue"), 3: _HUES}
-_WORDS = {1: "the wall's hue", 2: "the hues of wall and floor", 3: "all hues"}
+_LEVELS = dict(zip(FACTORS, (10, 10, 10, 8, 4, 15), strict=True))
+_GEOMETRY = ("scale", "shape", "orientation")
 _CURATED, _RANDOM = "both sets curated", "one random set"
+_TRAINED, _UNTRAINED, _PIXELS = "ABC", "untrained", "pixels"
 
 _GONE, _HIGH = 0.1, 0.5
-"""Nats below which a factor counts as gone, and from which on as well represented; ln 10 = 2.3 is all of a hue."""
+"""Nats up to which a factor counts as gone, and from which on as well represented; ln 10 = 2.3 is all of a hue."""
 _ALIKE = 0.25
 """Nats up to which two means count as the same: a tenth of a hue."""
 _CHANCE = 0.1
 """By how much accuracy may exceed chance."""
+_HARDLY = 0.2
+"""Accuracy up to which one digit of ten counts as hardly known."""
 
-_TRAINED, _UNTRAINED, _PIXELS = "ABC", "untrained", "pixels"
-
-_STYLE = (
-    # key of the evaluation and its words; what an earlier trial of ours read of ABC, untrained networks and pixels
-    ("withheld_variance", "nines: 2 components' share", "0.987 (0.969 … 0.997)", "0.41 … 0.58", "0.56"),
-    ("withheld_slant", "nines: R² of slant", "0.72 (0.59 … 0.83)", "0.07 … 0.27", "0.74"),
-    ("withheld_thickness", "nines: R² of thickness", "0.68 (0.48 … 0.80)", "0.30 … 0.46", "0.27"),
-    ("slant", "all digits: R² of slant", "0.53 (0.18 … 0.70)", "0.00 … 0.09", "0.04"),
-    ("thickness", "all digits: R² of thickness", "0.55 (0.34 … 0.68)", "0.01 … 0.32", "0.13"),
-    ("across_slant", "neighbours: slant", "0.62 (0.29 … 0.78)", "0.08 … 0.14", "0.66"),
-    ("across_thickness", "neighbours: thickness", "0.63 (0.52 … 0.73)", "0.28 … 0.41", "0.47"),
-    ("noisy_accuracy", "digit of 25 noisy neighbours", "0.143 (0.137 … 0.160)", "0.41 … 0.47", "0.68"),
-    ("accuracy", "digit of nearest neighbour", "0.42", "0.41 … 0.49", "0.86"),
-)
-
-_NAMES = {"first 1": "component 1", "first 2": "components 1 and 2", "first 3": "components 1 to 3"}
-_NAMES |= {key: words for key, words, *_ in _STYLE}
+_STYLE = {
+    "withheld_variance": "nines: 2 components' share",
+    "withheld_slant": "nines: R² of slant",
+    "withheld_thickness": "nines: R² of thickness",
+    "slant": "all digits: R² of slant",
+    "thickness": "all digits: R² of thickness",
+    "across_slant": "neighbours: slant",
+    "across_thickness": "neighbours: thickness",
+    "noisy_accuracy": "digit of 25 noisy neighbours",
+    "accuracy": "digit of nearest neighbour",
+    "spread": "spread of embeddings",
+}
+_NAMES = {"first 1": "component 1", "first 2": "components 1 and 2", "first 3": "components 1 to 3"} | _STYLE
 """Of values, where they are other than their keys without underscores."""
 
 Judge = Callable[[Means], tuple[bool | None, str]]
-Keys = Sequence[str] | Mapping[str, Sequence[str]]
-"""Of the same columns in all rows, or of some for each row's label."""
 
 
 def _label(key: str) -> str:
     return _NAMES.get(key, key.replace("_", " "))
 
 
-def _each(keys: Keys, passes: Callable[[str, float], bool]) -> Judge:
-    """Whether values pass in each row that was run."""
+def _within(keys: Sequence[str], least: float = -math.inf, most: float = math.inf) -> Judge:
+    """Whether values lie between bounds in each row that was run, and by how much they miss them."""
+
+    def words(key: str, value: float) -> str:
+        miss = max(least - value, value - most)
+        return f"{_label(key)} {value:.3f}" + (f" (misses by {miss:.3f})" if miss > 0 else "")
 
     def judge(means: Means) -> tuple[bool | None, str]:
-        found = {}
-        for row, values in means.items():
-            wanted = keys.get(row, ()) if isinstance(keys, Mapping) else keys
-            if wanted and _has(means, row, wanted):
-                found[row] = {key: values[key].mean for key in wanted}
-        if not found:
-            return None, "no row that it speaks of was run"
-        words = [
-            f"{row}: {', '.join(f'{_label(key)} {value:.3f}' for key, value in values.items())}"
-            for row, values in found.items()
-        ]
-        return all(passes(key, value) for values in found.values() for key, value in values.items()), "; ".join(words)
+        rows = {row: {key: means[row][key].mean for key in keys} for row in means if _has(means, row, keys)}
+        if not rows:
+            return None, "needs a measured run"
+        found = (f"{row}: {', '.join(map(words, held, held.values()))}" for row, held in rows.items())
+        return all(least <= value <= most for held in rows.values() for value in held.values()), "; ".join(found)
 
     return judge
+
+
+def _rises(keys: Sequence[str], first: str, second: str) -> Judge:
+    """Whether the mean of each value is larger in the second row than in the first."""
+
+    def judge(means: Means) -> tuple[bool | None, str]:
+        if not _has(means, first, keys) or not _has(means, second, keys):
+            return None, f"needs measured runs of {first} and {second}"
+        pairs = {key: (means[first][key].mean, means[second][key].mean) for key in keys}
+        words = "; ".join(f"{_label(key)} {before:.2f} → {after:.2f}" for key, (before, after) in pairs.items())
+        return all(before < after for before, after in pairs.values()), f"from {first} to {second}: {words}"
+
+    return judge
+
+
+def _unchanged(means: Means) -> tuple[bool | None, str]:
+    if not _has(means, _CURATED, FACTORS) or not _has(means, _RANDOM, FACTORS):
+        return None, f"needs measured runs of {_CURATED} and {_RANDOM}"
+    differences = {key: abs(means[_CURATED][key].mean - means[_RANDOM][key].mean) for key in FACTORS}
+    most = max(differences, key=lambda key: differences[key])
+    return differences[most] <= _ALIKE, f"the largest difference is {differences[most]:.2f}, of {_label(most)}"
 
 
 def _has(means: Means, row: str, keys: Sequence[str]) -> bool:
     return row in means and set(keys) <= means[row].keys()
-
-
-def _below(keys: Keys, most: float) -> Judge:
-    return _each(keys, lambda key, value: value < most)
-
-
-def _above(keys: Keys, least: float) -> Judge:
-    return _each(keys, lambda key, value: value > least)
-
-
-def _unchanged(first: str, second: str, within: float) -> Judge:
-    def judge(means: Means) -> tuple[bool | None, str]:
-        if first not in means or second not in means:
-            return None, f"needs runs of both rows, {first} and {second}"
-        shared = [key for key in means[first] if key in means[second]]
-        differences = {key: abs(means[first][key].mean - means[second][key].mean) for key in shared}
-        most = max(differences, key=lambda key: differences[key])
-        return differences[most] <= within, f"the largest difference is {differences[most]:.2f}, of {_label(most)}"
-
-    return judge
 
 
 def _columns(levels: bool = True, at: float | None = None) -> tuple[Column, ...]:
@@ -106,8 +100,8 @@ def _columns(levels: bool = True, at: float | None = None) -> tuple[Column, ...]
 def _gone(held: Sequence[str], place: str) -> Claim:
     return Claim(
         says=f"Nothing of what is inactive is left at the scale of the loss, σ = √τ ({place}).",
-        tested=f"{', '.join(map(_label, held))} below {_GONE} nats in each row that was run",
-        judge=_below(held, _GONE),
+        tested=f"{', '.join(map(_label, held))} at most {_GONE} nats in each row that was run",
+        judge=_within(held, most=_GONE),
     )
 
 
@@ -115,22 +109,22 @@ def _high(keys: Sequence[str], place: str) -> Claim:
     words = " and ".join(f"the {_label(key)}" for key in keys)
     return Claim(
         says=f"{words[0].upper()}{words[1:]}, active, {'are' if len(keys) > 1 else 'is'} well represented ({place}).",
-        tested=f"more than {_HIGH} nats in each row that was run",
-        judge=_above(keys, _HIGH),
+        tested=f"at least {_HIGH} nats in each row that was run",
+        judge=_within(keys, least=_HIGH),
     )
 
 
 def _present(place: str) -> Claim:
     return Claim(
         says=f"Scale, shape and orientation enter when all hues are inactive ({place}).",
-        tested=f"each above {_GONE} nats in each row that was run",
-        judge=_above(_GEOMETRY, _GONE),
+        tested=f"each at least {_GONE} nats in each row that was run",
+        judge=_within(_GEOMETRY, least=_GONE),
     )
 
 
 def _words(held: Sequence[str], rows: Sequence[str]) -> dict[tuple[str, str], float | str]:
     """What the paper's figures show, in words."""
-    active = [key for key in _HUES if key not in held]
+    active = [key for key in HELD[3] if key not in held]
     words = {key: "high" for key in active} if active else dict.fromkeys(_GEOMETRY, "present")
     words |= dict.fromkeys(held, "≈ 0")
     return {(row, key): words.get(key, "figure only") for row in rows for key in _LEVELS}
@@ -138,7 +132,7 @@ def _words(held: Sequence[str], rows: Sequence[str]) -> dict[tuple[str, str], fl
 
 def _figures_3() -> Iterator[Report]:
     for letter, after, hues in (("a", "c", 1), ("b", "d", 3)):
-        first = f"{_WORDS[hues]} inactive"
+        first = f"{WORDS[hues]} inactive"
         yield Report(
             name=f"abc/fig3{letter}",
             shows=f"two components of embeddings, {first}",
@@ -155,11 +149,11 @@ def _figures_3() -> Iterator[Report]:
                 Claim(
                     says="Two components carry more than 0.98 of the variance (figure 3a).",
                     tested="the same",
-                    judge=_each(("first 2",), lambda key, value: value > 0.98),
+                    judge=_within(("first 2",), least=0.98),
                 ),
             ),
         )
-        held, place = _HELD[hues], f"figure 3{after}"
+        held, place = HELD[hues], f"figure 3{after}"
         yield Report(
             name=f"abc/fig3{after}",
             shows=f"information under noise, {first}",
@@ -178,11 +172,11 @@ def _figures_3() -> Iterator[Report]:
 
 def _figures_4() -> Iterator[Report]:
     for letter, hues in (("a", 1), ("b", 2), ("c", 3)):
-        name, place, held = f"abc/fig4{letter}", f"figure 4{letter}", _HELD[hues]
+        name, place, held = f"abc/fig4{letter}", f"figure 4{letter}", HELD[hues]
         active = tuple(key for key in ("object_hue", "floor_hue") if key not in held)
         yield Report(
             name=name,
-            shows=f"information, {_WORDS[hues]} inactive",
+            shows=f"information, {WORDS[hues]} inactive",
             source=f"{place} of {_PAPER}",
             evaluations=("information",),
             rows=(Row(name, _CURATED), Row(f"{name}-random", _RANDOM)),
@@ -195,15 +189,14 @@ def _figures_4() -> Iterator[Report]:
                 Claim(
                     says=f"It is enough that one of the two sets is curated ({place}).",
                     tested=f"the means of each factor differ by no more than {_ALIKE} nats",
-                    judge=_unchanged(_CURATED, _RANDOM, _ALIKE),
+                    judge=_unchanged,
                 ),
             ),
         )
 
 
 def _figure_4d() -> Report:
-    sizes = (4, 16, 64, 256, 1024)
-    rows = {size: f"sets of {size}" for size in sizes}
+    rows = {size: f"sets of {size}" for size in (4, 16, 32, 64, 256, 1024)}
     active = tuple(key for key in _LEVELS if key != "wall_hue")
 
     def more(means: Means) -> tuple[bool | None, str]:
@@ -214,20 +207,13 @@ def _figure_4d() -> Report:
         words = ", ".join(f"{row}: {total:.2f} nats" for row, total in totals.items())
         return all(less < more for less, more in pairwise(found)), words
 
-    def rising(means: Means) -> tuple[bool | None, str]:
-        hues = ("object_hue", "floor_hue")
-        if not _has(means, rows[4], hues) or not _has(means, rows[64], hues):
-            return None, f"needs runs of {rows[4]} and {rows[64]}"
-        pairs = {key: (means[rows[4]][key].mean, means[rows[64]][key].mean) for key in hues}
-        words = ", ".join(f"{_label(key)} {few:.2f} → {many:.2f}" for key, (few, many) in pairs.items())
-        return all(few < many for few, many in pairs.values()), words
-
     return Report(
         name="abc/fig4d",
-        shows=f"information by the size of sets, {_WORDS[1]} inactive",
+        shows=f"information by the size of sets, {WORDS[1]} inactive",
         source=f"figure 4d of {_PAPER}",
         evaluations=("information",),
-        rows=tuple(Row(f"abc/fig4d-{size}", label) for size, label in rows.items()),
+        # 32 is the size of all other figures: their runs serve
+        rows=tuple(Row("abc/fig4a" if size == 32 else f"abc/fig4d-{size}", label) for size, label in rows.items()),
         columns=_columns(),
         unit="nats",
         beside={
@@ -237,7 +223,7 @@ def _figure_4d() -> Report:
             | {(rows[1024], key): "present" for key in active}
         },
         claims=(
-            _gone(_HELD[1], "figure 4d"),
+            _gone(HELD[1], "figure 4d"),
             Claim(
                 says="Larger sets bring more information on the active factors (figure 4d).",
                 tested="the sum over the five active factors rises from each size that was run to the next",
@@ -246,12 +232,14 @@ def _figure_4d() -> Report:
             Claim(
                 says="From sets of 4 to sets of 64 the two active hues rise (figure 4d).",
                 tested="the mean of each is larger at 64",
-                judge=rising,
+                rows=(rows[4], rows[64]),
+                judge=_rises(("object_hue", "floor_hue"), rows[4], rows[64]),
             ),
             Claim(
                 says="With sets of 1024 all five active factors are present (figure 4d).",
-                tested=f"each above {_GONE} nats",
-                judge=_above({rows[1024]: active}, _GONE),
+                tested=f"each at least {_GONE} nats",
+                rows=(rows[1024],),
+                judge=_within(active, least=_GONE),
             ),
         ),
     )
@@ -259,10 +247,10 @@ def _figure_4d() -> Report:
 
 def _figures_s1() -> Iterator[Report]:
     for letter, hues in (("a", 1), ("b", 2), ("c", 3)):
-        name, place, held = f"abc/figS1{letter}", f"figure S1{letter}", _HELD[hues]
+        name, place, held = f"abc/figS1{letter}", f"figure S1{letter}", HELD[hues]
         yield Report(
             name=name,
-            shows=f"accuracy of a classifier on noisy embeddings, {_WORDS[hues]} inactive",
+            shows=f"accuracy of a classifier on noisy embeddings, {WORDS[hues]} inactive",
             source=f"{place} of {_PAPER}",
             evaluations=("accuracy",),
             rows=(Row(name, _CURATED), Row(f"{name}-random", _RANDOM)),
@@ -280,14 +268,14 @@ def _figures_s1() -> Iterator[Report]:
                 Claim(
                     says=f"What is inactive is found no better than by chance ({place}).",
                     tested=f"{', '.join(map(_label, held))} no more than {_CHANCE} above it in each row that was run",
-                    judge=_each(held, lambda key, value: value <= 1 / _LEVELS[key] + _CHANCE),
+                    judge=_within(held, most=1 / _LEVELS[held[0]] + _CHANCE),
                 ),
             ),
         )
 
 
 def _figure_s2() -> Report:
-    held = {f"{_WORDS[hues]} inactive, τ = {tau:g}": (hues, tau) for hues in (1, 3) for tau in (0.1, 1.0, 10.0)}
+    held = {f"{WORDS[hues]} inactive, τ = {tau:g}": (hues, tau) for hues in (1, 3) for tau in (0.1, 1.0, 10.0)}
     return Report(
         name="abc/figS2",
         shows="information under noise by temperature",
@@ -300,17 +288,19 @@ def _figure_s2() -> Report:
         unit="nats at σ = √τ",
         beside={
             "the paper": {
-                (label, key): "≈ 0" if key in _HELD[hues] else "figure only"
+                (label, key): "≈ 0" if key in HELD[hues] else "figure only"
                 for label, (hues, _) in held.items()
                 for key in _LEVELS
             }
         },
-        claims=(
+        claims=tuple(
             Claim(
-                says="The scale at which the loss takes away what is inactive is √τ, whatever τ is (appendix S2).",
-                tested=f"what is inactive has less than {_GONE} nats at σ = √τ in each row that was run",
-                judge=_below({label: _HELD[hues] for label, (hues, _) in held.items()}, _GONE),
-            ),
+                says=f"The loss takes away {WORDS[hues]}, inactive, at the scale √τ, whatever τ is (appendix S2).",
+                tested=f"at most {_GONE} nats at σ = √τ in each row that was run",
+                rows=tuple(label for label, (some, _) in held.items() if some == hues),
+                judge=_within(HELD[hues], most=_GONE),
+            )
+            for hues in (1, 3)
         ),
         x_label="scale of the noise, σ / √τ",
         y_label="nats",
@@ -354,27 +344,7 @@ def _figure_s3() -> Report:
     )
 
 
-_HARDLY = 0.2
-"""Accuracy up to which one digit of ten counts as hardly known."""
-
-
-def _more_than_untrained(keys: Sequence[str]) -> Judge:
-    def judge(means: Means) -> tuple[bool | None, str]:
-        if not _has(means, _TRAINED, keys) or not _has(means, _UNTRAINED, keys):
-            return None, "needs measured runs"
-        pairs = {key: (means[_TRAINED][key].mean, means[_UNTRAINED][key].mean) for key in keys}
-        words = "; ".join(
-            f"{_label(key)} {ours:.2f}, untrained {without:.2f}" for key, (ours, without) in pairs.items()
-        )
-        return all(ours > without for ours, without in pairs.values()), words
-
-    return judge
-
-
 def _mnist() -> Report:
-    trial = {
-        (row, key): said[place] for key, _, *said in _STYLE for place, row in enumerate((_TRAINED, _UNTRAINED, _PIXELS))
-    }
     return Report(
         name="abc/mnist",
         shows="style across digits, and of a digit never trained on",
@@ -385,24 +355,26 @@ def _mnist() -> Report:
             Row("abc/mnist", _UNTRAINED, "untrained: "),
             Row("abc/mnist", _PIXELS, "pixels: "),
         ),
-        columns=tuple(Column(key, words) for key, words, *_ in _STYLE),
+        columns=tuple(Column(key, words) for key, words in _STYLE.items()),
         digits=3,
-        beside={"a trial before this code": trial},
         claims=(
             Claim(
                 says="A digit that was never trained on, the nine, is laid out by its style (figure 5).",
                 tested="two components of the nines tell slant and thickness better than without training",
-                judge=_more_than_untrained(("withheld_slant", "withheld_thickness")),
+                rows=(_TRAINED, _UNTRAINED),
+                judge=_rises(("withheld_slant", "withheld_thickness"), _UNTRAINED, _TRAINED),
             ),
             Claim(
                 says="The nearest neighbours among other digits have the same style (figures 5 and S7).",
                 tested="slant and thickness of query and neighbour agree better than without training",
-                judge=_more_than_untrained(("across_slant", "across_thickness")),
+                rows=(_TRAINED, _UNTRAINED),
+                judge=_rises(("across_slant", "across_thickness"), _UNTRAINED, _TRAINED),
             ),
             Claim(
                 says="What is inactive, the digit, is left out (figure 5).",
                 tested=f"25 neighbours under noise of σ = √τ name no more than {_HARDLY} of the digits",
-                judge=_each({_TRAINED: ("noisy_accuracy",)}, lambda key, value: value <= _HARDLY),
+                rows=(_TRAINED,),
+                judge=_within(("noisy_accuracy",), most=_HARDLY),
             ),
         ),
     )

@@ -1,7 +1,7 @@
 """A report: what a paper found in one of its figures or tables, and which runs stand beside it.
 
-It is a plain value. :func:`~setsup.experiments.findings.fill` puts results of runs into it, and
-:func:`~setsup.experiments.reporting.report_on` reads these first.
+It is a plain value. :func:`~setsup.experiments.report.findings.fill` puts results of runs into it, and
+:func:`~setsup.experiments.report.registry.report_on` reads these first.
 """
 
 from collections.abc import Callable, Mapping
@@ -90,14 +90,17 @@ class Claim:
         The statement, with its place in the paper.
     tested : str
         The criterion: papers seldom name a number, so it is ours.
+    rows : tuple of str
+        Labels of the rows that it speaks of; all by default.
     judge : callable
-        From values by row and column to (whether it holds, by how much in words). It is given only what was run, and
-        answers None where that is not enough.
+        From values by row and column to (whether it holds, by how much in words). It is given only these rows, and of
+        them only what was run; it answers None where that is not enough.
 
     """
 
     says: str
     tested: str
+    rows: tuple[str, ...] = ()
     judge: Callable[[Means], tuple[bool | None, str]]
 
 

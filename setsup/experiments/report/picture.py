@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from PIL import Image, ImageDraw
 
 from setsup.errors import DataError
-from setsup.experiments.findings import Findings, Line
 from setsup.experiments.report import Column
+from setsup.experiments.report.findings import Findings, Line
 from setsup.reports.lettering import Lines, Style, draw_text, line_height, wrapped
 from setsup.reports.page import INK, SOFT
 from setsup.reports.plots import bars, curves
@@ -48,7 +48,7 @@ def draw_report(findings: Findings) -> Image.Image:
 
     Examples
     --------
-    >>> from setsup.experiments.reporting import find_report, report_on
+    >>> from setsup.experiments.report.registry import find_report, report_on
     >>> draw_report(report_on(find_report("abc/fig4a"))).mode
     'RGB'
 
@@ -65,8 +65,7 @@ def draw_report(findings: Findings) -> Image.Image:
     ]:
         blocks.append(_lines(f"not measured: {'; '.join(unmeasured)}", _TEXTS))
     for verdict in findings.verdicts:
-        text = f"{verdict.words}: {verdict.claim.says}\ntested here: {verdict.claim.tested}"
-        blocks.append(_lines(f"{text}\n{'' if verdict.holds is None else 'found: '}{verdict.found}", _TEXTS))
+        blocks.append(_lines("\n".join(verdict.lines), _TEXTS))
     width = max(block.width for block in blocks) + 2 * _MARGIN
     height = sum(block.height + _GAP for block in blocks) - _GAP + 2 * _MARGIN
     sheet = Image.new("RGB", (width, height), "white")

@@ -118,7 +118,7 @@ class Line:
 
 
 class Verdict(NamedTuple):
-    """Whether a claim holds (None: not run), by how much, and on what: words that are empty for the paper's setting."""
+    """Whether a claim holds (None: not tested), by how much, and on what: no words for the paper's own setting."""
 
     claim: Claim
     holds: bool | None
@@ -126,10 +126,14 @@ class Verdict(NamedTuple):
     on: str
 
     @property
-    def words(self) -> str:
-        """``holds``, ``does not hold`` or ``not run``, and on what."""
-        word = "not run" if self.holds is None else "holds" if self.holds else "does not hold"
-        return f"{word} ({self.on})" if self.on else word
+    def lines(self) -> tuple[str, str, str]:
+        """The verdict and the claim, the criterion, and what was found."""
+        word = {None: "not tested", True: "holds", False: "does not hold"}[self.holds]
+        return (
+            f"{word}{f' ({self.on})' if self.on else ''}: {self.claim.says}",
+            f"tested here: {self.claim.tested}",
+            f"{'' if self.holds is None else 'found: '}{self.found}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +351,8 @@ def _judged(claim: Claim, lines: Sequence[Line], seeds: Mapping[str, int]) -> Ve
         # a row's runs in full precision, where there are any
         used: dict[str, Line] = {}
         for line in lines:
-            if line.sound and line.values and bool(line.stand_in) is stand_in:
+            spoken_of = not claim.rows or line.row.label in claim.rows
+            if spoken_of and line.sound and line.values and bool(line.stand_in) is stand_in:
                 used.setdefault(line.row.label, line)
         means = {
             label: {key: spread for key, spread in line.values.items() if math.isfinite(spread.mean)}

@@ -18,8 +18,8 @@ from setsup.random import fold, stream_key, uniform
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning")  # the package of experiments needs it
 
-from setsup.experiments import simulation  # noqa: E402
-from setsup.experiments.simulation import Simulation, best_temperature, simulate, simulated_loss  # noqa: E402
+from setsup.experiments.abc import simulation  # noqa: E402
+from setsup.experiments.abc.simulation import Simulation, best_temperature, simulate, simulated_loss  # noqa: E402
 from setsup.methods import correspondence_loss  # noqa: E402
 
 GRID = ([4, 2, 8], [1, 2])

@@ -1,0 +1,132 @@
+"""``setsup eval``: what a paper measures, on trained methods."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, make_dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import Positional
+
+from setsup.errors import SetsupError
+from setsup_cli.arguments import Device, Json, MaybeFolders, MaybeText, MaybeWords, Root, option
+from setsup_cli.output import say, show_json, show_table
+from setsup_cli.runs import check_device, evaluated, opened, words_about
+from setsup_cli.settings import changed, nested
+from setsup_cli.source import check_root
+from setsup_cli.usage import words_given
+
+if TYPE_CHECKING:
+    from setsup.experiments import Evaluation, Preset, Run
+
+__all__ = ["HELP", "Options", "asked", "run"]
+
+HELP = """\
+What is found is kept in RUN/evaluation.json, with pictures beside it. Settings of the evaluations are options: `setsup
+eval RUN --help` explains them, and `setsup eval RUN --information.steps 5000` changes one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the verb, without the settings of evaluations."""
+
+    runs: Annotated[Positional[MaybeFolders], option("RUN ...", "Folders of runs of `setsup train`.", "(required)")] = (
+        None
+    )
+    preset: Annotated[
+        MaybeText,
+        option(
+            "NAME",
+            "Make the evaluations of this preset, which trains the same; or the file of the runs' preset, where it is "
+            "one of your own.",
+        ),
+    ] = None
+    only: Annotated[MaybeWords, option("NAME ...", "Make these evaluations only.")] = None
+    root: Root = None
+    device: Device = None
+    json: Json = False
+
+
+def asked(words: Sequence[str]) -> tuple[type, str]:
+    """Options of the evaluations of the runs that words name, and help; the verb's own where none is named."""
+    given = words_given(Options, words)
+    if not given[""]:
+        return Options, HELP
+    preset = given.get("--preset", [None])[-1:]
+    runs = [opened(Path(folder), *preset) for folder in given[""]]
+    settings = [field for name, evaluation in _evaluations(runs, *preset).items() for field in nested(name, evaluation)]
+    return make_dataclass("Options", settings, bases=(Options,), frozen=True), HELP
+
+
+def run(options: Any) -> int:
+    """Measure and print."""
+    from setsup.experiments import evaluate
+    from setsup.experiments.evaluating import check_asked
+
+    if not options.runs:
+        raise SetsupError("name a run, as in `setsup eval runs/abc/fig3a/seed-0` (`setsup train` makes them)")
+    check_root(options.root)
+    check_device(options.device)
+    runs = [opened(folder, options.preset) for folder in options.runs]
+    usual = _evaluations(runs, options.preset)
+    other = {name: changed(getattr(options, name), evaluation) for name, evaluation in usual.items()}
+    presets = [_changed(evaluated(one, options.preset), other) for one in runs]
+    for one, preset in zip(runs, presets, strict=True):
+        check_asked(one, preset, options.only or ())
+    found = []
+    for one, preset in zip(runs, presets, strict=True):
+        if not options.json:
+            for line in words_about(one):
+                say(line)
+        names = list(evaluate(one, preset, only=options.only or (), root=options.root, device=options.device))
+        kept = {name: one.measured()[name] for name in names}
+        found.append({**_about(one), "preset": preset.name, "evaluations": kept})
+        if not options.json:
+            _say_results(one, kept)
+    if options.json:
+        show_json(found)
+    return 0
+
+
+def _evaluations(runs: "Sequence[Run]", name: str | None) -> "dict[str, Evaluation]":
+    """Evaluations whose settings can be options."""
+    found: dict[str, Evaluation] = {}
+    for run in runs:
+        found = {**evaluated(run, name).evaluations, **found}
+    own = {field.name for field in fields(Options)}
+    return {name: evaluation for name, evaluation in found.items() if name.isidentifier() and name not in own}
+
+
+def _changed(preset: "Preset", other: Mapping[str, Mapping[str, Any]]) -> "Preset":
+    from setsup.experiments.settings import put
+
+    kept = preset.evaluations.items()
+    return replace(preset, evaluations={name: put(evaluation, other.get(name, {})) for name, evaluation in kept})
+
+
+def _about(run: "Run") -> dict[str, Any]:
+    return {
+        "folder": str(run.folder),
+        "seed": run.seed,
+        "stand_in": run.stand_in,
+        "smoke": run.preset.shrunk,
+        "steps": run.steps_done(),
+        "finished": run.finished,
+    }
+
+
+def _say_results(run: "Run", kept: Mapping[str, Mapping[str, Any]]) -> None:
+    rows = [row for name, entry in kept.items() for row in _rows(name, entry)]
+    if rows:
+        say()
+        show_table(["evaluation", "what", "value"], rows, right=("value",))
+    say()
+    for picture in (picture for entry in kept.values() for picture in entry["pictures"]):
+        say(str(run.folder / picture))
+    say(str(run.folder / "evaluation.json"))
+
+
+def _rows(name: str, entry: Mapping[str, Any]) -> Iterator[list[str]]:
+    for what, value in entry["values"].items():
+        yield [name, what, f"{value:.4g}"]
+    for what, (x, _) in entry["curves"].items():
+        yield [name, what, f"curve of {len(x)} points"]

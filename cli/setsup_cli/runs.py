@@ -1,0 +1,105 @@
+"""Runs that verbs are given: how they are opened, and what is said of each before anything else."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from setsup.errors import SetsupError
+
+if TYPE_CHECKING:
+    from setsup.experiments import Preset, Run
+
+__all__ = ["check_device", "evaluated", "opened", "words_about"]
+
+
+def opened(folder: Path, preset: str | None = None) -> "Run":
+    """Open a run.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run.
+    preset : str, optional
+        As for :func:`setsup.experiments.find_preset`. Where it is a file, the run's own preset may lie there.
+
+    Raises
+    ------
+    SetsupError
+        When there is no run, or its preset is not known.
+
+    """
+    from setsup.experiments import open_run
+
+    return open_run(folder, None if preset is None else _own(preset, folder))
+
+
+def evaluated(run: "Run", name: str | None) -> "Preset":
+    """The preset whose evaluations are made on a run, by its name: the run's own where that is a file which holds it.
+
+    Raises
+    ------
+    SetsupError
+        When it is not known, or has no evaluations.
+
+    """
+    from setsup.experiments import find_preset, smoke
+    from setsup.experiments.registry import in_file
+
+    preset, named = run.preset, in_file(name or "")
+    if name is not None and not (named and not named[1] and _own(name, run.folder)):
+        preset = find_preset(name)
+    if preset.name == run.preset.name:
+        preset = run.preset
+    elif run.preset.shrunk:
+        preset = smoke(preset)
+    if not preset.evaluations:
+        raise SetsupError(
+            f"{preset.name} has no evaluations; `setsup embed {run.folder}` gives its embeddings, and --preset another "
+            "preset that trains the same"
+        )
+    return preset
+
+
+def _own(name: str, folder: Path) -> "Preset | None":
+    """The preset of the run in a folder, where a file of presets holds it."""
+    from setsup.experiments import find_preset
+    from setsup.experiments.registry import in_file, run_file
+
+    if (named := in_file(name)) is None:
+        return None
+    run_file(named[0])  # what is wrong with the file is said of it
+    try:
+        return find_preset(f"{named[0]}:{json.loads((folder / 'run.json').read_text())['preset']}")
+    except (OSError, ValueError, KeyError, TypeError, SetsupError):
+        return None  # what is wrong with the run is said when it is opened
+
+
+def words_about(run: "Run") -> Iterator[str]:
+    """Lines that say what a run is, and why its numbers may not be a paper's."""
+    steps, preset = run.steps_done(), run.preset
+    yield f"{run.folder}: {preset.name}, seed {run.seed}" + (f", {steps:,} steps" if preset.learning else "")
+    if not run.finished:
+        yield f"NOT FINISHED: {preset.steps:,} steps are asked for"
+    if run.stand_in and preset.data is not None:
+        yield f"trained on {preset.data.stand_in}, a STAND-IN for {preset.data.name}"
+    if preset.shrunk:
+        yield "shrunk by --smoke: that it runs, not what it finds"
+
+
+def check_device(name: str | None) -> None:
+    """Refuse a device that is not here.
+
+    Raises
+    ------
+    SetsupError
+        When torch cannot use it.
+
+    """
+    import torch
+
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise SetsupError(f"--device {name} is not to be had here: {reason}") from None

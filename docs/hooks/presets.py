@@ -1,0 +1,56 @@
+"""Tables of the experiments that setsup brings, and of what their papers claim."""
+
+import json
+
+from setsup.experiments import Preset, Sets, presets, reports
+from setsup.experiments.settings import flat
+
+
+def table() -> str:
+    """All presets, in their own order."""
+    rows = [
+        "| preset | what it shows | trains on | draws | steps | seeds | measures |",
+        "|---|---|---|---|--:|--:|---|",
+    ]
+    for preset in presets().values():
+        steps = f"{preset.steps:,}" if preset.learning else ""
+        measures = ", ".join(f"`{name}`" for name in preset.evaluations)
+        cells = [f"`{preset.name}`", preset.shows, _data(preset), _draws(preset), steps, str(preset.seeds), measures]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def shared() -> str:
+    """List of the presets that train the same, so that one run serves all of a line."""
+    lines: dict[str, list[str]] = {}
+    for preset in presets().values():
+        if preset.learning:
+            lines.setdefault(json.dumps(flat(preset), default=str), []).append(f"`{preset.name}`")
+    return "\n".join(f"- {', '.join(names)}" for names in lines.values() if len(names) > 1)
+
+
+def claims(paper: str) -> str:
+    """What a paper's reports are held to."""
+    rows = ["| report | the paper says | it holds here if |", "|---|---|---|"]
+    for report in reports().values():
+        if report.name.startswith(f"{paper}/"):
+            cells = [(f"`{report.name}`", claim.says, claim.tested) for claim in report.claims]
+            rows += [f"| {' | '.join(text.replace('|', '&#124;') for text in row)} |" for row in cells]
+    return "\n".join(rows)
+
+
+def _data(preset: Preset) -> str:
+    if preset.data is None:
+        return "nothing"
+    named = f"[{preset.data.name}](../datasets/{preset.data.name}.md)"
+    return f"{named}, `{preset.data.split}`" if preset.data.split else named
+
+
+def _draws(preset: Preset) -> str:
+    drawing = preset.drawing
+    if not isinstance(drawing, Sets):
+        return "" if drawing is None else type(drawing).__name__
+    held = ", ".join(f"`{name}`" for name in drawing.inactive) or "nothing"
+    free = f" in all but {drawing.unconstrained}" if drawing.unconstrained else ""
+    where = f", `{drawing.where}`" if drawing.where else ""
+    return f"{drawing.sets} × {drawing.size}, {held} held{free}{where}"

@@ -1,0 +1,78 @@
+"""A method of your own, whole in one file: half of a set finds its other half, and so embeddings tell what a set holds.
+
+setsup train a_method_of_your_own.py. Needs: pip install -e ".[torch,train]".
+"""
+
+from dataclasses import dataclass
+
+import lightning
+import numpy as np
+import torch
+from torch import nn
+
+from setsup.evaluation import nearest
+from setsup.experiments import Data, Measured, Preset, Sets, Trained
+from setsup.methods.networks import OverImages
+
+
+class Halves(lightning.LightningModule):
+    """Learns what the images of a set share."""
+
+    def __init__(self, width: int, temperature: float, rate: float) -> None:
+        super().__init__()
+        self.temperature, self.rate = temperature, rate
+        layers = nn.AvgPool2d(8), nn.Flatten(), nn.Linear(192, 128), nn.ReLU(), nn.Linear(128, width)
+        self.encoder = OverImages(3, 64, 64, nn.Sequential(*layers))
+
+    def embed(self, batch: dict) -> torch.Tensor:
+        return nn.functional.normalize(self.encoder(batch["image"]), dim=-1)  # (sets, size, width)
+
+    def training_step(self, batch: dict, number: int) -> torch.Tensor:
+        first, second = self.embed(batch).unflatten(1, (2, -1)).mean(2).unbind(1)  # (sets, width) each
+        scores = first @ second.T / self.temperature
+        loss = nn.functional.cross_entropy(scores, torch.arange(len(scores), device=self.device))
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return torch.optim.Adam(self.parameters(), self.rate)
+
+
+@dataclass(frozen=True)
+class HalvesSettings:
+    """What can be set from outside, as in --learning.rate 1e-3."""
+
+    width: int = 32
+    temperature: float = 0.1
+    rate: float = 1e-2
+
+    def method(self, generator: torch.Generator) -> Halves:
+        return Halves(self.width, self.temperature, self.rate)
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """How often the nearest other image has the same value of a factor."""
+
+    factors: tuple[str, ...]
+    samples: int = 2_000
+
+    def measure(self, trained: Trained) -> Measured:
+        rows = trained.sample(self.samples)
+        embedded = trained.embed(rows=rows)
+        found = nearest(embedded, embedded, own=np.arange(len(rows)))[0][:, 0]
+        codes = {name: trained.dataset.factors.codes(name, rows) for name in self.factors}
+        return Measured({name: np.mean(of == of[found]) for name, of in codes.items()})
+
+
+PRESETS = [
+    Preset(
+        name="mine/halves",
+        shows="what sets hold is found again, what varies in them is lost",
+        data=Data("shapes3d-procedural"),
+        drawing=Sets(inactive=("wall_hue", "floor_hue"), size=16, sets=8),
+        learning=HalvesSettings(),
+        steps=100,
+        evaluations={"neighbours": Neighbours(("wall_hue", "floor_hue", "object_hue", "shape", "orientation"))},
+    )
+]

@@ -1,0 +1,164 @@
+"""``setsup eval``: a preset's measurements on runs, with settings of their own."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+Run = Callable[..., Any]
+
+OWN = Path(__file__).parent / "own_method.py"
+RUN = "runs/own/mean/seed-0"
+MEAN = ["--preset", f"{OWN}:own/mean"]
+
+
+@pytest.fixture
+def trained(setsup: Run, digits: Path) -> Path:
+    assert setsup("train", f"{OWN}:own/mean", "--root", digits, "--seeds", 0, 1).code == 0
+    return Path(RUN)
+
+
+def kept(run: Path | str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((Path(run) / "evaluation.json").read_text())
+    return found
+
+
+def test_results_are_printed_and_kept(setsup: Run, trained: Path) -> None:
+    found = setsup("eval", trained, *MEAN)
+    assert (found.code, found.err) == (0, "")
+    assert found.out.splitlines()[0] == f"{RUN}: own/mean, seed 0, 20 steps"
+    assert found.out.splitlines()[-1] == f"{RUN}/evaluation.json"
+    assert "STAND-IN" not in found.out
+    assert "NOT FINISHED" not in found.out
+    results = kept(trained)
+    assert {name: entry["about"]["samples"] for name, entry in results.items()} == {"spread": 50, "again": 20}
+    lines = [line.split() for line in found.out.splitlines()]
+    for name, entry in results.items():
+        assert [name, "deviation", f"{entry['values']['deviation']:.4g}"] in lines
+        assert [name, "nothing", "nan"] in lines
+        assert [name, "line", "curve", "of", "2", "points"] in lines
+
+
+def test_the_number_is_that_of_the_embeddings(setsup: Run, trained: Path) -> None:
+    """All 200 rows of the split are asked for, so the order in which they are drawn is of no account."""
+    assert setsup("eval", trained, *MEAN, "--only", "spread", "--spread.samples", "200").code == 0
+    assert setsup("embed", trained, *MEAN).code == 0
+    embedded = np.load(trained / "embeddings-mnist-train" / "embeddings.npy")
+    assert kept(trained)["spread"]["values"]["deviation"] == pytest.approx(float(embedded.std()), rel=1e-5)
+
+
+def test_settings_of_evaluations_are_options(setsup: Run, trained: Path) -> None:
+    found = setsup("eval", trained, *MEAN, "--spread.scale", "2", "--again.samples", "30", "--again.scale=0")
+    assert found.code == 0
+    results = kept(trained)
+    assert results["spread"]["about"] == {"samples": 50, "scale": 2.0}
+    assert results["again"]["about"] == {"samples": 30, "scale": 0.0}
+    assert results["again"]["values"]["deviation"] == 0
+    shown = " ".join(re.sub("[│╭╮╰╯─]", " ", setsup("eval", trained, *MEAN, "--help").out).split())
+    assert "usage: setsup eval [-h] [OPTIONS] RUN ..." in shown
+    assert "--spread.samples N (default: 50)" in shown
+    assert "--again.samples N (default: 20)" in shown
+
+
+def test_some_of_them_leave_the_others(setsup: Run, trained: Path) -> None:
+    assert setsup("eval", trained, *MEAN).code == 0
+    before = kept(trained)
+    found = setsup("eval", trained, *MEAN, "--only", "again", "--again.samples", "10", "--json")
+    assert list(found.json[0]["evaluations"]) == ["again"]
+    after = kept(trained)
+    assert after["spread"] == before["spread"]
+    assert after["again"]["about"]["samples"] == 10
+
+
+def test_several_runs_in_one_json_value(setsup: Run, trained: Path) -> None:
+    folders = [RUN, "runs/own/mean/seed-1"]
+    found = setsup("eval", *folders, *MEAN, "--only", "spread", "--spread.samples", "30", "--json")
+    assert (found.code, found.err) == (0, "")
+    assert [(entry["folder"], entry["seed"]) for entry in found.json] == [(folders[0], 0), (folders[1], 1)]
+    for entry, folder in zip(found.json, folders, strict=True):
+        assert (entry["preset"], entry["steps"], entry["finished"]) == ("own/mean", 20, True)
+        assert (entry["stand_in"], entry["smoke"]) == (False, False)
+        spread = entry["evaluations"]["spread"]
+        assert spread["about"]["samples"] == kept(folder)["spread"]["about"]["samples"] == 30
+        assert spread["values"]["nothing"] is None
+
+
+def test_another_preset_that_trains_the_same(setsup: Run, trained: Path) -> None:
+    assert "--third.samples" not in setsup("eval", trained, *MEAN, "--help").out
+    twin = ["--preset", f"{OWN}:own/twin"]
+    found = setsup("eval", trained, *twin, "--third.scale", "3", "--json")
+    assert (found.code, found.err) == (0, "")
+    assert (found.json[0]["preset"], list(found.json[0]["evaluations"])) == ("own/twin", ["third"])
+    assert kept(trained)["third"]["about"] == {"samples": 7, "scale": 3.0}
+    other = setsup("eval", trained, "--preset", f"{OWN}:own/other")
+    assert (other.code, other.out) == (2, "")
+    assert f"own/other trains something else than {RUN} holds: learning.width 5 instead of 3" in other.err
+
+
+def test_a_file_alone_stands_for_the_preset_of_the_run(setsup: Run, trained: Path) -> None:
+    found = setsup("eval", trained, "--preset", OWN, "--json")
+    assert (found.code, found.err) == (0, "")
+    assert found.json[0]["preset"] == "own/mean"
+    assert setsup("embed", trained, "--preset", OWN).code == 0
+
+
+def test_unfinished_runs_and_stand_ins_are_labelled(
+    setsup: Run, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(digits, tmp_path / "data" / "mnist")
+    monkeypatch.setenv("SETSUP_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("STOP", "SIGTERM 4")
+    preset = f"{OWN}:own/stand"
+    assert setsup("train", preset, "--stand-in").code == 130
+    run = "runs/own/stand-stand-in/seed-0"
+    found = setsup("eval", run, "--preset", preset)
+    assert found.code == 0
+    assert found.out.splitlines()[:3] == [
+        f"{run}: own/stand, seed 0, 5 steps",
+        "NOT FINISHED: 20 steps are asked for",
+        "trained on mnist, a STAND-IN for shapes3d",
+    ]
+    (entry,) = setsup("eval", run, "--preset", preset, "--json").json
+    assert (entry["stand_in"], entry["finished"], entry["steps"]) == (True, False, 5)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "name a run, as in `setsup eval runs/abc/fig3a/seed-0` (`setsup train` makes them)"),
+        (["--json"], "name a run, as in `setsup eval "),
+        (["nowhere"], "nowhere holds no run (no run.json)"),
+        (["runs"], f"below it are {RUN}, runs/own/mean/seed-1"),
+        ([RUN], "'own/mean'"),
+        ([RUN, "--preset", f"{OWN}:own/nothing"], "name one as "),
+        ([RUN, *MEAN, "--only", "spraed"], "own/mean has no evaluation 'spraed'; did you mean 'spread'?"),
+        ([RUN, *MEAN, "--spread.sample", "3"], "unknown option '--spread.sample'; did you mean '--spread.samples'"),
+        ([RUN, *MEAN, "--spread.sample", "3"], f"(`setsup eval {RUN} --help` explains them)"),
+        ([RUN, *MEAN, "--spread.samples", "all"], "--spread.samples must be a whole number, not 'all'"),
+        ([RUN, *MEAN, "--device", "abacus"], "--device abacus is not to be had here"),
+    ],
+)
+def test_what_is_refused(setsup: Run, trained: Path, words: list[str], sentence: str) -> None:
+    found = setsup("eval", *words)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("setsup: ")
+    assert found.err.count("\n") == 1
+    assert sentence in found.err
+
+
+def test_a_preset_without_evaluations(setsup: Run, digits: Path) -> None:
+    preset = f"{OWN}:own/unmeasured"
+    found = setsup("train", preset, "--root", digits, "--steps", 2)
+    run = "runs/own/unmeasured/seed-0"
+    assert found.out.splitlines()[-1] == f"  setsup embed {run} --preset {preset}"
+    found = setsup("eval", run, "--preset", preset)
+    assert (found.code, found.out) == (2, "")
+    assert f"own/unmeasured has no evaluations; `setsup embed {run}` gives its embeddings" in found.err

@@ -1,0 +1,163 @@
+"""``setsup report``: words, JSON and a picture of runs that are written by hand."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("lightning")
+
+from setsup.experiments import Measured, find_preset  # noqa: E402
+from setsup.experiments.run import begin  # noqa: E402
+from setsup.experiments.settings import flat  # noqa: E402
+
+Run = Callable[..., Any]
+FACTORS = ("wall_hue", "object_hue", "floor_hue", "scale", "shape", "orientation")
+
+
+def measured(folder: Path, name: str, seed: int, values: dict[str, float], stand_in: bool = False) -> None:
+    preset = find_preset(name)
+    how = {"precision": "float32", "devices": 1, "nodes": 1}
+    run = begin(folder, preset, seed, stand_in=stand_in, how=how)
+    parts = {"state_dict": {}, "optimizer_states": [], "LightningBatches": {}}
+    torch.save({"global_step": preset.steps, "callbacks": {"Keeper": {"seconds": 1.0}}, **parts}, run.checkpoint)
+    for evaluation, settings in preset.evaluations.items():
+        run.keep(evaluation, Measured(values), flat(settings))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """./runs: figure 4a with two seeds of the published data, and one random set with one of the stand-in."""
+    for seed, wall in enumerate((0.02, 0.06)):
+        values = dict(zip(FACTORS, (wall, 1.5, 1.4, 0.01, 0.02, 0.03), strict=True))
+        measured(tmp_path / f"runs/abc/fig4a/seed-{seed}", "abc/fig4a", seed, values)
+    values = dict(zip(FACTORS, (0.2, 1.5, 1.4, 0.01, 0.02, 0.03), strict=True))
+    measured(tmp_path / "runs/abc/fig4a-random/seed-0", "abc/fig4a-random", 0, values, stand_in=True)
+    return tmp_path / "runs"
+
+
+def cells(line: str) -> list[str]:
+    return re.split(r"\s{2,}", line.strip())
+
+
+def test_the_paper_beside_ours(setsup: Run, runs: Path) -> None:
+    found = setsup("report", "abc/fig4a")
+    assert found.code == 0
+    lines = found.out.splitlines()
+    assert lines[0] == "abc/fig4a: information, the wall's hue inactive"
+    assert "arXiv 2103.03240" in lines[1]
+    at = next(number for number, line in enumerate(lines) if line.startswith("both sets curated"))
+    words = ["figure only"] * 3
+    assert cells(lines[at]) == ["both sets curated", "the paper", "≈ 0", "high", "high", *words]
+    numbers = ["0.04 ± 0.03", "1.50 ± 0.00", "1.40 ± 0.00", "0.01 ± 0.00", "0.02 ± 0.00", "0.03 ± 0.00"]
+    assert cells(lines[at + 1]) == ["ours", *numbers, "2 of 10"]
+    assert cells(lines[at + 3]) == ["not run", "0 of 10"]
+    assert cells(lines[at + 4])[:3] == ["stand-in: shapes3d-procedural", "0.20", "1.50"]
+    assert cells(lines[at + 5]) == ["ceiling", "2.30", "2.30", "2.30", "2.08", "1.39", "2.71"]
+    assert "not run as in the paper:\n  setsup train abc/fig4a-random\n" in found.out
+    assert "  holds (2 of 10 seeds): Nothing of what is inactive" in found.out
+    assert "found: both sets curated: wall hue 0.040\n" in found.out
+    assert "  not tested: It is enough that one of the two sets is curated" in found.out
+
+
+def test_json(setsup: Run, runs: Path) -> None:
+    found = setsup("report", "abc/fig4a", runs, "--json").json
+    assert (found["report"], found["unit"], found["picture"]) == ("abc/fig4a", "nats", None)
+    assert [column["key"] for column in found["columns"]] == list(FACTORS)
+    first, second = found["rows"]
+    assert (first["preset"], first["seeds"], first["command"]) == ("abc/fig4a", 10, None)
+    assert first["beside"]["the paper"]["wall_hue"] == "≈ 0"
+    (line,) = first["lines"]
+    assert (line["seeds"], line["differs"], line["needs"]) == ([0, 1], [], [])
+    # deviations of 0.02 on both sides of the mean
+    assert line["values"]["wall_hue"] == pytest.approx({"mean": 0.04, "sd": 0.02 * 2**0.5, "n": 2})
+    assert second["command"] == "setsup train abc/fig4a-random"
+    assert [(line["stand_in"], line["sound"]) for line in second["lines"]] == [("shapes3d-procedural", True)]
+    assert [claim["holds"] for claim in found["claims"]] == [True, True, None]
+    assert {"says", "tested", "holds", "found", "on"} == found["claims"][0].keys()
+
+
+def test_a_picture(setsup: Run, runs: Path, tmp_path: Path) -> None:
+    found = setsup("report", "abc/fig4a", "--out", tmp_path / "made" / "fig4a.png")
+    assert found.out.splitlines()[-1] == str(tmp_path / "made" / "fig4a.png")
+    with Image.open(tmp_path / "made" / "fig4a.png") as picture:
+        assert picture.format == "PNG"
+        pixels = np.asarray(picture.convert("RGB"))
+    # bars of both charts
+    assert (pixels == (0x1F, 0x77, 0xB4)).all(axis=2).sum() > 5_000
+    assert setsup("report", "abc/fig4a", "--out", "a.png", "--json").json["picture"] == "a.png"
+
+
+def test_what_has_many_values_stands_upright(setsup: Run, tmp_path: Path) -> None:
+    keys = [column["key"] for column in setsup("report", "abc/mnist", "--json").json["columns"]]
+    values = {f"trained: {key}": number / 10 for number, key in enumerate(keys)}
+    measured(tmp_path / "runs/abc/mnist/seed-0", "abc/mnist", 0, values)
+    found = setsup("report", "abc/mnist")
+    lines = found.out.splitlines()
+    assert cells(next(line for line in lines if line.startswith("nines: R² of slant"))) == [
+        "nines: R² of slant",
+        "0.100",
+    ]
+    assert "pixels: ours, 1 of 5 seeds" in lines
+
+
+def test_words_stay_whole_on_narrow_terminals(setsup: Run, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    for width in (60, 80, 100, 140, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        shown = re.sub("\x1b\\[[0-9;]*m", "", setsup("report", "abc/fig4a").out)
+        table = shown.partition("seeds.\n")[2].partition("not run as")[0]
+        assert max(map(len, table.splitlines())) <= width
+        words = set(re.findall(r"\S+", table))
+        assert {"shapes3d-procedural", "orientation", "ceiling", "2.71", "0.20"} <= words
+
+
+def test_nothing_run(setsup: Run) -> None:
+    found = setsup("report", "abc/figS3")
+    assert found.code == 0
+    assert "not run as in the paper:\n  setsup train abc/figS3\n" in found.out
+    assert "  not tested: The number of dimensions" in found.out
+
+
+def test_not_measured(setsup: Run, runs: Path) -> None:
+    found = setsup("report", "abc/fig3c")
+    assert "ours, not measured" in found.out
+    listed = [f"  setsup eval runs/abc/fig4a/seed-{seed} --preset abc/fig3c" for seed in (0, 1)]
+    assert "\n".join(["not measured:", *listed]) in found.out
+
+
+def test_the_list(setsup: Run) -> None:
+    words = setsup("report").out
+    listed = setsup("report", "--json").json
+    assert {"abc/fig3a", "abc/fig4d", "abc/figS2", "abc/mnist"} <= {report["name"] for report in listed}
+    assert all(report["name"] in words and report["shows"] in words for report in listed)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["abc/fig4"], "there is no report 'abc/fig4'; did you mean 'abc/fig4"),
+        (["abc/fig4a", "nowhere"], "there is no folder nowhere"),
+        (["abc/fig4a", "--out", "a.pdf"], "--out a.pdf must be a picture: give it the ending .png"),
+        (["nowhere.py"], "there is no file"),
+    ],
+)
+def test_what_cannot_be_done(setsup: Run, words: list[str], sentence: str) -> None:
+    found = setsup("report", *words)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("setsup: ")
+    assert sentence in found.err
+
+
+def test_a_damaged_run_is_named(setsup: Run, runs: Path) -> None:
+    (runs / "abc/fig4a/seed-0/evaluation.json").write_text(json.dumps({"information": None}))
+    found = setsup("report", "abc/fig4a")
+    assert found.code == 0
+    assert "1 of 10" in found.out
+    assert "runs/abc/fig4a/seed-0 is left out: 'information' in" in found.out

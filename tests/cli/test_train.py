@@ -1,0 +1,271 @@
+"""``setsup train``: presets are listed and explained, settings reach the run, and a run goes on where it stopped."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+Run = Callable[..., Any]
+
+OWN = Path(__file__).parent / "own_method.py"
+MEAN = f"{OWN}:own/mean"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def described(folder: Path | str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((Path(folder) / "run.json").read_text())
+    return found
+
+
+def words_of(text: str) -> str:
+    """A help without its frames and line breaks."""
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
+
+
+class TestListing:
+    def test_every_preset_has_a_line(self, setsup: Run) -> None:
+        listed = setsup("train", "--json").json
+        assert {"abc/fig3a", "abc/mnist"} <= {entry["preset"] for entry in listed}
+        for words in (["train"], ["train", "--help"]):
+            found = setsup(*words)
+            assert (found.code, found.err) == (0, "")
+            lines = [line.split() for line in found.out.splitlines()]
+            for entry in listed:
+                assert [entry["preset"], *entry["shows"].split()] in lines
+
+    def test_a_preset_explains_its_settings(self, setsup: Run) -> None:
+        found = setsup("train", "abc/fig3a", "--help")
+        assert (found.code, found.err) == (0, "")
+        shown = words_of(found.out)
+        assert "usage: setsup train [-h] [OPTIONS] [PRESET]" in shown
+        assert "two components of embeddings" in shown
+        assert "--steps N Optimiser steps. (default: 2000)" in shown
+        assert "--drawing.inactive [TEXT ...] Factors that a set holds. (default: wall_hue)" in shown
+        assert "--learning.similarity l2sq|l2|l1|linf|cosine Of embeddings. (default: l2sq)" in shown
+        assert "--learning.halve-every N|None Steps after which it is halved. (default: None)" in shown
+        assert "10 seeds" in shown
+        assert not re.search(r"--(name|shows|evaluations|shrunk)\b", shown)
+
+    def test_the_shrunk_preset_has_other_defaults(self, setsup: Run) -> None:
+        assert "--steps N Optimiser steps. (default: 4)" in words_of(
+            setsup("train", "--smoke", "abc/fig3a", "--help").out
+        )
+
+    def test_settings_of_a_file_are_explained_from_its_docstrings(self, setsup: Run) -> None:
+        shown = words_of(setsup("train", MEAN, "--help").out)
+        assert "Settings of Dense, and some that nothing reads." in shown
+        assert "--learning.width N Numbers of an embedding. (default: 3)" in shown
+        assert "--learning.flag True|False Truth. (default: True)" in shown
+        assert "--learning.betas NUMBER NUMBER (default: 0.9 0.99)" in shown
+        assert "--learning.note TEXT|None (default: some)" in shown
+        assert "--learning.pairs" not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["abc/fig3z"], "there is no preset 'abc/fig3z'; did you mean"),
+        (["nowhere.py"], "there is no file "),
+        ([OWN], "name one as "),
+        (["abc/fig3a", "--drawing.sise", "3"], "unknown option '--drawing.sise'; did you mean '--drawing.size'"),
+        (["--drawing.sise", "3", "abc/fig3a"], "(`setsup train abc/fig3a --help` explains them)"),
+        (["--steps", "3"], "unknown option '--steps'"),
+        (["abc/fig3a", "abc/fig3b"], "'abc/fig3b' is one word too many: 'abc/fig3a' was taken for the preset"),
+        (["abc/fig3a", "--drawing.size", "many"], "--drawing.size must be a whole number, not 'many'"),
+        (["abc/fig3a", "--drawing.size", "None"], "--drawing.size must be a whole number, not 'None'"),
+        (["abc/fig3a", "--learning.halve_every", "x"], "--learning.halve-every must be a whole number or None, not"),
+        (["abc/fig3a", "--learning.rate", "nan"], "--learning.rate must be a number, not 'nan'"),
+        (["abc/fig3a", "--learning.similarity", "l3"], "must be one of l2sq, l2, l1, linf, cosine, not 'l3'"),
+        (
+            ["abc/fig3a", "--learning.rate"],
+            "nothing stands behind --learning.rate: give it as `--learning.rate NUMBER`",
+        ),
+        (["abc/fig3a", "--seeds", "1", "two"], "--seeds must be a whole number, not 'two'"),
+        (["abc/fig3a", "--workers", "few"], "--workers must be a whole number or one of auto, thread, not 'few'"),
+        ([MEAN, "--learning.betas", "1"], "--learning.betas takes 2 values, not 1"),
+        ([MEAN, "--learning.flag", "yes"], "--learning.flag must be one of True, False, not 'yes'"),
+        ([MEAN, "--learning.pairs", "1"], "unknown option '--learning.pairs'"),
+        (["abc/fig3a", "--stand-in", "--drawing.inactive", "wall"], "unknown factor 'wall'"),
+        (["abc/mnist", "--stand-in"], "nothing stands in for mnist"),
+        (["abc/fig3a", "--stand-in", "--seeds", "-1"], "the seed must be a whole number from 0"),
+    ],
+)
+def test_what_is_refused_is_one_sentence_and_leaves_nothing(
+    setsup: Run, tmp_path: Path, words: list[object], sentence: str
+) -> None:
+    found = setsup("train", *words)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("setsup: ")
+    assert found.err.count("\n") == 1
+    assert sentence in found.err
+    assert list(tmp_path.iterdir()) == []
+
+
+class TestMissingData:
+    def test_the_sentence_says_how_to_get_it(self, setsup: Run, tmp_path: Path) -> None:
+        found = setsup("train", "abc/mnist")
+        assert (found.code, found.out) == (2, "")
+        assert "`setsup fetch mnist`" in found.err
+        assert "--stand-in" not in found.err
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_stand_in_is_named_and_not_taken(self, setsup: Run, tmp_path: Path) -> None:
+        found = setsup("train", "abc/fig3a")
+        assert (found.code, found.out) == (2, "")
+        assert "`setsup fetch shapes3d`" in found.err
+        assert found.err.endswith("; or --stand-in trains on shapes3d-procedural\n")
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shrunk_preset_on_its_stand_in_says_both_and_is_measured_shrunk(setsup: Run) -> None:
+    found = setsup("train", "abc/fig3a", "--stand-in", "--smoke")
+    assert (found.code, found.err) == (0, "")
+    folder = "runs/abc/fig3a-stand-in-smoke/seed-0"
+    assert found.out.splitlines()[-1] == f"  setsup eval {folder}"
+    assert "data: shapes3d-procedural, a STAND-IN for shapes3d" in found.out
+    assert "shrunk by --smoke" in found.out
+    about = described(folder)
+    assert (about["stand_in"], about["smoke"], about["settings"]["steps"]) == (True, True, 4)
+    assert len((Path(folder) / "metrics.jsonl").read_text().splitlines()) == 4
+
+    measured = setsup("eval", folder)
+    assert (measured.code, measured.err) == (0, "")
+    assert "trained on shapes3d-procedural, a STAND-IN for shapes3d" in measured.out
+    assert "shrunk by --smoke" in measured.out
+    kept = json.loads((Path(folder) / "evaluation.json").read_text())["components"]
+    assert kept["about"]["samples"] < 1000
+    assert f"{folder}/{kept['pictures'][0]}" in measured.out.splitlines()
+    assert Path(folder, kept["pictures"][0]).is_file()
+
+    # figure S1a of the paper rests on the same training, figure 4c does not
+    words = ["--accuracy.steps", 3, "--accuracy.factors", "shape", "--json"]
+    (other,) = setsup("eval", folder, "--preset", "abc/figS1a", *words).json
+    assert (other["preset"], other["smoke"], other["stand_in"]) == ("abc/figS1a", True, True)
+    assert list(other["evaluations"]["accuracy"]["values"]) == ["shape"]
+    refused = setsup("eval", folder, "--preset", "abc/fig4c")
+    assert (refused.code, refused.out) == (2, "")
+    assert "drawing.inactive" in refused.err
+
+
+def test_published_files(setsup: Run, digits: Path) -> None:
+    found = setsup("train", "abc/mnist", "--root", digits, "--smoke", "--json")
+    assert (found.code, found.err) == (0, "")
+    assert found.json["preset"] == "abc/mnist"
+    (run,) = found.json["runs"]
+    assert (run["folder"], run["seed"], run["stand_in"]) == ("runs/abc/mnist-smoke/seed-0", 0, False)
+    assert (run["steps"], run["from_step"], list(run["metrics"])) == (4, 0, ["loss"])
+    assert run["seconds"] > 0
+    assert run["images_per_second"] > 0
+    about = described(run["folder"])
+    assert about["root"] == str(digits)
+    assert about["settings"]["data.split"] == "train"
+
+
+def test_settings_reach_the_run(setsup: Run, digits: Path) -> None:
+    asked = "--steps 3 --drawing.size=5 --drawing.inactive digit split --drawing.where None --learning.rate 0.5"
+    asked += " --learning.flag False --learning.betas 0.1 1 --learning.words --learning.note None"
+    found = setsup("train", MEAN, "--root", digits, *asked.split(), "--precision", "bf16", "--out", "changed")
+    assert (found.code, found.err) == (0, "")
+    assert setsup("train", MEAN, "--root", digits, "--out", "usual").code == 0
+    changed, usual = described("changed/seed-0"), described("usual/seed-0")
+    settings = {name: value for name, value in changed["settings"].items() if value != usual["settings"][name]}
+    assert settings == {
+        "steps": 3,
+        "drawing.size": 5,
+        "drawing.inactive": ["digit", "split"],
+        "learning.rate": 0.5,
+        "learning.flag": False,
+        "learning.betas": [0.1, 1.0],
+        "learning.words": [],
+        "learning.note": None,
+    }
+    assert (changed["how"]["precision"], usual["how"]["precision"]) == ("bf16", "float32")
+    line = next(line for line in found.out.splitlines() if line.startswith("changed: "))
+    assert "steps 3 (not 20)" in line
+    assert "drawing.inactive digit split (not digit)" in line
+    assert "3 steps, bf16, " in found.out
+    assert found.out.splitlines()[-1] == f"  setsup eval changed/seed-0 --preset {MEAN}"
+
+
+def test_another_run_in_the_folder_is_refused(setsup: Run, digits: Path) -> None:
+    common = ["train", MEAN, "--root", digits, "--steps", 3]
+    assert setsup(*common).code == 0
+    before = (Path("runs/own/mean/seed-0") / "metrics.jsonl").read_bytes()
+    found = setsup(*common, "--learning.rate", "0.2")
+    assert (found.code, found.out) == (2, "")
+    assert "runs/own/mean/seed-0 holds another run: learning.rate 0.1 there, 0.2 asked" in found.err
+    assert setsup(*common, "--precision", "bf16").code == 2
+    assert (Path("runs/own/mean/seed-0") / "metrics.jsonl").read_bytes() == before
+
+
+def test_seeds_are_trained_one_after_the_other_and_finished_ones_are_left(setsup: Run, digits: Path) -> None:
+    common = ["train", MEAN, "--root", digits, "--steps", 3]
+    assert setsup(*common, "--seeds", 2).code == 0
+    stamp = Path("runs/own/mean/seed-2/last.ckpt").stat().st_mtime_ns
+    found = setsup(*common, "--seeds", 0, 2, 0)
+    assert (found.code, found.err) == (0, "")
+    assert [line for line in found.out.splitlines() if line.startswith("seed ")] == [
+        "seed 0: runs/own/mean/seed-0",
+        "seed 2: runs/own/mean/seed-2 is finished",
+    ]
+    assert found.out.count("what one layer learns") == 1
+    assert Path("runs/own/mean/seed-2/last.ckpt").stat().st_mtime_ns == stamp
+    first, second = (Path(f"runs/own/mean/seed-{seed}/metrics.jsonl").read_text() for seed in (0, 2))
+    assert first != second
+    data = setsup(*common, "--seeds", 0, 2, "--json").json
+    assert [(run["seed"], run["from_step"], run["steps"]) for run in data["runs"]] == [(0, 3, 3), (2, 3, 3)]
+
+
+def test_a_run_that_was_asked_to_stop_goes_on(setsup: Run, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STOP", "SIGINT 7")
+    stopped = setsup("train", MEAN, "--root", digits, "--seeds", 0, 1)
+    assert stopped.code == 130
+    assert stopped.err == "setsup: stopped at step 8 of 20; the same command goes on from there\n"
+    assert not Path("runs/own/mean/seed-1").exists()
+    monkeypatch.delenv("STOP")
+    found = setsup("train", MEAN, "--root", digits)
+    assert found.code == 0
+    assert "seed 0: runs/own/mean/seed-0, going on from step 8" in found.out
+    assert setsup("train", MEAN, "--root", digits, "--out", "whole").code == 0
+    resumed, whole = (Path(folder, "metrics.jsonl").read_text() for folder in ("runs/own/mean/seed-0", "whole/seed-0"))
+    assert resumed == whole
+    assert len(whole.splitlines()) == 20
+
+
+def test_a_killed_command_goes_on(setsup: Run, digits: Path, tmp_path: Path) -> None:
+    script = "import sys; from setsup_cli.main import main; sys.exit(main(sys.argv[1:]))"
+    words = [sys.executable, "-c", script, "train", MEAN, "--root", str(digits)]
+    environment = {**os.environ, "STOP": "SIGKILL 15", "PYTHONPATH": str(ROOT)}
+    killed = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert killed.returncode == -9, killed.stderr
+    assert "seed 0: runs/own/mean/seed-0\n" in killed.stdout
+    found = setsup("train", MEAN, "--root", digits)
+    assert found.code == 0
+    assert "going on from step 12" in found.out
+    assert setsup("train", MEAN, "--root", digits, "--out", "whole").code == 0
+    resumed, whole = (Path(folder, "metrics.jsonl").read_text() for folder in ("runs/own/mean/seed-0", "whole/seed-0"))
+    assert resumed == whole
+
+
+def test_only_the_first_of_many_processes_speaks(setsup: Run, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert setsup("train", MEAN, "--root", digits, "--steps", 3).code == 0
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    for words in ([], ["--json"]):
+        found = setsup("train", MEAN, "--root", digits, "--steps", 3, *words)
+        assert (found.code, found.out, found.err) == (0, "", "")
+
+
+def test_an_experiment_without_a_training(setsup: Run) -> None:
+    found = setsup("train", "abc/figS3", "--smoke")
+    assert (found.code, found.err) == (0, "")
+    assert "nothing is to be trained" in found.out
+    assert found.out.splitlines()[-1] == "  setsup eval runs/abc/figS3-smoke/seed-0"

@@ -1,0 +1,92 @@
+"""Runs in processes of their own, that can be killed: a script which imports torch once and forks for every order.
+
+It reads orders from its input, JSON, one a line, and answers each with one line: how the process ended, as
+:attr:`subprocess.Popen.returncode` says it.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from setsup.experiments import How, callbacks, train
+from setsup.methods.abc import ABC
+from tests.experiments.small import PRESETS
+
+__all__ = ["STOPPED"]
+
+STOPPED = 75
+"""How a process ends that was asked to stop, and did."""
+
+
+def cut_off(number: int, share: float) -> None:
+    """Kill this process while it writes its checkpoint of a number, when so much of the file is there."""
+    whole, seen = callbacks.written, iter(range(1, 1 << 20))
+
+    @contextmanager
+    def written(path: Path) -> Iterator[Path]:
+        with whole(path) as part:
+            yield part
+            last = path.suffix == ".ckpt" and next(seen) == number
+            if last and share < 1:
+                os.truncate(part, int(share * part.stat().st_size))
+                os.kill(os.getpid(), signal.SIGKILL)
+        if last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    callbacks.written = written
+
+
+def send(step: int, numbers: list[int]) -> None:
+    """Send this process signals in the middle of a step, the first being 1."""
+    whole = ABC.training_step
+
+    def training_step(self: ABC, batch: Any, batch_idx: int) -> Any:
+        if self.global_step + 1 == step:
+            for number in numbers:
+                os.kill(os.getpid(), number)
+        return whole(self, batch, batch_idx)
+
+    ABC.training_step = training_step
+
+
+def work(order: dict[str, Any]) -> int:
+    """Train as ordered; how the process ends."""
+    preset = {preset.name: preset for preset in PRESETS}[order["preset"]]
+    if "cut_off" in order:
+        cut_off(*order["cut_off"])
+    if "send" in order:
+        send(*order["send"])
+    callbacks._FLUSH = order.get("flush", callbacks._FLUSH)
+    try:
+        train(preset, order["folder"], seed=order.get("seed", 0), how=How(workers=order.get("workers", 0)))
+    except KeyboardInterrupt:
+        return STOPPED
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def main() -> None:
+    """Follow orders until there are no more."""
+    for line in sys.stdin:
+        order = json.loads(line)
+        child = os.fork()
+        if not child:
+            sys.stdin.close()
+            os._exit(work(order))
+        if "seconds" in order:
+            threading.Timer(order["seconds"], os.kill, (child, signal.SIGKILL)).run()
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Two processes learn what one learns that takes two draws a step, and one process goes on where two were stopped."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+import setsup  # noqa: E402
+from setsup.experiments import How, open_run, train  # noqa: E402
+from setsup.experiments.training import fresh_method  # noqa: E402
+from setsup.methods.abc import ABC  # noqa: E402
+from tests.experiments.by_hand import draws, looped  # noqa: E402
+from tests.experiments.small import FEW, PLAIN  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+SHAPES = setsup.load("shapes3d-procedural")
+SETS = setsup.SetSampler(SHAPES.factors, inactive=["wall_hue"], size=4, sets=2, where=FEW, seed=5)
+STEPS = 6
+STOPPED = 3
+
+# Lightning starts the script once more for the second process; the first is asked to stop, and takes it along
+SCRIPT = f"""
+import json, os, signal, sys
+from dataclasses import replace
+from pathlib import Path
+from setsup.experiments import How, train
+from setsup.methods.abc import ABC
+from tests.experiments.small import PLAIN
+
+folder, rank, phase = Path(sys.argv[1]), os.environ.get("LOCAL_RANK", "0"), "whole"
+training_step = ABC.training_step
+
+def noted(self, batch, batch_idx):
+    with (folder / f"{{phase}}-{{rank}}.jsonl").open("a") as lines:
+        print(json.dumps(batch["indices"].tolist()), file=lines)
+    if phase == "stopped" and rank == "0" and self.global_step + 1 == {STOPPED}:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return training_step(self, batch, batch_idx)
+
+if __name__ == "__main__":
+    ABC.training_step = noted
+    two = How(devices=2, accelerator="cpu", workers=0)
+    train(replace(PLAIN, steps={STEPS}), folder / "whole", seed=5, how=two)
+    phase = "stopped"
+    try:
+        train(PLAIN, folder / "stopped", seed=5, how=two)
+    except KeyboardInterrupt:
+        (folder / f"rank {{rank}} stopped").touch()
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ranks")
+    (folder / "script.py").write_text(SCRIPT)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "script.py", str(folder)]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def noted(path: Path) -> np.ndarray:
+    """Rows of the draws that a process trained on, one after the other."""
+    return np.array([json.loads(line) for line in path.read_text().splitlines()])
+
+
+def test_two_processes_learn_from_the_mean_of_two_draws(trained: Path) -> None:
+    for rank in range(2):
+        np.testing.assert_array_equal(noted(trained / f"whole-{rank}.jsonl"), SETS.block(0, 2 * STEPS).indices[rank::2])
+    preset = replace(PLAIN, steps=STEPS)
+    encoder = fresh_method(preset, 5).encoder
+    losses = looped(encoder, draws(SHAPES, SETS), STEPS, ranks=2)
+    lines = [json.loads(line) for line in (trained / "whole" / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == list(range(1, STEPS + 1))
+    np.testing.assert_allclose([line["loss"] for line in lines], losses, rtol=1e-5)
+    found = fresh_method(preset, 5)
+    found.load_state_dict(torch.load(trained / "whole" / "last.ckpt", weights_only=True)["state_dict"])
+    for weight, expected in zip(found.encoder.parameters(), encoder.parameters(), strict=True):
+        torch.testing.assert_close(weight, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_all_processes_stop_at_one_step_and_one_goes_on_with_the_next_draw(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sorted(path.name for path in trained.glob("rank * stopped")) == ["rank 0 stopped", "rank 1 stopped"]
+    folder = trained / "stopped"
+    run = open_run(folder, PLAIN)
+    assert run.steps_done() == STOPPED
+    for rank in range(2):
+        rows = noted(trained / f"stopped-{rank}.jsonl")
+        np.testing.assert_array_equal(rows, SETS.block(0, 2 * STOPPED).indices[rank::2])
+    seen, whole = [], ABC.training_step
+
+    def training_step(self: ABC, batch: Any, batch_idx: int) -> Any:
+        seen.append(batch["indices"].numpy().copy())
+        return whole(self, batch, batch_idx)
+
+    monkeypatch.setattr(ABC, "training_step", training_step)
+    assert train(PLAIN, folder, seed=5, how=How(workers=0)).finished
+    left = PLAIN.steps - STOPPED
+    np.testing.assert_array_equal(seen, SETS.block(2 * STOPPED, 2 * STOPPED + left).indices)
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == list(range(1, PLAIN.steps + 1))

@@ -1,0 +1,120 @@
+"""Evaluations of a run are measured on it, kept beside it, and asked for by any preset that trains the same."""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+from setsup.errors import DataError, SetsupError  # noqa: E402
+from setsup.experiments import How, Measured, Run, Trained, evaluate, find_preset, open_run, smoke, train  # noqa: E402
+from setsup.experiments.run import begin  # noqa: E402
+from tests.experiments.small import PLAIN, Tiny  # noqa: E402
+
+HERE = How(workers=0)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The sum of the magnitudes of all weights, times a number."""
+
+    times: float = 1.0
+
+    def measure(self, trained: Trained) -> Measured:
+        assert trained.device == "cpu"
+        return Measured({"sum": self.times * sum(float(w.detach().abs().sum()) for w in trained.method.parameters())})
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An evaluation that fails."""
+
+    def measure(self, trained: Trained) -> Measured:
+        raise DataError("it cannot be measured: measure something else")
+
+
+SHORT = replace(PLAIN, steps=2, evaluations={"once": Weights(), "twice": Weights(times=2.0)})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return train(SHORT, tmp_path_factory.mktemp("run"), how=HERE)
+
+
+@pytest.fixture
+def fresh(run: Run) -> Run:
+    """The run before anything was measured."""
+    (run.folder / "evaluation.json").unlink(missing_ok=True)
+    return run
+
+
+def expected(run: Run) -> float:
+    state = torch.load(run.folder / "last.ckpt", weights_only=True)["state_dict"]
+    return sum(weight.abs().double().sum().item() for weight in state.values())
+
+
+def test_all_evaluations_are_measured_and_kept(fresh: Run) -> None:
+    found = evaluate(fresh, device="cpu")
+    assert list(found) == ["once", "twice"]
+    assert found["once"].values["sum"] == pytest.approx(expected(fresh))
+    assert found["twice"].values["sum"] == pytest.approx(2 * expected(fresh))
+    kept = json.loads((fresh.folder / "evaluation.json").read_text())
+    assert list(kept) == ["once", "twice"]
+    assert kept["twice"]["about"] == {"times": 2.0}
+    assert kept["twice"]["values"] == pytest.approx(dict(found["twice"].values))
+    assert kept["twice"]["steps"] == 2
+
+
+def test_some_are_measured_and_the_others_stay(fresh: Run) -> None:
+    assert list(evaluate(fresh, only=["twice"], device="cpu")) == ["twice"]
+    assert list(fresh.measured()) == ["twice"]
+    assert list(evaluate(fresh, only=("once",), device="cpu")) == ["once"]
+    assert set(fresh.measured()) == {"once", "twice"}
+
+
+def test_another_preset_that_trains_the_same_brings_its_own(fresh: Run) -> None:
+    other = replace(SHORT, name="small/other", shows="more", evaluations={"thrice": Weights(times=3.0)})
+    assert list(evaluate(fresh, other, device="cpu")) == ["thrice"]
+    assert fresh.measured()["thrice"]["values"]["sum"] == pytest.approx(3 * expected(fresh))
+
+
+def test_a_preset_that_trains_something_else_is_refused(fresh: Run) -> None:
+    other = replace(SHORT, name="small/other", learning=Tiny(rate=1.0), steps=3)
+    sentence = "small/other trains something else than .* holds: .*learning.rate 1.0 instead of 0.001"
+    with pytest.raises(SetsupError, match=sentence) as caught:
+        evaluate(fresh, other, device="cpu")
+    assert "steps 3 instead of 2" in str(caught.value)
+    assert fresh.measured() == {}
+
+
+def test_evaluations_that_there_are_not(fresh: Run) -> None:
+    with pytest.raises(SetsupError, match="small/plain has no evaluation 'twic'; did you mean 'twice'"):
+        evaluate(fresh, only=["once", "twic"], device="cpu")
+    assert fresh.measured() == {}
+
+
+def test_what_was_measured_before_an_error_is_kept(fresh: Run) -> None:
+    preset = replace(SHORT, evaluations={"once": Weights(), "broken": Broken(), "twice": Weights()})
+    with pytest.raises(DataError, match="it cannot be measured"):
+        evaluate(fresh, preset, device="cpu")
+    assert list(fresh.measured()) == ["once"]
+
+
+def test_a_run_is_measured_at_any_of_its_checkpoints(tmp_path: Path) -> None:
+    run = begin(tmp_path, SHORT, 0, how={"precision": "float32"})
+    with pytest.raises(DataError, match="has no checkpoint yet: go on with `setsup train small/plain`"):
+        evaluate(run, device="cpu")
+    assert not (tmp_path / "evaluation.json").exists()
+
+
+def test_an_experiment_that_trains_nothing_is_measured(tmp_path: Path) -> None:
+    preset = smoke(find_preset("abc/figS3"))
+    run = train(preset, tmp_path, how=HERE)
+    assert (run.finished, run.steps_done(), run.checkpoint.exists()) == (True, 0, False)
+    (found,) = evaluate(open_run(tmp_path), device="cpu").values()
+    assert set(found.curves) == {"sets of 4", "sets of 32"}
+    with pytest.raises(SetsupError, match="trains something else"):
+        evaluate(run, SHORT, device="cpu")

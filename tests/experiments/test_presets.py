@@ -1,0 +1,162 @@
+"""Every preset is whole, from its data to its networks; and one of each kind trains and is measured."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+import setsup  # noqa: E402
+from setsup.errors import DataError, SetsupError  # noqa: E402
+from setsup.experiments import (  # noqa: E402
+    How,
+    Preset,
+    evaluate,
+    find_preset,
+    measures,
+    open_run,
+    presets,
+    smoke,
+    train,
+)
+from setsup.experiments.training import batches, fresh_method  # noqa: E402
+from tests.true_files import mnist  # noqa: E402
+
+SHAPES = setsup.load("shapes3d-procedural")
+TRAINING = [name for name, preset in presets().items() if preset.learning is not None]
+
+# one preset of each method and shape of data: the pair, the pair whose second set is free, copies, grey pictures
+KINDS = ["abc/fig3a", "abc/fig4b-random", "abc/augmentation", "abc/mnist"]
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a toy MNIST, large enough to be measured on."""
+    folder = tmp_path_factory.mktemp("mnist")
+    mnist.write(folder, per_split=1_000)
+    return folder
+
+
+def opened(preset: Preset, digits: Path) -> setsup.datasets.Dataset:
+    """The stand-in, or the toy."""
+    assert preset.data is not None
+    return preset.data.open(digits) if preset.data.stand_in is None else preset.data.open(stand_in=True)
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_its_first_batch_fits_its_method(name: str, digits: Path) -> None:
+    preset = presets()[name]
+    dataset = opened(preset, digits)
+    assert preset.steps >= 500
+    assert preset.drawing is not None
+    sampler = preset.drawing.sampler(dataset.factors, 0)
+    draw = sampler[0]
+    copies = (2,) if preset.augmentation is not None else ()
+    # a batch as the loader gives it, of few of its slots: pictures of 1,024 would take seconds to render
+    slots = min(4, draw.indices.shape[1])
+    rows = draw.indices[:, :slots]
+    images = np.moveaxis(dataset.fetch(np.maximum(rows, 0))["image"], -1, -3)
+    images = torch.from_numpy(np.repeat(images[:, :, None], 2, 2) if copies else images)
+    method = fresh_method(preset, 0)
+    batch = {"image": images, "mask": torch.from_numpy(rows >= 0)}
+    loss = method.loss(batch)
+    assert loss.shape == ()
+    assert 0 <= loss.item() < math.inf
+    assert sum(parameter.numel() for parameter in method.parameters()) == {3: 2_654_688, 1: 239_176}[images.shape[-3]]
+    optimiser = method.configure_optimizers()
+    assert (type(optimiser), optimiser.defaults["eps"]) == (torch.optim.Adam, 1e-7)
+    assert optimiser.defaults["lr"] == {3: 3e-5, 1: 1e-4}[images.shape[-3]]
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_its_sets_hold_what_they_should(name: str, digits: Path) -> None:
+    preset = presets()[name]
+    dataset = opened(preset, digits)
+    sampler = preset.drawing.sampler(dataset.factors, 3)
+    held = preset.drawing.inactive
+    for step in range(3):
+        sets = sampler[step].indices
+        assert len(sets) == (1 if preset.augmentation else 2)
+        for number, rows in enumerate(sets):
+            rows = rows[rows >= 0]
+            assert len(set(rows.tolist())) == len(rows)
+            levels = [len(np.unique(dataset.factors.codes(factor, rows))) for factor in held]
+            if number < len(sets) - preset.drawing.unconstrained:
+                assert levels == [1] * len(held)
+            else:
+                assert max(levels) > 1
+        if name == "abc/mnist":
+            assert 9 not in dataset.factors.values("digit", sets[sets >= 0])
+
+
+def test_transforms_of_presets_give_two_copies() -> None:
+    preset = find_preset("abc/augmentation")
+    data = batches(smoke(preset), SHAPES, 0, How(workers=0))
+    assert data.state_dict() == {"delivered": 0}
+    named = {preset.augmentation for preset in presets().values()} - {None}
+    assert named == {"abc-shapes3d"}
+    for name in named:
+        setsup.loading.transforms.recipe(name, seed=1)
+
+
+@pytest.mark.parametrize("name", presets())
+def test_stand_ins_have_the_factors_of_what_they_stand_for(name: str) -> None:
+    from setsup.files import load_manifest
+
+    data = presets()[name].data
+    if data is None or data.stand_in is None:
+        return
+    stand_in = setsup.load(data.stand_in)
+    assert [factor.name for factor in load_manifest(data.name).factors] == list(stand_in.factors.names)
+    assert len(stand_in) == load_manifest(data.name).samples
+
+
+@pytest.mark.parametrize("counts", [{"steps": -1}, {"seeds": 0}, {"checkpoint_every": 0}])
+def test_counts_that_are_too_small(counts: dict[str, int]) -> None:
+    with pytest.raises(SetsupError, match="abc/mnist: steps are 0 or more, seeds and checkpoint_every 1 or more"):
+        replace(find_preset("abc/mnist"), **counts)
+
+
+def test_data_are_never_replaced_silently() -> None:
+    with pytest.raises(DataError, match="setsup fetch shapes3d"):
+        find_preset("abc/fig3a").data.open()
+    with pytest.raises(SetsupError, match="nothing stands in for mnist: leave --stand-in out"):
+        find_preset("abc/mnist").data.open(stand_in=True)
+
+
+def trained_and_measured(name: str, folder: Path, digits: Path) -> None:
+    """The preset shrunk: it trains, what is asked of it is measured, and all is there when the run is opened again."""
+    preset = smoke(find_preset(name))
+    stand_in = preset.data is not None and preset.data.stand_in is not None
+    run = train(preset, folder, root=None if stand_in else digits, stand_in=stand_in, how=How(workers=0))
+    assert run.finished
+    assert run.steps_done() == min(4, find_preset(name).steps)
+    again = open_run(folder)
+    assert again.preset == preset
+    found = evaluate(again, device="cpu")
+    assert list(found) == list(preset.evaluations)
+    kept = open_run(folder).measured()
+    assert list(kept) == list(found)
+    for evaluation, measured in found.items():
+        assert kept[evaluation]["values"] == pytest.approx(dict(measured.values), nan_ok=True)
+        assert measured.values or measured.curves
+        for picture in kept[evaluation]["pictures"]:
+            assert (folder / picture).stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_one_of_each_kind_trains_and_is_measured(
+    name: str, tmp_path: Path, digits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measures, "_SMOKE_ROWS", 288)  # a batch of the estimators, and what they hold out
+    trained_and_measured(name, tmp_path / "run", digits)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("name", [name for name in presets() if name not in KINDS])
+def test_all_others_train_and_are_measured(name: str, tmp_path: Path, digits: Path) -> None:
+    trained_and_measured(name, tmp_path / "run", digits)

@@ -1,0 +1,169 @@
+"""A run that is killed, at whatever moment, and goes on is the run that was not: bit for bit on the CPU."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+from setsup.experiments import How, Preset, Run, train  # noqa: E402
+from tests.experiments.children import STOPPED  # noqa: E402
+from tests.experiments.small import AUGMENTED, DROPOUT, HALVED, PLAIN  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLED = -signal.SIGKILL
+
+
+class Children:
+    """The script of `children.py`: each order is a training in a process of its own."""
+
+    def __init__(self) -> None:
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+        self.script = subprocess.Popen(
+            [sys.executable, "-m", "tests.experiments.children"],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, preset: Preset, folder: Path, **order: Any) -> int:
+        """Train; how the process ended."""
+        assert self.script.stdin is not None
+        assert self.script.stdout is not None
+        print(json.dumps({"preset": preset.name, "folder": str(folder), **order}), file=self.script.stdin, flush=True)
+        return int(self.script.stdout.readline())
+
+    def close(self) -> None:
+        """Let the script end."""
+        self.script.communicate()
+        assert self.script.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def children() -> Iterator[Children]:
+    script = Children()
+    yield script
+    script.close()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Preset], Run]:
+    """Runs that were never stopped."""
+    kept: dict[str, Run] = {}
+
+    def run(preset: Preset) -> Run:
+        if preset.name not in kept:
+            kept[preset.name] = train(preset, tmp_path_factory.mktemp("whole"), how=How(workers=0))
+        return kept[preset.name]
+
+    return run
+
+
+def parts(state: Any) -> Any:
+    """A checkpoint's parts, tensors as their bytes."""
+    if isinstance(state, dict):
+        return {key: parts(value) for key, value in state.items()}
+    if isinstance(state, list | tuple):
+        return [parts(value) for value in state]
+    return (state.dtype, state.shape, state.numpy().tobytes()) if isinstance(state, torch.Tensor) else state
+
+
+def checked_equal(run: Path, whole: Run) -> None:
+    """Bit for bit: metrics, weights, the optimiser's state, the schedule, and the position in the draws."""
+    for name in ("metrics.jsonl", "metrics.csv"):
+        assert (run / name).read_bytes() == (whole.folder / name).read_bytes()
+    state, expected = (torch.load(at / "last.ckpt", weights_only=True) for at in (run, whole.folder))
+    for key in ("state_dict", "optimizer_states", "lr_schedulers", "LightningBatches", "global_step"):
+        assert parts(state[key]) == parts(expected[key])
+    names = {path.name for path in run.iterdir()}
+    assert names == {"run.json", "metrics.jsonl", "metrics.csv", "last.ckpt"}, "nothing half-written is left"
+
+
+def steps_of(folder: Path) -> int:
+    """Steps of the checkpoint."""
+    checkpoint = folder / "last.ckpt"
+    return torch.load(checkpoint, weights_only=True)["global_step"] if checkpoint.exists() else 0
+
+
+@pytest.mark.parametrize("preset", [DROPOUT, HALVED, AUGMENTED], ids=["dropout", "halved", "augmented"])
+def test_a_run_killed_at_the_worst_moments_is_the_run_that_was_not(
+    children: Children, whole: Callable[[Preset], Run], tmp_path: Path, preset: Preset
+) -> None:
+    folder = tmp_path / "run"
+    assert preset.checkpoint_every == 7
+    assert children(preset, folder, send=[3, [signal.SIGKILL]]) == KILLED  # before the first checkpoint
+    assert steps_of(folder) == 0
+    assert children(preset, folder, send=[10, [signal.SIGKILL]], flush=2) == KILLED  # three steps after one
+    assert steps_of(folder) == 7
+    with (folder / "metrics.jsonl").open("a") as lines:
+        lines.write('{"step": 10, "lo')  # the disk took half a line
+    assert children(preset, folder, cut_off=[1, 0.5]) == KILLED  # while it is written
+    assert steps_of(folder) == 7
+    assert len((folder / "metrics.jsonl").read_text().splitlines()) == 14
+    assert children(preset, folder, cut_off=[2, 1.0]) == KILLED  # when it was just renamed
+    assert steps_of(folder) == 21
+    assert children(preset, folder, cut_off=[2, 0.0]) == KILLED  # the last one
+    assert steps_of(folder) == 28
+    assert children(preset, folder) == 0
+    checked_equal(folder, whole(preset))
+    assert children(preset, folder) == 0
+    checked_equal(folder, whole(preset))
+
+
+def test_a_run_killed_at_random_moments_is_the_run_that_was_not(
+    children: Children, whole: Callable[[Preset], Run], tmp_path: Path
+) -> None:
+    dice = random.Random()
+    folder, ends = tmp_path / "run", []
+    while len(ends) < 8 and 0 not in ends:
+        ends.append(children(HALVED, folder, seconds=dice.uniform(0.05, 0.4), flush=dice.randint(1, 5)))
+    assert set(ends) <= {KILLED, 0}
+    assert children(HALVED, folder) == 0
+    checked_equal(folder, whole(HALVED))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_a_run_asked_to_stop_ends_its_step_and_goes_on_there(
+    children: Children, whole: Callable[[Preset], Run], tmp_path: Path, number: int
+) -> None:
+    folder = tmp_path / "run"
+    for step in (1, 11, 14, 20):  # 14 has a checkpoint anyhow
+        assert children(HALVED, folder, send=[step, [number]]) == STOPPED
+        assert steps_of(folder) == step
+        lines = (folder / "metrics.csv").read_text().splitlines()
+        assert len(lines) == 1 + step, "a run that was stopped can be looked at"
+    assert children(HALVED, folder, send=[30, [number]]) == 0, "after the last step there is nothing to stop"
+    checked_equal(folder, whole(HALVED))
+
+
+def test_a_second_signal_does_not_wait(children: Children, whole: Callable[[Preset], Run], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert children(DROPOUT, folder, send=[10, [signal.SIGINT, signal.SIGINT]]) == STOPPED
+    assert steps_of(folder) == 7
+    assert children(DROPOUT, folder) == 0
+    checked_equal(folder, whole(DROPOUT))
+
+
+def test_workers_do_not_change_a_run(children: Children, whole: Callable[[Preset], Run], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert children(AUGMENTED, folder, workers="thread", send=[10, [signal.SIGKILL]]) == KILLED
+    assert children(AUGMENTED, folder, workers=1) == 0
+    checked_equal(folder, whole(AUGMENTED))
+
+
+def test_another_seed_is_another_run(whole: Callable[[Preset], Run], tmp_path: Path) -> None:
+    other = train(PLAIN, tmp_path, seed=1, how=How(workers=0))
+    assert (other.folder / "metrics.jsonl").read_text() != (whole(PLAIN).folder / "metrics.jsonl").read_text()
+    state, expected = (run.state()["state_dict"] for run in (other, whole(PLAIN)))
+    assert not torch.equal(state["encoder.1.weight"], expected["encoder.1.weight"])

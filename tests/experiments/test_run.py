@@ -1,0 +1,329 @@
+"""A run folder says what is in it, and whatever happened to its files, one sentence or the right thing comes out."""
+
+import json
+import os
+import pickle
+import shutil
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+from setsup.errors import DataError, SetsupError  # noqa: E402
+from setsup.experiments import How, Measured, Run, load_trained, open_run, smoke, train  # noqa: E402
+from setsup.experiments.run import begin  # noqa: E402
+from tests.experiments.small import DROPOUT, PLAIN, Tiny  # noqa: E402
+from tests.fuzzing import mutations  # noqa: E402
+
+HERE = How(workers=0)
+SHORT = replace(PLAIN, steps=5, checkpoint_every=3)
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was killed after its first checkpoint."""
+    folder = tmp_path_factory.mktemp("runs") / "stopped"
+    train(SHORT, folder, how=HERE)
+    state = torch.load(folder / "last.ckpt", weights_only=True)
+    shorter = train(replace(SHORT, steps=3), folder.with_name("shorter"), how=HERE)
+    shutil.copy(shorter.checkpoint, folder / "last.ckpt")
+    assert state["global_step"] == 5
+    return folder
+
+
+@pytest.fixture
+def folder(stopped: Path, tmp_path: Path) -> Path:
+    """A copy of it to be damaged."""
+    return Path(shutil.copytree(stopped, tmp_path / "run"))
+
+
+def described(folder: Path, **changed: Any) -> None:
+    """Change what run.json holds; None takes it out."""
+    path = folder / "run.json"
+    found = json.loads(path.read_text()) | changed
+    path.write_text(json.dumps({name: value for name, value in found.items() if value is not None}))
+
+
+def refused(error: type[SetsupError], sentence: str, *ways: Callable[[], object]) -> None:
+    """Every way ends in one sentence."""
+    for way in ways:
+        with pytest.raises(error, match=sentence) as caught:
+            way()
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 700
+
+
+def ways(folder: Path) -> list[Callable[[], object]]:
+    """All that a user may do with a run."""
+    return [
+        lambda: load_trained(open_run(folder, SHORT), device="cpu"),
+        lambda: train(SHORT, folder, how=HERE),
+    ]
+
+
+def test_a_run_says_what_was_trained(stopped: Path) -> None:
+    run = open_run(stopped, SHORT)
+    assert (run.folder, run.preset, run.seed, run.stand_in) == (stopped, SHORT, 0, False)
+    assert (run.steps_done(), run.finished) == (3, False)
+    assert run.seconds() > 0
+    assert run.images() == 3 * 2 * 4
+    about = json.loads((stopped / "run.json").read_text())
+    assert about["versions"]["torch"] == torch.__version__
+    assert about["how"]["precision"] == "float32"
+    assert about["settings"]["learning.rate"] == 1e-3
+    assert about["root"] is None
+
+
+def test_a_run_belongs_to_every_preset_that_trains_the_same(stopped: Path) -> None:
+    run = open_run(stopped, SHORT)
+    assert run.changed(replace(SHORT, name="small/other", shows="something else", evaluations={"a": None})) == {}
+    assert run.changed(PLAIN) == {"steps": (30, 5), "checkpoint_every": (7, 3)}
+    other = replace(SHORT, learning=Tiny(rate=1.0))
+    assert run.changed(other) == {"learning.rate": (1.0, 1e-3)}
+
+
+def test_settings_that_were_changed_for_a_run_come_back(tmp_path: Path) -> None:
+    changed = replace(SHORT, learning=Tiny(rate=0.5, halve_every=2))
+    begin(tmp_path, changed, 7, root="~/there", stand_in=True, how={"precision": "bf16"})
+    run = open_run(tmp_path, SHORT)
+    assert (run.preset, run.seed, run.stand_in) == (changed, 7, True)
+    assert run.description["root"] == str(Path.home() / "there")
+    assert (run.steps_done(), run.seconds(), run.finished) == (0, 0, False)
+
+
+def test_a_shrunk_run_opens_shrunk(tmp_path: Path) -> None:
+    begin(tmp_path, smoke(SHORT), 0, how={"precision": "float32"})
+    assert open_run(tmp_path, SHORT).preset == smoke(SHORT)
+
+
+def test_where_there_is_no_run(tmp_path: Path, stopped: Path) -> None:
+    refused(DataError, r"holds no run \(no run.json\); `setsup train PRESET` makes one", lambda: open_run(tmp_path))
+    sentence = f"holds no run .*; below it are .*shorter, {stopped}"
+    refused(DataError, sentence, lambda: open_run(stopped.parent))
+    refused(SetsupError, "is a run of 'small/plain', and no preset has that name here", lambda: open_run(stopped))
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"seed": 1}, "holds another run: seed 1 there, 0 asked; give another --out, or ask for the same"),
+        ({"preset": "abc/fig3a"}, "holds another run: preset 'abc/fig3a' there, 'small/plain' asked"),
+        ({"stand_in": True}, "holds another run: stand_in True there, False asked"),
+        ({"how": {"precision": "bf16"}}, "holds another run: precision bf16 there, float32 asked"),
+        ({"settings": {"steps": 5}}, "holds another run: .*data.name None there"),
+        ({"seed": "zero"}, "run.json does not say its 'seed'"),
+        ({"seed": None}, "run.json does not say its 'seed'"),
+        ({"preset": None}, "run.json does not say its 'preset'"),
+        ({"preset": ["small/plain"]}, "run.json does not say its 'preset'"),
+        ({"stand_in": None}, "run.json does not say its 'stand_in'"),
+        ({"settings": [1]}, "run.json does not say its 'settings'"),
+        ({"how": None}, "run.json does not say its 'how'"),
+        ({"how": {}}, "run.json does not say its 'precision'"),
+    ],
+)
+def test_another_description_is_not_trained_on(folder: Path, changed: dict[str, Any], sentence: str) -> None:
+    described(folder, **changed)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    refused(SetsupError, sentence, lambda: train(SHORT, folder, how=HERE))
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"steps": "many"}, "the setting steps takes int, not 'many'"),
+        ({"learning.rate": None}, "the setting rate takes float, not None"),
+        ({"learning.speed": 1}, "there is no setting 'learning.speed'"),
+        ({"learning": {}}, "there is no setting 'learning'"),
+    ],
+)
+def test_settings_that_are_none_are_not_opened(folder: Path, settings: dict[str, Any], sentence: str) -> None:
+    described(folder, settings=json.loads((folder / "run.json").read_text())["settings"] | settings)
+    refused(SetsupError, sentence, lambda: open_run(folder, SHORT))
+
+
+def test_another_seed_preset_or_precision_is_refused(folder: Path) -> None:
+    refused(SetsupError, "seed 0 there, 3 asked", lambda: train(SHORT, folder, seed=3, how=HERE))
+    refused(SetsupError, "preset 'small/plain' there, 'small/dropout' asked", lambda: train(DROPOUT, folder, how=HERE))
+    bf16 = How(workers=0, precision="bf16")
+    refused(SetsupError, "precision float32 there, bf16 asked", lambda: train(SHORT, folder, how=bf16))
+    longer = replace(SHORT, steps=6, learning=Tiny(rate=1.0))
+    refused(
+        SetsupError,
+        r"steps 5 there, 6 asked, learning.rate 0.001 there, 1.0 asked|learning.rate 0.001 there, "
+        r"1.0 asked, steps 5 there, 6 asked",
+        lambda: train(longer, folder, how=HERE),
+    )
+
+
+def test_a_description_that_is_gone_or_broken(folder: Path) -> None:
+    path = folder / "run.json"
+    whole = path.read_bytes()
+    for content in (b"", whole[: len(whole) // 2], b"[1]", b"null", b"\xff\xfe", b'{"preset": "small/plain"'):
+        path.write_bytes(content)
+        refused(DataError, "run.json (cannot be read|is no JSON object)", *ways(folder))
+    path.unlink()
+    refused(DataError, "run.json cannot be read", lambda: train(SHORT, folder, how=HERE))
+    path.mkdir()
+    refused(DataError, "run.json cannot be read", *ways(folder))
+
+
+def test_descriptions_damaged_in_many_ways(folder: Path) -> None:
+    path = folder / "run.json"
+    whole = path.read_bytes()
+    refusals, opened = [], 0
+    for content in mutations(whole, 300, head=len(whole)):
+        path.write_bytes(content)
+        try:
+            run = open_run(folder, SHORT)
+            run.changed(SHORT)
+            begin(folder, SHORT, 0, how={"precision": "float32"})
+            opened += 1
+        except SetsupError as error:
+            refusals.append(str(error))
+    assert opened > 0
+    assert len(refusals) > 0
+    assert not [sentence for sentence in refusals if "\n" in sentence]
+
+
+def test_a_folder_in_which_nothing_was_trained_is_begun_anew(folder: Path) -> None:
+    (folder / "last.ckpt").unlink()
+    refused(SetsupError, "seed 0 there, 3 asked", lambda: begin(folder, SHORT, 3, how={"precision": "float32"}))
+    (folder / "metrics.jsonl").write_text("")
+    (folder / "run.json").write_text("broken")
+    assert begin(folder, SHORT, 3, how={"precision": "float32"}).seed == 3
+    assert open_run(folder, SHORT).seed == 3
+
+
+class Evil:
+    """Runs a command when it is unpickled by something that trusts it."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.marker),)
+
+
+def test_a_malicious_checkpoint_is_refused_and_not_executed(folder: Path, tmp_path: Path) -> None:
+    marker, path = tmp_path / "executed", folder / "last.ckpt"
+    whole = torch.load(path, weights_only=True)
+    for key in ("state_dict", "callbacks", "loops", "hyper_parameters", "pytorch-lightning_version"):
+        torch.save(whole | {key: Evil(marker)}, path)
+        refused(DataError, r"last.ckpt is not opened \(it holds more than tensors and plain values", *ways(folder))
+    for content in (pickle.dumps(Evil(marker)), pickle.dumps(whole | {"state_dict": Evil(marker)}, protocol=2)):
+        path.write_bytes(content)
+        refused(DataError, "last.ckpt is (not opened|damaged)", *ways(folder))
+    assert not marker.exists()
+    torch.save(whole | {"state_dict": Evil(marker)}, path)
+    torch.load(path, weights_only=False)
+    assert marker.exists(), "the trap works"
+
+
+def test_a_checkpoint_that_is_none_of_this_run(folder: Path) -> None:
+    path = folder / "last.ckpt"
+    whole = torch.load(path, weights_only=True)
+    for other in (
+        [1, 2],
+        {"model": torch.zeros(2)},
+        whole | {"callbacks": {}},
+        {name: part for name, part in whole.items() if name != "optimizer_states"},
+        {name: part for name, part in whole.items() if name != "LightningBatches"},
+    ):
+        torch.save(other, path)
+        refused(DataError, "last.ckpt is no checkpoint of a run: remove it and train anew", *ways(folder))
+    weights = whole["state_dict"]
+    for others in (
+        {},
+        {f"encoder.{name}": weight for name, weight in weights.items()},
+        {name: weight[:1] for name, weight in weights.items()},
+        weights | {"encoder.9.weight": torch.zeros(1)},
+        dict.fromkeys(weights, 3),
+        [1],
+    ):
+        torch.save(whole | {"state_dict": others}, path)
+        refused(SetsupError, "last.ckpt holds other networks than small/plain: ", *ways(folder))
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.3, 0.9, 0.999])
+def test_a_checkpoint_cut_off_is_refused(folder: Path, share: float) -> None:
+    path = folder / "last.ckpt"
+    os.truncate(path, int(share * path.stat().st_size))
+    refused(DataError, "last.ckpt is (damaged|not opened)", *ways(folder))
+
+
+def test_checkpoints_damaged_in_many_ways_are_refused_or_whole(folder: Path) -> None:
+    path = folder / "last.ckpt"
+    content = path.read_bytes()
+    whole = load_trained(open_run(folder, SHORT), device="cpu").method.state_dict()
+    refusals, rounds = [], 400
+    for damaged in mutations(content, rounds, head=4096):
+        path.write_bytes(damaged)
+        try:
+            found = load_trained(open_run(folder, SHORT), device="cpu").method.state_dict()
+        except SetsupError as error:
+            refusals.append(str(error))
+        else:
+            assert all(torch.equal(found[name], weight) for name, weight in whole.items())
+    assert len(refusals) > 0.9 * rounds
+    assert not [sentence for sentence in refusals if "\n" in sentence]
+
+
+def test_every_bit_of_a_weight_counts(folder: Path) -> None:
+    path = folder / "last.ckpt"
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as parts:
+        largest = max(parts.infolist(), key=lambda part: part.file_size)
+    content[largest.header_offset + 200 + largest.file_size // 2] ^= 1
+    path.write_bytes(content)
+    refused(DataError, f"last.ckpt is damaged .*{largest.filename}", *ways(folder))
+
+
+@pytest.mark.parametrize("content", [b"", b"12\n", b"[]\n", b'{"loss": 3}\n', b'{"step": "one"}\n', b"\xff\0\n", None])
+def test_metrics_that_are_damaged_or_gone_do_not_stop_a_run(folder: Path, content: bytes | None) -> None:
+    path = folder / "metrics.jsonl"
+    first = path.read_bytes().splitlines(keepends=True)[0]
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(first + content)
+    assert train(SHORT, folder, how=HERE).finished
+    steps = [json.loads(line)["step"] for line in path.read_text().splitlines()]
+    assert steps == ([4, 5] if content is None else [1, 4, 5])
+
+
+def test_measurements_are_kept_beside_each_other(folder: Path) -> None:
+    run = open_run(folder, SHORT)
+    assert run.measured() == {}
+    picture = Image.fromarray(np.full((4, 5, 3), 9, np.uint8))
+    found = Measured({"a": np.float32(0.5)}, {"b": (np.arange(2), [0.5, 1])}, {"map": picture})
+    run.keep("first", found, {"samples": 3})
+    run.keep("second", Measured({"c": 1}), {})
+    run.keep("second", Measured({"c": 2}), {})
+    kept = open_run(folder, SHORT).measured()
+    assert list(kept) == ["first", "second"]
+    expected = {
+        "about": {"samples": 3},
+        "steps": 3,
+        "values": {"a": 0.5},
+        "curves": {"b": [[0.0, 1.0], [0.5, 1.0]]},
+        "pictures": ["first-map.png"],
+    }
+    assert expected.items() <= kept["first"].items()
+    assert kept["second"]["values"] == {"c": 2.0}
+    with Image.open(folder / "first-map.png") as drawn:
+        assert np.array_equal(np.asarray(drawn), np.asarray(picture))
+
+
+def test_measurements_that_are_broken(folder: Path) -> None:
+    (folder / "evaluation.json").write_text('{"first": ')
+    run: Run = open_run(folder, SHORT)
+    refused(DataError, "evaluation.json cannot be read", run.measured)

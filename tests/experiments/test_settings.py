@@ -1,0 +1,180 @@
+"""Settings become flat values and settings again, and nothing that is not a setting gets in."""
+
+import json
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+from setsup.errors import SetsupError
+from setsup.experiments import Data, Preset, presets, smoke
+from setsup.experiments.abc import ABCSettings
+from setsup.experiments.drawing import Sets
+from setsup.experiments.settings import changes, check, flat, put
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Settings of the user's own."""
+
+    word: str = "a"
+    pairs: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Outer:
+    """Settings within settings."""
+
+    count: int = 1
+    share: float = 0.5
+    yes: bool = False
+    name: str | None = None
+    kind: Literal["one", "two", 3] = "one"
+    words: tuple[str, ...] = ()
+    pair: tuple[int, str] = (1, "a")
+    loose: Any = None
+    plain: tuple = ()
+    inner: Inner = field(default_factory=Inner)
+
+
+reals = st.floats(allow_nan=False)
+inners = st.builds(Inner, st.text(), st.lists(st.tuples(st.integers(), reals)).map(tuple))
+outers = st.builds(
+    Outer,
+    count=st.integers(),
+    share=reals | st.integers(-9, 9),
+    yes=st.booleans(),
+    name=st.none() | st.text(),
+    kind=st.sampled_from(["one", "two", 3]),
+    words=st.lists(st.text()).map(tuple),
+    pair=st.tuples(st.integers(), st.text()),
+    loose=st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner).map(tuple)),
+    inner=inners,
+)
+
+
+def by_hand(settings: Any, before: str = "") -> dict[str, Any]:
+    """Flat values, with tuples as they are."""
+    found = {}
+    for member in fields(settings):
+        value = getattr(settings, member.name)
+        inner = by_hand(value, f"{before}{member.name}.") if is_dataclass(value) else {before + member.name: value}
+        found |= inner
+    return found
+
+
+def plain(value: Any) -> Any:
+    return [plain(part) for part in value] if isinstance(value, tuple) else value
+
+
+@given(outers, outers)
+def test_flat_values_survive_json_and_make_the_settings_again(settings: Outer, others: Outer) -> None:
+    values = flat(settings)
+    assert values == {name: plain(value) for name, value in by_hand(settings).items()}
+    kept = json.loads(json.dumps(values))
+    assert kept == values
+    assert put(others, kept) == settings
+    assert put(settings, {}) == settings
+    assert not changes(values, kept)
+
+
+@given(outers, outers)
+def test_changes_are_what_differs_and_make_one_the_other(settings: Outer, others: Outer) -> None:
+    before, after = flat(settings), flat(others)
+    found = changes(before, after)
+    assert found.keys() == {name for name in before if before[name] != after[name]}
+    assert put(settings, {name: new for name, (_, new) in found.items()}) == others
+    assert changes(after, before) == {name: (new, old) for name, (old, new) in found.items()}
+
+
+def test_changes_name_what_only_one_has() -> None:
+    assert changes({"a": 1, "b": 2}, {"b": 2, "c": None, "d": 4}) == {"a": (1, None), "d": (None, 4)}
+
+
+@pytest.mark.parametrize("name", presets())
+def test_every_preset_survives_json(name: str) -> None:
+    preset = presets()[name]
+    for some in (preset, smoke(preset)):
+        values = flat(some)
+        assert put(preset, json.loads(json.dumps(values))) == replace(some, **words(preset))
+        assert not {"name", "shows", "evaluations", "shrunk"} & values.keys()
+    for evaluation in preset.evaluations.values():
+        assert put(evaluation, json.loads(json.dumps(flat(evaluation)))) == evaluation
+
+
+def words(preset: Preset) -> dict[str, Any]:
+    """What of a preset does not change what is trained."""
+    return {name: getattr(preset, name) for name in ("name", "shows", "evaluations", "shrunk")}
+
+
+ABC = Preset(
+    name="some",
+    shows="nothing",
+    data=Data("shapes3d"),
+    drawing=Sets(inactive=("shape",)),
+    learning=ABCSettings(encoder="shapes3d"),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("stepps", 3, "there is no setting 'stepps'; did you mean 'steps'"),
+        ("learning.ratte", 3, "there is no setting 'learning.ratte'; did you mean 'learning.rate'"),
+        ("learning", "abc", "there is no setting 'learning'"),
+        ("learning.rate.start", 1.0, "there is no setting 'learning.rate.start'"),
+        ("augmentation.size", 3, "there is no setting 'augmentation.size'"),
+        ("", 1, "there is no setting ''"),
+        (".", 1, "there is no setting '.'"),
+        ("__class__", 1, "there is no setting '__class__'"),
+        ("name", "other", "there is no setting 'name'"),
+        ("evaluations", {}, "there is no setting 'evaluations'"),
+        ("steps", "many", "the setting steps takes int, not 'many'"),
+        ("steps", 2.0, r"the setting steps takes int, not 2\.0"),
+        ("steps", True, "the setting steps takes int, not True"),
+        ("learning.rate", "1e-3", "the setting rate takes float, not '1e-3'"),
+        ("learning.halve_every", "x", "the setting halve_every takes int | None, not 'x'"),
+        ("learning.similarity", "l3", "the setting similarity takes 'l2sq' or 'l2' or"),
+        ("drawing.inactive", "shape", "the setting inactive takes"),
+        ("drawing.inactive", ["shape", 3], "the setting inactive takes"),
+        ("data.split", 3, "the setting split takes"),
+    ],
+)
+def test_what_is_no_setting_is_refused(name: str, value: Any, sentence: str) -> None:
+    with pytest.raises(SetsupError, match=sentence) as caught:
+        put(ABC, {name: value})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "fits"),
+    [
+        ({"share": 2, "count": 3, "kind": 3, "loose": object(), "plain": (1, "a")}, True),
+        ({"pair": (2, "b"), "inner": "not looked at"}, True),
+        ({"pair": (2,)}, False),
+        ({"pair": ("b", 2)}, False),
+        ({"plain": [1]}, False),
+        ({"kind": "three"}, False),
+        ({"yes": 1}, False),
+        ({"yes": None}, False),
+        ({"name": None}, True),
+    ],
+)
+def test_values_are_compared_with_what_fields_are_declared_as(values: dict[str, Any], fits: bool) -> None:
+    if fits:
+        check(Outer(), values)
+    else:
+        with pytest.raises(SetsupError, match=r"^the setting "):
+            check(Outer(), values)
+
+
+@pytest.mark.parametrize("value", [Path("here"), {"a": 1}, {1}, b"a", 1j, Inner, (1, (object(),))])
+def test_what_json_would_not_keep_is_refused(value: object) -> None:
+    with pytest.raises(SetsupError, match=r"the setting loose is a .* which run.json cannot keep"):
+        flat(Outer(loose=value))
