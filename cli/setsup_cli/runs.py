@@ -84,7 +84,7 @@ def words_about(run: "Run") -> Iterator[str]:
     if run.stand_in and preset.data is not None:
         yield f"trained on {preset.data.stand_in}, a STAND-IN for {preset.data.name}"
     if preset.shrunk:
-        yield "shrunk by --smoke: that it runs, not what it finds"
+        yield "shrunk by --smoke, to see that it runs: what it finds means nothing"
 
 
 def check_device(name: str | None) -> None:

@@ -49,7 +49,9 @@ class Options:
     stand_in: Annotated[
         bool, option(None, "Train on the data set that stands in for the published one; the results say so.")
     ] = False
-    smoke: Annotated[bool, option(None, "Shrink everything to seconds: that it runs, not what it finds.")] = False
+    smoke: Annotated[
+        bool, option(None, "Shrink everything to seconds, to see that it runs: what it finds means nothing.")
+    ] = False
     precision: Annotated[
         Literal["float32", "bf16"],
         option("float32|bf16", "Of convolutions and products; weights stay float32.", "(default: float32)"),
@@ -157,7 +159,7 @@ def _what(options: Any, usual: "Preset", other: dict[str, Any]) -> Iterator[str]
 
     yield f"{usual.name}: {usual.shows}"
     if usual.shrunk:
-        yield "shrunk by --smoke: that it runs, not what it finds"
+        yield "shrunk by --smoke, to see that it runs: what it finds means nothing"
     if usual.data is None:
         return
     name, split = other.get("data.name", usual.data.name), other.get("data.split", usual.data.split)

@@ -1,8 +1,8 @@
 """The papers' experiments as presets, from the data set to what is measured; and runs of them.
 
-A ``preset`` says what is trained, a ``run`` is a folder that ``training`` fills, ``evaluating`` measures it.
-All that belongs to one paper stands in a folder of its name, such as ``abc``: presets, measurements, reports. ``report``
-puts runs beside what a paper says.
+A ``preset`` says what is trained, a ``run`` is a folder that ``training`` fills and ``evaluating`` measures. All that
+belongs to one paper stands in a folder of its name, such as ``abc``: presets, measurements, reports. ``report`` puts
+runs beside what a paper says.
 
 Presets are plain settings: they are found and listed without torch. Names are imported when they are first used.
 """

@@ -47,8 +47,7 @@ class Keeper(Callback):
         self._held: list[tuple[int, dict[str, torch.Tensor]]] = []
         self._last: dict[str, torch.Tensor] = {}
         self._before: dict[int, Any] = {}
-        self._seconds, self._images = run.seconds(), run.images()
-        self._since = 0.0
+        self._seconds, self._images, self._since = 0.0, 0, 0.0
         self.stopped: int | None = None
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -86,6 +85,10 @@ class Keeper(Callback):
     def state_dict(self) -> dict[str, Any]:
         """Seconds and images of training so far, for the checkpoint."""
         return {"seconds": self._seconds + time.perf_counter() - self._since, "images": self._images}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on counting."""
+        self._seconds, self._images = state_dict["seconds"], state_dict.get("images", 0)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Give the signals back, before Lightning does."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from setsup.errors import SetsupError, near
 from setsup.experiments.preset import Measured, Preset
 from setsup.experiments.run import Run
-from setsup.experiments.settings import changes, flat
+from setsup.experiments.settings import flat
 from setsup.experiments.trained import load_trained
 
 __all__ = ["check_asked", "evaluate"]
@@ -62,7 +62,7 @@ def evaluate(
 
 def check_asked(run: Run, preset: Preset, only: Collection[str] = ()) -> None:
     """Raise SetsupError unless a preset trains what a run holds, and has the evaluations that are named."""
-    if differing := changes(flat(preset), flat(run.preset)):
+    if differing := run.changed(preset):
         listed = ", ".join(f"{name} {old!r} instead of {new!r}" for name, (old, new) in differing.items())
         raise SetsupError(f"{preset.name} trains something else than {run.folder} holds: {listed}")
     for name in only:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # presets are listed without torch
 __all__ = ["Accuracy", "Components", "FactorInformation", "NoiseSweep", "noise_of"]
 
 _MAPS: dict[str, Callable[..., npt.NDArray[np.float64]]] = {"tsne": tsne_map, "umap": umap_map}
-_SMOKE_ROWS, _SMOKE_STEPS = 512, 20
+_SMOKE_ROWS = 288  # a batch of the estimators, and what they hold out
+_SMOKE_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ class Learning(Protocol):
         """The method of a run, a ``LightningModule`` with ``embed(batch) -> (sets, size, d)``.
 
         Initial weights come from the generator, or from torch's global one: the seed of the run determines both.
+        What a step logs is averaged over devices: all of them log the same names, in the same order.
         """
 
 

@@ -19,7 +19,7 @@ from types import ModuleType
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
 
-__all__ = ["find_preset", "in_file", "modules_of_others", "presets", "run_file"]
+__all__ = ["find_preset", "in_file", "modules_of_others", "named", "presets", "run_file"]
 
 _GROUP = "setsup.experiments"
 _OWN = ("setsup.experiments.abc",)
@@ -34,7 +34,7 @@ def presets() -> dict[str, Preset]:
     True
 
     """
-    found = {preset.name: preset for module in _OWN for preset in import_module(module).PRESETS}
+    found = _own()
     for module, where in modules_of_others():
         for preset in _checked(getattr(module, "PRESETS", None), where):
             found.setdefault(preset.name, preset)
@@ -62,10 +62,18 @@ def find_preset(name: str) -> Preset:
     """
     if (named := in_file(name)) is not None:
         return _of_file(*named)
-    known = presets()
-    if name not in known:
-        raise SetsupError(f"there is no preset {name!r}{near(name, known)} (`setsup train --help` lists them)")
-    return known[name]
+    if (preset := named(name)) is None:
+        raise SetsupError(f"there is no preset {name!r}{near(name, presets())} (`setsup train --help` lists them)")
+    return preset
+
+
+def named(name: str) -> Preset | None:
+    """The value of :func:`presets` under a name, if any; a package that is broken does not hide setsup's own."""
+    return _own().get(name) or presets().get(name)
+
+
+def _own() -> dict[str, Preset]:
+    return {preset.name: preset for module in _OWN for preset in import_module(module).PRESETS}
 
 
 def modules_of_others() -> Iterator[tuple[ModuleType, str]]:

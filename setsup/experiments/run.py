@@ -12,8 +12,9 @@ from zipfile import ZipFile
 
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Measured, Preset, smoke
-from setsup.experiments.settings import changes, flat, put
+from setsup.experiments.settings import changes, flat, learned, put
 from setsup.files.atomic import written
+from setsup.files.locks import lock_file, locked
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -126,8 +127,8 @@ class Run:
         return found
 
     def changed(self, preset: Preset) -> dict[str, tuple[Any, Any]]:
-        """What this run trains otherwise than a preset: setting → (preset's, run's)."""
-        return changes(flat(preset), self.description["settings"])
+        """What this run learns otherwise than a preset: setting → (preset's, run's)."""
+        return changes(learned(flat(preset)), learned(flat(self.preset)))
 
     def measured(self) -> dict[str, Any]:
         """Evaluations by name, as :meth:`keep` wrote them; none before the first."""
@@ -156,7 +157,10 @@ class Run:
             "curves": {key: [list(map(float, axis)) for axis in curve] for key, curve in found.curves.items()},
             "pictures": [f"{name}-{title}.png" for title in found.pictures],
         }
-        _write(self.folder / _EVALUATION, self.measured() | {name: entry})
+        path = self.folder / _EVALUATION
+        with locked(path):
+            _write(path, self.measured() | {name: entry})
+            lock_file(path).unlink(missing_ok=True)  # still held: who waits makes a new one
 
 
 def begin(
@@ -170,7 +174,7 @@ def begin(
 ) -> Run:
     """Make a run folder, or open the one that is there to go on with it.
 
-    A folder in which nothing has been trained yet is begun anew.
+    A folder in which nothing has been trained yet is begun anew; in another the root is remembered that was given last.
 
     Parameters
     ----------
@@ -206,15 +210,17 @@ def begin(
     }
     if _trained(folder):
         there = _described(folder / _DESCRIPTION)
-        asked = {key: description[key] for key in ("preset", "seed", "stand_in")} | flat(preset)
-        found = {key: there[key] for key in ("preset", "seed", "stand_in")} | there["settings"]
+        asked = {key: description[key] for key in ("preset", "seed", "stand_in")} | learned(flat(preset))
+        found = {key: there[key] for key in ("preset", "seed", "stand_in")} | learned(there["settings"])
         differing = changes(found, asked)
         precision = changes({"precision": there["how"].get("precision")}, {"precision": how.get("precision")})
         if differing | precision:
             listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
             listed = listed or f"precision {precision['precision'][0]} there, {precision['precision'][1]} asked"
             raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or ask for the same")
-        return Run(folder, preset, seed, there)
+        description = there | {key: description[key] for key in ("root", "settings")}
+        if description == there:
+            return Run(folder, preset, seed, there)
     _write(folder / _DESCRIPTION, description)
     return Run(folder, preset, seed, description)
 
@@ -237,7 +243,7 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
         When its preset is not known here.
 
     """
-    from setsup.experiments.registry import presets
+    from setsup.experiments.registry import named
 
     folder = Path(folder)
     path = folder / _DESCRIPTION
@@ -248,7 +254,7 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
     description = _described(path)
     name, seed, settings = description["preset"], description["seed"], description["settings"]
     if preset is None or preset.name != name:
-        if (preset := presets().get(name)) is None:
+        if (preset := named(name)) is None:
             raise SetsupError(
                 f"{folder} is a run of {name!r}, and no preset has that name here: where it stands in a file of yours, "
                 "name that, as in --preset my_method.py"

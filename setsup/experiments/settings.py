@@ -7,10 +7,13 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from setsup.errors import SetsupError, near
 
-__all__ = ["changes", "check", "flat", "put"]
+__all__ = ["changes", "check", "flat", "learned", "put"]
 
 _WORDS = ("name", "shows", "evaluations", "shrunk")
 """Fields of a preset that do not change what is trained."""
+
+_IDLE = ("seeds", "checkpoint_every")
+"""Settings of a preset of which nothing depends that one run learns."""
 
 
 def flat(settings: Any) -> dict[str, Any]:
@@ -35,6 +38,18 @@ def flat(settings: Any) -> dict[str, Any]:
         else:
             found[member.name] = _plain(value, member.name)
     return found
+
+
+def learned(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a preset's flat settings that what a run learns depends on.
+
+    Examples
+    --------
+    >>> learned({"steps": 4, "seeds": 10, "checkpoint_every": 100})
+    {'steps': 4}
+
+    """
+    return {name: value for name, value in values.items() if name not in _IDLE}
 
 
 def put(settings: Any, values: Mapping[str, Any]) -> Any:

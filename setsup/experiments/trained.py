@@ -1,5 +1,7 @@
 """A trained method, ready to embed what it is shown."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -93,7 +95,7 @@ class Trained:
         """
         dataset = self.dataset if dataset is None else dataset
         rows = np.arange(len(dataset)) if rows is None else np.asarray(rows)
-        key = (id(self.method), dataset.name, dataset.factors.fingerprint, rows.tobytes())
+        key = (self.method, dataset.name, dataset.factors.fingerprint, rows.tobytes())
         if key not in self._kept:
             self._kept[key] = embed(self.method, dataset, rows, device=self.device, precision=self.precision)
         return self._kept[key]
@@ -142,7 +144,7 @@ def embed(
     device: str = "cpu",
     precision: str = "float32",
 ) -> Reals:
-    """Embed rows of a data set, in their order.
+    """Embed rows of a data set, in their order, with the method in evaluation mode.
 
     Parameters
     ----------
@@ -167,7 +169,7 @@ def embed(
     loader = Loader(chosen, once, to="torch" if device == "cpu" else device)
     found = []
     kind = torch.device(device).type
-    with progress(len(chosen), "embedding", "images") as advance, torch.inference_mode():
+    with _evaluating(method), progress(len(chosen), "embedding", "images") as advance, torch.inference_mode():
         for batch in loader:
             with torch.autocast(kind, torch.bfloat16, enabled=precision == "bf16"):
                 embedded = method.embed(batch)
@@ -176,3 +178,15 @@ def embed(
             found.append(kept.cpu().numpy())
             advance(len(kept))
     return np.concatenate(found)
+
+
+@contextmanager
+def _evaluating(method: LightningModule) -> Iterator[None]:
+    """Evaluation mode for a while; parts may have had either mode before."""
+    before = [(part, part.training) for part in method.modules()]
+    method.eval()
+    try:
+        yield
+    finally:
+        for part, mode in before:
+            part.training = mode

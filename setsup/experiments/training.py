@@ -4,7 +4,7 @@ import logging
 import signal
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,8 +13,9 @@ from typing import Literal
 
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.loggers import Logger
+from lightning.pytorch.plugins.environments import SLURMEnvironment, TorchElasticEnvironment
 
 from setsup.datasets import Dataset
 from setsup.errors import SetsupError
@@ -22,6 +23,7 @@ from setsup.experiments.callbacks import Bar, Keeper, Noise
 from setsup.experiments.preset import Preset
 from setsup.experiments.run import Run, begin
 from setsup.experiments.settings import check
+from setsup.files.disk import disk_errors, make_folder
 from setsup.loading.lightning import LightningBatches
 from setsup.random import stream_key
 
@@ -105,29 +107,37 @@ def train(
     Raises
     ------
     SetsupError
-        When the folder holds another run, data is missing, or settings do not fit each other.
+        When the folder holds another run, another process trains in it, data is missing, or settings do not fit each
+        other.
     KeyboardInterrupt
         When it was asked to stop, after the checkpoint was written.
 
     """
-    how = how or How()
-    dataset = None if preset.data is None else preset.data.open(root, stand_in=stand_in)
-    if dataset is not None:
-        # before there is a folder: what does not fit leaves none behind
-        method, data = fresh_method(preset, seed), batches(preset, dataset, seed, how)
-    run = begin(folder, preset, seed, root=root, stand_in=stand_in, how=asdict(how))
-    if run.finished or dataset is None:
+    folder, how = Path(folder), how or How()
+    if preset.data is None:
+        run = begin(folder, preset, seed, root=root, stand_in=stand_in, how=asdict(how))
         if begun is not None:
             begun(run)
         return run
+    # before there is a folder: what does not fit leaves none behind
+    dataset = preset.data.open(root, stand_in=stand_in)
+    method, data = fresh_method(preset, seed), batches(preset, dataset, seed, how)
     if how.compile:
         for network in method.children():
             network.compile()
-    keeper = Keeper(run)
-    with _quiet(), torch.random.fork_rng(devices=[]):
-        trainer = _trainer(run, how, [Noise(seed), keeper, Bar(preset.steps)])
+    with ExitStack() as stack:
+        stack.enter_context(_quiet())
+        stack.enter_context(torch.random.fork_rng(devices=[]))
+        trainer = _trainer(preset, folder, seed, how)
+        if trainer.is_global_zero:
+            stack.enter_context(_alone(folder))
+        run = begin(folder, preset, seed, root=root, stand_in=stand_in, how=asdict(how))
         if begun is not None:
             begun(run)
+        if run.finished:
+            return run
+        keeper = Keeper(run)
+        trainer.callbacks += [Noise(seed), keeper, Bar(preset.steps)]
         resumed = str(run.checkpoint) if run.checkpoint.exists() else None
         if resumed is not None:
             load_weights(method, run)  # Lightning does it once more, but says less where they do not fit
@@ -140,17 +150,40 @@ def train(
     return run
 
 
-def _trainer(run: Run, how: How, callbacks: list[Callback]) -> Trainer:
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other trainings out of a folder; the system lets it go when this process dies."""
+    from filelock import FileLock, Timeout
+
+    make_folder(folder)
+    lock = FileLock(folder / "train.lock")
+    try:
+        with disk_errors(folder):
+            lock.acquire(blocking=False)
+    except Timeout:
+        raise SetsupError(f"another process trains in {folder}: let it end, or give another --out") from None
+    try:
+        yield
+    finally:
+        (folder / "train.lock").unlink(missing_ok=True)  # still held: who comes next makes a new one
+        with suppress(OSError):
+            folder.rmdir()  # nothing was begun
+        lock.release()
+
+
+def _trainer(preset: Preset, folder: Path, seed: int, how: How) -> Trainer:
+    # under SLURM Lightning would keep checkpoints of its own, and prefer them to those of the run
+    slurm = SLURMEnvironment.detect() and not TorchElasticEnvironment.detect()
     try:
         return Trainer(
-            max_steps=run.preset.steps,
+            max_steps=preset.steps,
             accelerator=how.accelerator,
             devices=how.devices,
             num_nodes=how.nodes,
             precision=_PRECISION[how.precision],  # type: ignore[arg-type]
-            callbacks=callbacks,
-            logger=[_logger(name, run) for name in how.log],
-            default_root_dir=run.folder,
+            plugins=[SLURMEnvironment(auto_requeue=False)] if slurm else None,
+            logger=[_logger(name, preset, folder, seed) for name in how.log],
+            default_root_dir=folder,
             log_every_n_steps=1,
             enable_checkpointing=False,
             enable_progress_bar=False,
@@ -197,16 +230,16 @@ def batches(preset: Preset, dataset: Dataset, seed: int, how: How) -> LightningB
     return LightningBatches(dataset, sampler, transform=transform, workers=how.workers)
 
 
-def _logger(name: str, run: Run) -> Logger:
+def _logger(name: str, preset: Preset, folder: Path, seed: int) -> Logger:
     if find_spec(name) is None:
         raise SetsupError(f"--log {name} needs {name}: pip install {name}")
     if name == "tensorboard":
         from lightning.pytorch.loggers import TensorBoardLogger
 
-        return TensorBoardLogger(run.folder, name="", version="tensorboard")
+        return TensorBoardLogger(folder, name="", version="tensorboard")
     from lightning.pytorch.loggers import WandbLogger
 
-    return WandbLogger(name=f"{run.preset.name} seed {run.seed}", project="setsup", save_dir=run.folder)
+    return WandbLogger(name=f"{preset.name} seed {seed}", project="setsup", save_dir=folder)
 
 
 @contextmanager

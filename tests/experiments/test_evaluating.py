@@ -81,6 +81,10 @@ def test_another_preset_that_trains_the_same_brings_its_own(fresh: Run) -> None:
     assert fresh.measured()["thrice"]["values"]["sum"] == pytest.approx(3 * expected(fresh))
 
 
+def test_seeds_and_checkpoints_are_no_part_of_what_is_trained(fresh: Run) -> None:
+    assert list(evaluate(fresh, replace(SHORT, seeds=9, checkpoint_every=2), device="cpu")) == ["once", "twice"]
+
+
 def test_a_preset_that_trains_something_else_is_refused(fresh: Run) -> None:
     other = replace(SHORT, name="small/other", learning=Tiny(rate=1.0), steps=3)
     sentence = "small/other trains something else than .* holds: .*learning.rate 1.0 instead of 0.001"

@@ -98,6 +98,9 @@ def test_a_package_that_is_broken_is_named(site: Path, entries: str, content: st
     install(site, entries, {} if content is None else {"theirs_bad": content})
     with pytest.raises(SetsupError, match=sentence):
         presets()
+    with pytest.raises(SetsupError, match=sentence):
+        find_preset("mine/first")
+    assert find_preset("abc/fig3a").steps == 2_000, "setsup's own are found all the same"
 
 
 @pytest.mark.parametrize("folder", [".", "with.py.in it", ".pyenv/a.pyx"])

@@ -6,6 +6,7 @@ import pickle
 import shutil
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,8 @@ def test_a_run_says_what_was_trained(stopped: Path) -> None:
 def test_a_run_belongs_to_every_preset_that_trains_the_same(stopped: Path) -> None:
     run = open_run(stopped, SHORT)
     assert run.changed(replace(SHORT, name="small/other", shows="something else", evaluations={"a": None})) == {}
-    assert run.changed(PLAIN) == {"steps": (30, 5), "checkpoint_every": (7, 3)}
+    assert run.changed(PLAIN) == {"steps": (30, 5)}, "how often checkpoints are kept changes nothing that is learned"
+    assert run.changed(replace(SHORT, seeds=7)) == {}
     other = replace(SHORT, learning=Tiny(rate=1.0))
     assert run.changed(other) == {"learning.rate": (1.0, 1e-3)}
 
@@ -162,6 +164,13 @@ def test_another_seed_preset_or_precision_is_refused(folder: Path) -> None:
         r"1.0 asked, steps 5 there, 6 asked",
         lambda: train(longer, folder, how=HERE),
     )
+
+
+def test_how_many_seeds_and_checkpoints_does_not_make_another_run(folder: Path) -> None:
+    other = replace(SHORT, seeds=9, checkpoint_every=1)
+    run = train(other, folder, how=HERE)
+    assert run.finished
+    assert open_run(folder, SHORT).preset == other, "what was asked last is remembered"
 
 
 def test_a_description_that_is_gone_or_broken(folder: Path) -> None:
@@ -321,6 +330,14 @@ def test_measurements_are_kept_beside_each_other(folder: Path) -> None:
     assert kept["second"]["values"] == {"c": 2.0}
     with Image.open(folder / "first-map.png") as drawn:
         assert np.array_equal(np.asarray(drawn), np.asarray(picture))
+
+
+def test_measurements_of_two_at_a_time_are_all_kept(folder: Path) -> None:
+    run = open_run(folder, SHORT)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda number: run.keep(f"no {number}", Measured({"a": number}), {}), range(16)))
+    assert {name: entry["values"]["a"] for name, entry in run.measured().items()} == {f"no {n}": n for n in range(16)}
+    assert not list(folder.glob("*.lock"))
 
 
 def test_measurements_that_are_broken(folder: Path) -> None:

@@ -14,8 +14,9 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 import setsup  # noqa: E402
 from setsup.datasets import mnist as digits  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.experiments import How, embed, find_preset, load_trained, train  # noqa: E402
+from setsup.experiments import How, embed, find_preset, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.run import begin  # noqa: E402
+from setsup.experiments.training import fresh_method  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, RowNumbers, trained  # noqa: E402
 from tests.experiments.small import DROPOUT, PLAIN, Tiny  # noqa: E402
 from tests.true_files import mnist  # noqa: E402
@@ -43,6 +44,26 @@ def test_rows_of_a_part_are_its_own() -> None:
     part = whole.where("split == 'test'")
     assert embed(ROWS, part)[:, 0].tolist() == list(range(1, 700, 2))
     assert embed(ROWS, part, np.array([349, 0, 7]))[:, 0].tolist() == [699, 1, 15]
+
+
+def test_dropout_is_off_for_a_while_and_every_part_gets_its_mode_back() -> None:
+    method = fresh_method(DROPOUT, 0).train()
+    method.encoder[1].eval()
+    before = [part.training for part in method.modules()]
+    shapes, rows = setsup.load("shapes3d-procedural"), np.arange(3)
+    first = embed(method, shapes, rows)
+    assert np.array_equal(first, embed(method, shapes, rows))
+    assert [part.training for part in method.modules()] == before
+    np.testing.assert_array_equal(first, embed(method.eval(), shapes, rows))
+
+
+def test_another_method_is_not_taken_for_one_that_is_gone() -> None:
+    some = trained(RowNumbers(), Numbered(8))
+    some.embed()
+    for level in range(4):  # new ones, often at the place in memory of the last
+        some.method = None
+        some.method = OneHot("size", 3, length=level).eval()
+        assert some.embed().max() == level
 
 
 def test_rows_that_there_are_not() -> None:
@@ -154,6 +175,8 @@ def test_a_run_remembers_where_its_files_were(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="files"):
         _ = load_trained(run, device="cpu").dataset
     assert len(load_trained(run, device="cpu", root=tmp_path / "moved").dataset) == 200
+    train(preset, tmp_path / "run", root=tmp_path / "moved", how=HERE)
+    assert len(load_trained(open_run(tmp_path / "run"), device="cpu").dataset) == 200, "the new place is remembered"
 
 
 def test_a_run_without_a_checkpoint_has_no_trained_method(tmp_path: Path) -> None:

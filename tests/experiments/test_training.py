@@ -67,6 +67,33 @@ def test_a_finished_run_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.Mon
     assert before == {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
 
 
+def test_two_trainings_of_a_folder_are_refused(tmp_path: Path) -> None:
+    def second(_: Run) -> None:
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        for seed in (0, 1):
+            with pytest.raises(SetsupError, match=r"^another process trains in .*: let it end, or give another --out$"):
+                train(SHORT, tmp_path, seed=seed, how=HERE)
+        assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    assert train(SHORT, tmp_path, how=HERE, begun=second).finished
+    assert not list(tmp_path.glob("*.lock"))
+
+
+def test_under_slurm_lightning_keeps_no_checkpoints_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm = {"JOB_NAME": "train", "JOB_ID": "7", "NTASKS": "1", "PROCID": "0", "LOCALID": "0", "NODEID": "0"}
+    for name, value in slurm.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    before, seen, whole = signal.getsignal(signal.SIGUSR1), [], ABC.training_step
+
+    def training_step(self: ABC, batch: Any, batch_idx: int) -> torch.Tensor:
+        seen.append(signal.getsignal(signal.SIGUSR1))  # SLURM's warning, at which Lightning would keep one
+        return whole(self, batch, batch_idx)
+
+    monkeypatch.setattr(ABC, "training_step", training_step)
+    train(SHORT, tmp_path, how=HERE)
+    assert seen == [before] * SHORT.steps
+
+
 def test_the_table_of_metrics_has_what_the_lines_have(tmp_path: Path) -> None:
     run = train(SHORT, tmp_path, how=HERE)
     names, *rows = [line.split(",") for line in (tmp_path / "metrics.csv").read_text().splitlines()]

@@ -81,7 +81,7 @@ def _bar_charts(findings: Findings) -> list[Image.Image]:
     parts = _parts(findings)
     for differs in dict.fromkeys(line.differs for line in findings.lines):
         lines = [line for line in findings.lines if line.differs == differs]
-        for title, columns in parts.items():
+        for (title, unit), columns in parts.items():
             series: dict[str, dict[str, tuple[float, float | None]]] = {}
             counted = _seeds(lines, findings)
             for line in lines:
@@ -98,7 +98,7 @@ def _bar_charts(findings: Findings) -> list[Image.Image]:
                 charts.append(
                     bars(
                         beside | {name: held for name, held in series.items() if held},
-                        unit=findings.report.unit,
+                        unit=unit,
                         ceilings={
                             column.name: column.ceiling
                             for column in columns
@@ -110,13 +110,14 @@ def _bar_charts(findings: Findings) -> list[Image.Image]:
     return charts
 
 
-def _parts(findings: Findings) -> Mapping[str, list[Column]]:
-    """Columns of one chart each: those of an evaluation; what curves are read at stands in their chart."""
+def _parts(findings: Findings) -> Mapping[tuple[str, str], list[Column]]:
+    """Columns of one chart each: those of an evaluation and a unit; what curves are read at stands in their chart."""
     several = len(findings.report.evaluations) > 1
-    found: dict[str, list[Column]] = {}
+    found: dict[tuple[str, str], list[Column]] = {}
     for column in findings.columns:
         if column.at is None:
-            found.setdefault(column.key.partition(": ")[0] if several else "", []).append(column)
+            title = column.key.partition(": ")[0] if several else ""
+            found.setdefault((title, column.unit or findings.report.unit), []).append(column)
     return found
 
 

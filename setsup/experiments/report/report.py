@@ -66,6 +66,8 @@ class Column:
         The most there can be.
     at : float, optional
         The value is that of the curve ``key`` at this place of its axis, between two points by the logarithm.
+    unit : str
+        Where it is another than the report's: such values have a chart of their own.
 
     """
 
@@ -73,6 +75,7 @@ class Column:
     label: str = ""
     ceiling: float | None = None
     at: float | None = None
+    unit: str = ""
 
     @property
     def name(self) -> str:

@@ -32,8 +32,11 @@ STYLE = {"withheld_slant": 0.7, "withheld_thickness": 0.7, "across_slant": 0.6, 
 LESS = {key: value / 2 for key, value in STYLE.items()}
 
 
-def style(trained_has: dict[str, float], untrained_has: dict[str, float], digit: float) -> dict[str, float]:
-    found = {f"trained: {key}": value for key, value in trained_has.items()} | {"trained: noisy_accuracy": digit}
+def style(
+    trained_has: dict[str, float], untrained_has: dict[str, float], digit: float, spread: float = 5.0
+) -> dict[str, float]:
+    found = {f"trained: {key}": value for key, value in trained_has.items()}
+    found |= {"trained: noisy_accuracy": digit, "trained: spread": spread}
     return found | {f"untrained: {key}": value for key, value in untrained_has.items()}
 
 
@@ -85,6 +88,8 @@ class TestClaims:
             ("abc/mnist", {"abc/mnist": style(STYLE, LESS, 0.15)}, [True, True, True]),
             ("abc/mnist", {"abc/mnist": style(LESS, STYLE, 0.25)}, [False, False, False]),
             ("abc/mnist", {"abc/mnist": style({}, STYLE, 0.15)}, [None, None, True]),
+            # a network that has collapsed
+            ("abc/mnist", {"abc/mnist": style(STYLE, LESS, 0.1, spread=0.04)}, [True, True, False]),
         ],
     )
     def test_hold_fail_or_were_not_run(

@@ -112,7 +112,7 @@ class TestMeansAndSpreads:
         picture = Image.new("RGB", (40, 30), "red")
         found = Measured(
             {"trained: withheld_slant": 0.7, "untrained: withheld_slant": 0.35, "pixels: slant": 0.04}
-            | {"trained: noisy_accuracy": 0.15},
+            | {"trained: noisy_accuracy": 0.15, "trained: spread": 5},
             pictures={"nines": picture},
         )
         measured(run, "style", found)
@@ -425,6 +425,17 @@ class TestThePicture:
 
         low, high = blue(1.0), blue(2.0)
         assert 1.8 < high / low < 2.2
+
+    def test_another_unit_has_a_chart_of_its_own(self) -> None:
+        def height(unit: str) -> int:
+            columns = (Column("x"), Column("y", unit=unit))
+            report = Report(name="r", shows="", source="", evaluations=("e",), rows=(Row("a", "a"),), columns=columns)
+            drawn = draw_report(fill(report, [Result("a", 0, "a", values={"x": 1.0, "y": 100.0})], {"a": 1}))
+            blue = (np.asarray(drawn) == (0x1F, 0x77, 0xB4)).all(axis=2)
+            return int(blue[:, : int(np.flatnonzero(blue.any(axis=0))[0]) + 3].any(axis=1).sum())  # of the first bar
+
+        assert height("") < 10
+        assert height("metre") > 300
 
     def test_a_picture_that_cannot_be_read(self, tmp_path: Path) -> None:
         run = trained(tmp_path, "abc/fig3a")
