@@ -106,13 +106,14 @@ def words_given(options: type, words: Sequence[str]) -> dict[str, list[str]]:
     Parameters
     ----------
     options : type
-        Dataclass of options; of an option that is not among them, one word is taken for its value.
+        Dataclass of options; of an option that is not among them, one word is taken for its value, or all words up to
+        the next option where one that stands alone came before.
     words : sequence of str
         What stands behind a verb.
 
     """
     given: dict[str, list[str]] = {"": []}
-    for name, values in _parted(words, _known(options), unknown=1):
+    for name, values in _parted(words, _known(options), guess=True):
         given.setdefault(name, []).extend(values)
     return given
 
@@ -148,12 +149,14 @@ def alternatives(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
-def _parted(words: Sequence[str], known: Mapping[str, _Option], unknown: int = 0) -> Iterator[tuple[str, list[str]]]:
+def _parted(words: Sequence[str], known: Mapping[str, _Option], guess: bool = False) -> Iterator[tuple[str, list[str]]]:
     """Options with the words behind them; a word that stands alone comes with an empty name."""
     rest = list(words)
+    unknown: int | None = 1 if guess else 0
     while rest:
         word = rest.pop(0)
         if not _is_option(word):
+            unknown = None if guess else 0
             yield "", [word]
             continue
         name, equals, value = word.partition("=")

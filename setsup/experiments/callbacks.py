@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from setsup.experiments.run import Run
+from setsup.experiments.preset import Preset
+from setsup.experiments.run import CHECKPOINT
 from setsup.files.atomic import written
 from setsup.progress import progress
 from setsup.random import fold, stream_key
@@ -42,8 +43,8 @@ class Keeper(Callback):
     one does not wait. Lines of steps that no checkpoint holds are dropped when the run goes on: they come again.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._run, self._metrics = run, Path(run.folder) / "metrics.jsonl"
+    def __init__(self, preset: Preset, folder: Path) -> None:
+        self._preset, self._folder, self._metrics = preset, folder, folder / "metrics.jsonl"
         self._held: list[tuple[int, dict[str, torch.Tensor]]] = []
         self._last: dict[str, torch.Tensor] = {}
         self._before: dict[int, Any] = {}
@@ -55,7 +56,7 @@ class Keeper(Callback):
         if trainer.is_global_zero:
             _keep_lines(self._metrics, trainer.global_step)
             for name in ("run", "metrics", "last"):
-                for left in self._run.folder.glob(f".{name}-*.tmp.*"):
+                for left in self._folder.glob(f".{name}-*.tmp.*"):
                     left.unlink()  # by a run that was killed while it wrote
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -77,8 +78,8 @@ class Keeper(Callback):
         if trainer.strategy.reduce_boolean_decision(self.stopped is not None, all=False):
             self.stopped = self.stopped or signal.SIGTERM  # another rank was asked to
             trainer.should_stop = True
-        if step % self._run.preset.checkpoint_every == 0 or step == self._run.preset.steps or trainer.should_stop:
-            self._save(trainer, last=trainer.should_stop or step == self._run.preset.steps)
+        if step % self._preset.checkpoint_every == 0 or step == self._preset.steps or trainer.should_stop:
+            self._save(trainer, last=trainer.should_stop or step == self._preset.steps)
         elif len(self._held) >= _FLUSH:
             self._write(trainer)
 
@@ -106,7 +107,7 @@ class Keeper(Callback):
             _write_csv(self._metrics)  # first: when the checkpoint is there, the run is finished
         with ExitStack() as stack:
             # all ranks take part in gathering a checkpoint, one writes it
-            part = stack.enter_context(written(self._run.checkpoint)) if trainer.is_global_zero else Path("unused")
+            part = stack.enter_context(written(self._folder / CHECKPOINT)) if trainer.is_global_zero else Path("unused")
             trainer.save_checkpoint(part)
 
     def _write(self, trainer: Trainer) -> None:

@@ -60,8 +60,8 @@ def find_preset(name: str) -> Preset:
     500
 
     """
-    if (named := in_file(name)) is not None:
-        return _of_file(*named)
+    if (held := in_file(name)) is not None:
+        return _of_file(*held)
     if (preset := named(name)) is None:
         raise SetsupError(f"there is no preset {name!r}{near(name, presets())} (`setsup train --help` lists them)")
     return preset

@@ -19,11 +19,12 @@ from setsup.files.locks import lock_file, locked
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Run", "begin", "open_run"]
+__all__ = ["CHECKPOINT", "Run", "begin", "open_run"]
 
 _PACKAGES = ("setsup", "torch", "lightning", "numpy")
 _PARTS = {"global_step", "callbacks", "state_dict", "optimizer_states", "LightningBatches"}
-_DESCRIPTION, _CHECKPOINT, _EVALUATION = "run.json", "last.ckpt", "evaluation.json"
+CHECKPOINT = "last.ckpt"
+_DESCRIPTION, _EVALUATION = "run.json", "evaluation.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Run:
     @property
     def checkpoint(self) -> Path:
         """The checkpoint; absent before the first one."""
-        return self.folder / _CHECKPOINT
+        return self.folder / CHECKPOINT
 
     @property
     def finished(self) -> bool:
@@ -277,7 +278,7 @@ def _described(path: Path) -> dict[str, Any]:
 def _trained(folder: Path) -> bool:
     """Whether a folder holds any step."""
     metrics = folder / "metrics.jsonl"
-    return (folder / _CHECKPOINT).exists() or (metrics.exists() and metrics.stat().st_size > 0)
+    return (folder / CHECKPOINT).exists() or (metrics.exists() and metrics.stat().st_size > 0)
 
 
 def _versions() -> dict[str, str]:

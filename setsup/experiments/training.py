@@ -12,10 +12,11 @@ from textwrap import shorten
 from typing import Literal
 
 import torch
+from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import Logger
-from lightning.pytorch.plugins.environments import SLURMEnvironment, TorchElasticEnvironment
 
 from setsup.datasets import Dataset
 from setsup.errors import SetsupError
@@ -128,7 +129,8 @@ def train(
     with ExitStack() as stack:
         stack.enter_context(_quiet())
         stack.enter_context(torch.random.fork_rng(devices=[]))
-        trainer = _trainer(preset, folder, seed, how)
+        keeper = Keeper(preset, folder)
+        trainer = _trainer(preset, folder, seed, how, [Noise(seed), keeper, Bar(preset.steps)])
         if trainer.is_global_zero:
             stack.enter_context(_alone(folder))
         run = begin(folder, preset, seed, root=root, stand_in=stand_in, how=asdict(how))
@@ -136,8 +138,6 @@ def train(
             begun(run)
         if run.finished:
             return run
-        keeper = Keeper(run)
-        trainer.callbacks += [Noise(seed), keeper, Bar(preset.steps)]
         resumed = str(run.checkpoint) if run.checkpoint.exists() else None
         if resumed is not None:
             load_weights(method, run)  # Lightning does it once more, but says less where they do not fit
@@ -171,7 +171,7 @@ def _alone(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _trainer(preset: Preset, folder: Path, seed: int, how: How) -> Trainer:
+def _trainer(preset: Preset, folder: Path, seed: int, how: How, callbacks: list[Callback]) -> Trainer:
     # under SLURM Lightning would keep checkpoints of its own, and prefer them to those of the run
     slurm = SLURMEnvironment.detect() and not TorchElasticEnvironment.detect()
     try:
@@ -181,6 +181,7 @@ def _trainer(preset: Preset, folder: Path, seed: int, how: How) -> Trainer:
             devices=how.devices,
             num_nodes=how.nodes,
             precision=_PRECISION[how.precision],  # type: ignore[arg-type]
+            callbacks=callbacks,
             plugins=[SLURMEnvironment(auto_requeue=False)] if slurm else None,
             logger=[_logger(name, preset, folder, seed) for name in how.log],
             default_root_dir=folder,

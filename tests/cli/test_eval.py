@@ -162,3 +162,13 @@ def test_a_preset_without_evaluations(setsup: Run, digits: Path) -> None:
     found = setsup("eval", run, "--preset", preset)
     assert (found.code, found.out) == (2, "")
     assert f"own/unmeasured has no evaluations; `setsup embed {run}` gives its embeddings" in found.err
+
+
+def test_words_behind_a_setting_are_its_values() -> None:
+    """Which settings there are is known only when the runs are: words behind one are no further runs."""
+    from setsup_cli.eval import Options
+    from setsup_cli.usage import words_given
+
+    given = words_given(Options, ["runs/a", "runs/b", "--components.maps", "pca", "tsne", "--device", "cpu"])
+    assert given == {"": ["runs/a", "runs/b"], "--components.maps": ["pca", "tsne"], "--device": ["cpu"]}
+    assert words_given(Options, ["--components.samples", "50", "runs/a"])[""] == ["runs/a"]

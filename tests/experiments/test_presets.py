@@ -17,7 +17,6 @@ from setsup.experiments import (  # noqa: E402
     Preset,
     evaluate,
     find_preset,
-    measures,
     open_run,
     presets,
     smoke,
