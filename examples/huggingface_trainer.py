@@ -34,3 +34,5 @@ for steps, checkpoint in ((20, None), (40, "runs/checkpoint-20")):  # the second
     trainer = ShapesTrainer(ResNetForImageClassification(config), arguments, callbacks=[PositionCallback()])
     trainer.train(resume_from_checkpoint=checkpoint)
     print("draws delivered:", trainer.callback_handler.train_dataloader.state_dict()["delivered"])
+if torch.distributed.is_initialized():
+    torch.distributed.destroy_process_group()  # gloo's threads may abort a process that ends with them
