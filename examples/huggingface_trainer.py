@@ -35,4 +35,5 @@ for steps, checkpoint in ((20, None), (40, "runs/checkpoint-20")):  # the second
     trainer.train(resume_from_checkpoint=checkpoint)
     print("draws delivered:", trainer.callback_handler.train_dataloader.state_dict()["delivered"])
 if torch.distributed.is_initialized():
-    torch.distributed.destroy_process_group()  # gloo's threads may abort a process that ends with them
+    torch.distributed.barrier()  # a rank that ends while gloo's threads still let go of tensors is aborted
+    torch.distributed.destroy_process_group()
