@@ -211,19 +211,22 @@ def begin(
     }
     if _trained(folder):
         there = _described(folder / _DESCRIPTION)
-        asked = {key: description[key] for key in ("preset", "seed", "stand_in")} | learned(flat(preset))
-        found = {key: there[key] for key in ("preset", "seed", "stand_in")} | learned(there["settings"])
-        differing = changes(found, asked)
-        precision = changes({"precision": there["how"].get("precision")}, {"precision": how.get("precision")})
-        if differing | precision:
+        differing = changes(_identity(there), _identity(description))
+        if differing:
             listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
-            listed = listed or f"precision {precision['precision'][0]} there, {precision['precision'][1]} asked"
             raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or ask for the same")
         description = there | {key: description[key] for key in ("root", "settings")}
         if description == there:
             return Run(folder, preset, seed, there)
     _write(folder / _DESCRIPTION, description)
     return Run(folder, preset, seed, description)
+
+
+def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
+    """What must be the same for a run to go on."""
+    asked = {key: description[key] for key in ("preset", "seed", "stand_in")}
+    how = {"smoke": description.get("smoke", False), "precision": description["how"].get("precision")}
+    return asked | learned(description["settings"]) | how
 
 
 def open_run(folder: Path | str, preset: Preset | None = None) -> Run:

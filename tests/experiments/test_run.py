@@ -119,7 +119,7 @@ def test_where_there_is_no_run(tmp_path: Path, stopped: Path) -> None:
         ({"seed": 1}, "holds another run: seed 1 there, 0 asked; give another --out, or ask for the same"),
         ({"preset": "abc/fig3a"}, "holds another run: preset 'abc/fig3a' there, 'small/plain' asked"),
         ({"stand_in": True}, "holds another run: stand_in True there, False asked"),
-        ({"how": {"precision": "bf16"}}, "holds another run: precision bf16 there, float32 asked"),
+        ({"how": {"precision": "bf16"}}, "holds another run: precision 'bf16' there, 'float32' asked"),
         ({"settings": {"steps": 5}}, "holds another run: .*data.name None there"),
         ({"seed": "zero"}, "run.json does not say its 'seed'"),
         ({"seed": None}, "run.json does not say its 'seed'"),
@@ -155,8 +155,9 @@ def test_settings_that_are_none_are_not_opened(folder: Path, settings: dict[str,
 def test_another_seed_preset_or_precision_is_refused(folder: Path) -> None:
     refused(SetsupError, "seed 0 there, 3 asked", lambda: train(SHORT, folder, seed=3, how=HERE))
     refused(SetsupError, "preset 'small/plain' there, 'small/dropout' asked", lambda: train(DROPOUT, folder, how=HERE))
+    refused(SetsupError, "smoke False there, True asked", lambda: train(replace(SHORT, shrunk=True), folder, how=HERE))
     bf16 = How(workers=0, precision="bf16")
-    refused(SetsupError, "precision float32 there, bf16 asked", lambda: train(SHORT, folder, how=bf16))
+    refused(SetsupError, "precision 'float32' there, 'bf16' asked", lambda: train(SHORT, folder, how=bf16))
     longer = replace(SHORT, steps=6, learning=Tiny(rate=1.0))
     refused(
         SetsupError,

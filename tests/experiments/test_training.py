@@ -113,7 +113,7 @@ def test_bfloat16_stays_close_to_float32(tmp_path: Path) -> None:
     assert there.dtype == np.float32
     np.testing.assert_allclose(there, here, atol=0.03 * np.abs(here).max())
     assert not np.array_equal(there, here)
-    with pytest.raises(SetsupError, match="precision bf16 there, float32 asked"):
+    with pytest.raises(SetsupError, match="precision 'bf16' there, 'float32' asked"):
         train(SHORT, tmp_path / "16", how=HERE)
 
 

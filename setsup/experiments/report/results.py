@@ -14,9 +14,6 @@ from setsup.experiments.settings import changes, flat
 
 __all__ = ["read_results"]
 
-_IDLE = ("seeds", "checkpoint_every")
-"""Settings that do not change what is learned."""
-
 
 def read_results(
     presets: Mapping[str, Preset], evaluations: Sequence[str], folders: Iterable[Path]
@@ -60,7 +57,7 @@ def read_results(
                 if name in own:
                     raise
                 continue  # of a preset that is not known here, and so none of these
-            same = {called: preset for called, preset in presets.items() if not _changed(run, preset)}
+            same = {called: preset for called, preset in presets.items() if not run.changed(preset)}
             named = {called: preset for called, preset in presets.items() if preset.name == run.preset.name}
             for called, preset in (same or named).items():
                 results.append(_result(run, called, preset, evaluations))
@@ -86,10 +83,6 @@ def _name_of(folder: Path) -> str:
         return ""  # opening the run says what is wrong with it
 
 
-def _changed(run: Run, preset: Preset) -> dict[str, tuple[Any, Any]]:
-    return {name: change for name, change in run.changed(preset).items() if name not in _IDLE}
-
-
 def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -> Result:
     measured = {name: _entry(run, name, entry) for name, entry in run.measured().items() if name in evaluations}
     values: dict[str, float] = {}
@@ -107,7 +100,7 @@ def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -
     steps = min((entry["steps"] for entry in measured.values()), default=None)
     wanted = run.preset.steps
     done = steps if steps is not None and steps >= wanted else _steps_done(run, steps)
-    differing = [f"{name} {_word(old)} → {_word(new)}" for name, (old, new) in (_changed(run, preset) | asked).items()]
+    differing = [f"{name} {_word(old)} → {_word(new)}" for name, (old, new) in (run.changed(preset) | asked).items()]
     if run.description.get("smoke"):
         differing = ["smoke"]
     how = run.description["how"]
