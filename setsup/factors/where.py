@@ -1,7 +1,9 @@
 """Conditions on rows in words: ``"digit != 9 and split == 'train'"``.
 
 An expression is Python's own grammar cut down to comparisons of factors with values or with each other, joined by
-``and``, ``or``, ``not``; ``in`` takes a tuple, list or set. It is parsed, checked and looked up, never executed.
+``and``, ``or``, ``not``; ``in`` takes a tuple, list or set. In place of a factor may stand ``count(identity)``, how
+many rows of the table have the same known value as this one, and ``digit % 2``, the remainder of a whole number. An
+expression is parsed, checked and looked up, never executed.
 
 Convention
 ----------
@@ -58,7 +60,8 @@ def evaluate(expression: str, table: FactorTable) -> Mask:
     ----------
     expression : str
         Comparisons (``== != < <= > >= in``, ``not in``, chained ones too) of factors with values or other factors,
-        joined by ``and``, ``or``, ``not``; ``factor is None`` asks for unknown values.
+        joined by ``and``, ``or``, ``not``; ``factor is None`` asks for unknown values; ``count(factor)`` and
+        ``factor % 2`` are compared with numbers.
     table : FactorTable
         Grid or columns.
 
@@ -78,6 +81,8 @@ def evaluate(expression: str, table: FactorTable) -> Mask:
     >>> table = FactorTable([Factor("hue", Kind.NOMINAL, ("red", "blue")), Factor("size", Kind.ORDINAL, (1, 2, 3))])
     >>> evaluate("hue == 'blue' and not size < 2", table)
     array([False, False, False, False,  True,  True])
+    >>> evaluate("count(hue) >= 3 and size % 2 == 0", table)
+    array([False,  True, False, False,  True, False])
     >>> evaluate("hue == 'bleu'", table)
     Traceback (most recent call last):
     setsup.errors.FactorError: factor 'hue' has no level 'bleu'; did you mean 'blue'?
@@ -151,6 +156,11 @@ class _Condition:
             return self._contained(left, right, wanted == isinstance(link, ast.In))
         if isinstance(link, ast.Is | ast.IsNot):
             return self._unknown(left, right, wanted == isinstance(link, ast.Is))
+        mirrored = _MIRRORED.get(type(link), type(link))
+        if isinstance(left, ast.Call | ast.BinOp):
+            return self._calculated(left, type(link), right, wanted)
+        if isinstance(right, ast.Call | ast.BinOp):
+            return self._calculated(right, mirrored, left, wanted)
         if isinstance(left, ast.Name) and isinstance(right, ast.Name):
             for word, other in ((left, right), (right, left)):
                 if word.id not in self.table and other.id in self.table:
@@ -159,7 +169,7 @@ class _Condition:
         if isinstance(left, ast.Name):
             return self._one(left, type(link), right, wanted)
         if isinstance(right, ast.Name):
-            return self._one(right, _MIRRORED.get(type(link), type(link)), left, wanted)
+            return self._one(right, mirrored, left, wanted)
         for side in (left, right):
             self._constant(side)
         self._refuse(left, "this comparison names no factor; the name of a factor stands without quotes")
@@ -184,6 +194,41 @@ class _Condition:
             self._need_order(node, factor)
             chosen = compare(np.arange(len(factor)), self._code(node, factor, value))
         return self._looked_up(factor, chosen if wanted else ~chosen)
+
+    def _calculated(self, node: ast.expr, link: type[ast.cmpop], other: ast.expr, wanted: bool) -> Mask:
+        """Compare what follows from a factor's level with a number."""
+        match node:
+            case ast.Call(func=ast.Name(id="count"), args=[ast.Name() as name], keywords=[]):
+                factor = self._factor(name)
+                if factor.levels is None:
+                    self._refuse(name, f"factor {factor.name!r} is continuous: it has no levels to count the rows of")
+                numbers = self._counts(factor)
+            case ast.Call(func=ast.Name(id="count")):
+                self._refuse(node, "count takes one factor, as in count(identity) >= 20")
+            case ast.BinOp(left=ast.Name() as name, op=ast.Mod(), right=ast.Constant(value=int() as by)) if (
+                type(by) is int and by > 0
+            ):
+                factor = self._factor(name)
+                if not all(type(level) is int for level in factor.levels or ("none",)):
+                    self._refuse(name, f"factor {factor.name!r} has no whole numbers as levels, which % needs")
+                numbers = np.array([level % by for level in factor.levels or ()])
+            case _:
+                self._refuse_kind(node)
+        value = self._constant(other)
+        if _sort(value) != "number":
+            self._refuse(other, f"this is compared with a number, not {value!r}")
+        chosen = _COMPARED[link](numbers, value)
+        return self._looked_up(factor, chosen if wanted else ~chosen)
+
+    def _counts(self, factor: Factor) -> npt.NDArray[np.int64]:
+        """How many rows have each level."""
+        if self.table.is_grid:
+            return np.full(len(factor), len(self.table) // len(factor))
+        column = self.table.column(factor.name)
+        found = np.zeros(len(factor) + 1, dtype=np.int64)  # the last one takes the unknown
+        for rows in _blocks(len(column)):
+            found += np.bincount(np.minimum(column[rows], len(factor)), minlength=len(found))
+        return found[:-1]
 
     def _contained(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
         """Find a factor among values."""
