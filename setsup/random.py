@@ -194,7 +194,7 @@ def permute(keys: npt.ArrayLike, n: npt.ArrayLike, positions: npt.ArrayLike) -> 
     lead = where.shape[:-1]
     key = np.broadcast_to(np.asarray(keys, dtype=np.uint64), lead).reshape(-1)
     size = np.broadcast_to(np.asarray(n, dtype=np.int64), lead).reshape(-1)
-    flat = where.reshape(-1, where.shape[-1])
+    flat = where.reshape(len(key), where.shape[-1])
     found = np.empty(flat.shape, dtype=np.int64)
     small = size <= _SMALL
     for some, law in ((small, _sorted_words), (~small, _feistel)):

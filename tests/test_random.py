@@ -248,6 +248,13 @@ def test_sizes_may_differ_from_draw_to_draw():
     assert shaped.reshape(-1, 6).tolist() == alone
 
 
+@pytest.mark.parametrize("n", [5, 10_000])
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 4), (0, 0)])
+def test_no_positions_have_no_images(n, shape):
+    keys = np.zeros(shape[:-1], dtype=np.uint64)
+    assert permute(keys, n, np.zeros(shape, dtype=np.int64)).shape == shape
+
+
 def test_large_blocks_are_worked_off_in_parts():
     keys, n = keys_of(1500), 4000  # more words than are sorted at once
     images = permute(keys, n, np.broadcast_to([0, 3999], (1500, 2)))
