@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from setsup.datasets.derived import concat
+    from setsup.datasets.huggingface import from_huggingface
+    from setsup.datasets.huggingface_writer import to_huggingface
     from setsup.datasets.registry import load, names
     from setsup.datasets.table import open_table
     from setsup.errors import SetsupError
@@ -40,16 +42,20 @@ __all__ = [
     "TripletSampler",
     "__version__",
     "concat",
+    "from_huggingface",
     "load",
     "loader",
     "names",
     "open_table",
+    "to_huggingface",
 ]
 
 if not TYPE_CHECKING:
     _PARTS = ("datasets", "factors", "files", "loading", "random", "reports", "samplers")
     _HOMES = {
         "concat": "setsup.datasets.derived",
+        "from_huggingface": "setsup.datasets.huggingface",
+        "to_huggingface": "setsup.datasets.huggingface_writer",
         "load": "setsup.datasets.registry",
         "names": "setsup.datasets.registry",
         "loader": "setsup.loading.loader",

@@ -94,6 +94,8 @@ def _split_words(split: Mapping[str, Any], levels: Mapping[str, Any]) -> str:
         words += f", by {', '.join(split['stratify'])}"
     if split["parts"] and split["disjoint"]:
         words += f", no {', '.join(split['disjoint'])} in two parts"
+    if split["leaks"]:
+        words += f", leaks: {', '.join(split['leaks'])} may be in two parts"
     return words + (f": {split['description']}" if split["description"] else "")
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from setsup.errors import DataError
-from setsup.files import Manifest, data_places, find_root, load_manifest, manifest_names, readable_size
+from setsup.files import Manifest, data_places, find_root, load_manifest, manifest_names
+from setsup.files.foreign import find_manifest
 from setsup_cli.arguments import Json
 from setsup_cli.output import show_json, show_table
 
@@ -17,7 +18,7 @@ HELP = """\
 `setsup info NAME` shows one of them in full. Other packages add data sets through the entry-point group
 setsup.datasets."""
 
-_SHOWN = 6
+_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ def run(options: Options) -> int:
     if options.json:
         show_json(found)
         return 0
-    heads = ["name", "samples", "factors", "size", "licence", "here"]
-    show_table(heads, map(_cells, found), right=("samples", "size"))
+    heads = ["name", "samples", "factors", "licence", "here"]
+    show_table(heads, map(_cells, found), right=("samples",))
     return 0
 
 
@@ -76,12 +77,18 @@ def _entry(manifest: Manifest) -> dict[str, Any]:
 
 
 def _foreign_entry(name: str, package: str) -> dict[str, Any]:
+    try:
+        manifest = find_manifest(name)
+    except DataError:
+        manifest = None  # `setsup info NAME` says what is wrong with it
+    if manifest is not None:
+        return {**_entry(manifest), "package": package}
     unknown = dict.fromkeys(("samples", "factors", "bytes", "licence", "present"))
     return {"name": name, "title": name, **unknown, "package": package}
 
 
 def _cells(entry: dict[str, Any]) -> list[str]:
-    here = {None: "needs no files", True: "yes", False: "no"}[entry["present"]]
+    here = "no" if entry["present"] is False else "yes"
     if entry["package"] != "setsup":
         here = f"from {entry['package']}"
     factors = entry["factors"] or ()
@@ -90,7 +97,6 @@ def _cells(entry: dict[str, Any]) -> list[str]:
         entry["name"],
         "" if entry["samples"] is None else f"{entry['samples']:,}",
         ", ".join(shown) + (f" and {len(factors) - len(shown)} more" if len(factors) > len(shown) else ""),
-        readable_size(entry["bytes"]) if entry["bytes"] else "",
         entry["licence"] or "",
         here,
     ]

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 from setsup.errors import DataError, SetsupError
-from setsup.files import FileState, Manifest, State, check_files, data_places, fetch, load_manifest, readable_size
+from setsup.files import FileState, Manifest, State, check_files, fetch, load_manifest, readable_size
+from setsup.files.check import release_folder
 from setsup_cli.arguments import Dataset, Json, Root, option
 from setsup_cli.datasets import foreign, present
 from setsup_cli.output import say, say_licence, say_prose, show_json, show_table
@@ -15,7 +16,8 @@ __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
 Files that are there are checked, not fetched again; what was interrupted goes on where it stopped. Without --root they
-lie in $SETSUP_DATA/NAME, else in the user's cache. The last line printed is the folder. Where no program may fetch the
+lie in $SETSUP_DATA/NAME, else in the user's cache; those of a data set that is made of another one's files lie in the
+folder of that one. The last line printed is the folder. Where no program may fetch the
 files, the steps to get them are printed. With --check the exit code is 0 where the data set opens and no file is wrong,
 1 otherwise."""
 
@@ -70,7 +72,7 @@ def _say_steps(manifest: Manifest, root: Path | None) -> None:
     say_prose(f"{manifest.title}: how to get it", piped=100)
     for number, step in enumerate(manifest.steps, 1):
         say_prose(f"{number}. {step}", piped=100)
-    say(f"folder: {data_places(manifest.name, _folder(root))[0]}")
+    say(f"folder: {release_folder(manifest, _folder(root))}")
 
 
 def _folder(root: Path | None) -> Path | None:

@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import SetsupError
-from setsup.files import Manifest, load_manifest, manifest_names
+from setsup.files import Manifest
+from setsup.files.foreign import find_manifest
 from setsup_cli.arguments import Image, Json, Kinds, MaybeDataset, Root, Split, Table
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
@@ -37,7 +38,7 @@ class Options:
 def run(options: Options) -> int:
     """Print the card."""
     name = options.dataset or DEFAULT
-    manifest = load_manifest(name) if options.table is None and name in manifest_names() else None
+    manifest = find_manifest(name) if options.table is None else None
     try:
         dataset = _opened(options, manifest)
         closed = ""

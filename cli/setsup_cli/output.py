@@ -103,7 +103,7 @@ def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Seque
     from rich.text import Text
 
     listed = [heads, *rows]
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for number, head in enumerate(heads):
         longest = max(len(word) for row in listed for word in row[number].split(" "))
         table.add_column(

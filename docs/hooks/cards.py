@@ -150,6 +150,7 @@ def _split_rows(split: ManifestSplit, factors: tuple[ManifestFactor, ...]) -> st
         parts = " and ".join(f"`{split.name}-{name}` ({100 * share:.3g} %)" for name, share in split.parts)
     held = f", by `{'`, `'.join(split.stratify)}`" if split.stratify else ""
     whole = f"; no `{'`, `'.join(split.disjoint)}` in two parts" if split.disjoint else ""
+    whole += f"; leaks: a `{'`, `'.join(split.leaks)}` may be in two parts" if split.leaks else ""
     return f"{parts}{held}{whole}".removeprefix("; ")
 
 

@@ -33,6 +33,9 @@ USES = {
     "umap-learn": "UMAP maps",
     "datasets": "factor tables from and to Hugging Face `datasets`",
     "pandas": "factor tables from and to data frames",
+    "av": "videos, exact to the frame",
+    "opencv-python-headless": "faces in videos",
+    "scenedetect-headless": "scene cuts of videos",
     "trimesh": "meshes with their materials and textures",
     "mkdocs": "this site",
     "mkdocs-material": "its theme and search, which need no network",
@@ -43,6 +46,7 @@ USES = {
     "import-linter": "holds imports to the layers of the house",
     "mypy": "checks types",
     "pytest": "runs the tests",
+    "pytest-xdist": "runs them on all cores",
     "pytorch-metric-learning": "an example of its losses on domain batches",
     "ruff": "finds faults and formats",
     "tensorboard": "tests of `setsup train --log tensorboard`",
@@ -83,6 +87,9 @@ REASONS = {
     "datasets": "it is the format",
     "pandas": "it is the format",
     "trimesh": "formats of meshes have many corners",
+    "av": "it is FFmpeg, which knows every codec",
+    "opencv-python-headless": "its detectors come trained",
+    "scenedetect-headless": "its measure of change is well tried",
 }
 """Why the work of a dependency that users get is not done by code of our own."""
 
@@ -91,7 +98,7 @@ def dependencies(project: Path, extra: str) -> str:
     """Table of the core's dependencies, or of those of an extra."""
     found = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
     wanted = found["optional-dependencies"][extra] if extra else found["dependencies"]
-    requirements = [re.match(r"([\w.-]+)(?:\[[^]]*\])?(?:>=(.*))?", line).groups() for line in wanted]
+    requirements = [re.match(r"([\w.-]+)(?:\[[^]]*\])?(?:>=([^,]*))?", line).groups() for line in wanted]
     reasoned = any(name.lower() in REASONS for name, _ in requirements)
     heads = ["package", "at least", "what for", *(["why not ours"] if reasoned else []), "licence"]
     rows = [heads, ["---"] * len(heads)]

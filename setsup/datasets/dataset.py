@@ -2,8 +2,8 @@
 
 Convention
 ----------
-Images are uint8 (height, width, channels), row 0 at the top, with 1 (grey), 3 (sRGB) or 4 (sRGB and alpha) channels
-as their modality declares.
+Images are uint8 (height, width, channels), row 0 at the top, with 1 (grey), 2 (red and green), 3 (sRGB) or 4 (sRGB and
+alpha) channels as their modality declares.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -39,7 +39,7 @@ class Modality:
     unit : str
         ``"m"``, ``"rad"`` or nothing.
     color : str
-        ``"srgb"``, ``"grey"``, or nothing for what is no picture.
+        ``"srgb"``, ``"grey"``, ``"red-green"`` for pictures of two channels, or nothing for what is no picture.
 
     Raises
     ------

@@ -10,7 +10,8 @@ Notes
 JPEG in grey or colour is decoded by simplejpeg, plain PNG by kornia-rs, all else by Pillow; the pixels are the same,
 bit for bit. simplejpeg and Pillow both stand on libjpeg-turbo. simplejpeg takes half to three quarters of Pillow's
 time, which spends the rest on header objects and copies; it lets other threads run meanwhile; and it tells libjpeg-
-turbo's warnings, where Pillow gives what could be decoded: grey or shifted blocks. Such files are refused here. JPEG
+turbo's warnings, where Pillow gives what could be decoded: grey or shifted blocks. Such files are refused here, but for
+stray bytes before the end mark, which a data set may allow: some pictures of ImageNet were published with them. JPEG
 that goes to Pillow (CMYK, rare sampling) has Pillow's leniency. For a PNG kornia-rs takes about a third of Pillow's
 time and looks at the checksums of the pixels, as Pillow does not; those of files that go to Pillow are checked here.
 kornia-rs does not let other threads run meanwhile, so on more than three cores a single process decodes PNG by Pillow;
@@ -19,11 +20,13 @@ clashes with another OpenCV that a user may have. PyAV, made for streams of vide
 """
 
 import io
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -37,7 +40,9 @@ from setsup.errors import DataError
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["Header", "Source", "channels_of", "decode", "header", "parallel"]
+__all__ = ["Header", "Source", "channels_of", "decode", "header", "parallel", "resized"]
+
+_log = logging.getLogger("setsup")
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -97,6 +102,7 @@ def decode(
     channels: int,
     size: tuple[int, int] | None = None,
     out: npt.NDArray[np.uint8] | None = None,
+    lenient: bool = False,
 ) -> npt.NDArray[np.uint8]:
     """Decode an image.
 
@@ -113,6 +119,9 @@ def decode(
     out : (height, width, channels) uint8 in C order, optional
         Memory that may be written to, and is given back where the decoder could write into it and nothing has to be
         changed afterwards.
+    lenient : bool
+        Whether a JPEG may have stray bytes between its compressed data and its end mark; for each such file a warning
+        is logged. What is cut off is refused all the same.
 
     Returns
     -------
@@ -124,12 +133,12 @@ def decode(
         When the image is damaged, or in colour where grey was asked for.
 
     """
-    pixels = _pixels(_content(source, label), label, channels, out)
+    pixels = _pixels(_content(source, label), label, channels, out, lenient)
     if channels == 1 and pixels.shape[2] != 1:
         raise DataError(
             f"{label} has colour, but the images looked at when the table was opened are grey; convert all to one mode"
         )
-    return np.require(_resized(_with_channels(pixels, channels), size), requirements=["C", "W"])
+    return np.require(resized(_with_channels(pixels, channels), size), requirements=["C", "W"])
 
 
 def channels_of(headers: Sequence[Header]) -> int:
@@ -235,11 +244,13 @@ def _check(width: int, height: int, label: str) -> None:
         raise DataError(f"{label} has {width} × {height} pixels; images of more than {_MOST_PIXELS:,} are refused")
 
 
-def _pixels(content: bytes, label: str, channels: int, out: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.uint8]:
+def _pixels(
+    content: bytes, label: str, channels: int, out: npt.NDArray[np.uint8] | None, lenient: bool
+) -> npt.NDArray[np.uint8]:
     """Picture the right side up, with the channels asked for or those of its own mode."""
     try:
         if content.startswith(_JPEG):
-            return _jpeg(content, label, channels, out)
+            return _jpeg(content, label, channels, out, lenient)
         if content.startswith(_PNG):
             return _png(content, label, channels)
         return _by_pillow(content, label, channels)
@@ -247,7 +258,9 @@ def _pixels(content: bytes, label: str, channels: int, out: npt.NDArray[np.uint8
         raise _unreadable(error, label) from error
 
 
-def _jpeg(content: bytes, label: str, channels: int, out: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.uint8]:
+def _jpeg(
+    content: bytes, label: str, channels: int, out: npt.NDArray[np.uint8] | None, lenient: bool
+) -> npt.NDArray[np.uint8]:
     frame, orientation = jpeg_frame(content), 1
     if frame is None or frame.noted:
         with _opened(content, label) as image:
@@ -257,7 +270,13 @@ def _jpeg(content: bytes, label: str, channels: int, out: npt.NDArray[np.uint8] 
         return _by_pillow(content, label, channels)
     _check(frame.width, frame.height, label)
     fits = out is not None and orientation == 1 and out.shape == (frame.height, frame.width, frame.channels)
-    return turned(jpeg_pixels(content, frame, out if fits else None), orientation)
+    stray = partial(_warn, label) if lenient else None
+    return turned(jpeg_pixels(content, frame, out if fits else None, stray), orientation)
+
+
+@lru_cache(maxsize=1 << 16)  # so that a process warns once of a file, and not in every epoch
+def _warn(label: str, why: str) -> None:
+    _log.warning("%s: %s; what comes before them is decoded, as other programs do", label, why)
 
 
 def _png(content: bytes, label: str, channels: int) -> npt.NDArray[np.uint8]:
@@ -288,7 +307,21 @@ def _with_channels(pixels: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[
     return pixels
 
 
-def _resized(pixels: npt.NDArray[np.uint8], size: tuple[int, int] | None) -> npt.NDArray[np.uint8]:
+def resized(pixels: npt.NDArray[np.uint8], size: tuple[int, int] | None) -> npt.NDArray[np.uint8]:
+    """Resize a picture, antialiased, until it just covers a size, and cut out the centre.
+
+    Parameters
+    ----------
+    pixels : (height, width, 1, 3 or 4) uint8
+        The picture.
+    size : (height, width) or None
+        None for as it is.
+
+    Returns
+    -------
+    (*size, channels) uint8; the picture itself where it has that size
+
+    """
     if size is None or pixels.shape[:2] == size:
         return pixels
     from PIL import Image, ImageOps

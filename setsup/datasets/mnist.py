@@ -12,7 +12,7 @@ from setsup.datasets.formats.idx import IdxFile
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 
-__all__ = ["Mnist", "open"]
+__all__ = ["Mnist", "open", "release"]
 
 Array = npt.NDArray[Any]
 
@@ -102,10 +102,29 @@ def open(root: Path | None) -> Mnist:
         When the files are not there (with the command that fetches them), or are damaged.
 
     """
+    return Mnist(release("mnist", root))
+
+
+def release(name: str, root: Path | None) -> Path:
+    """Find the folder of the four files, for MNIST and for data sets that are made of it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    root : Path or None
+        As for :func:`open`.
+
+    Raises
+    ------
+    DataError
+        When the files are not there, with the command that fetches them.
+
+    """
     from setsup.files import find_root
 
     wanted = [_names(prefix, what, axes) for what, axes in (("images", 3), ("labels", 1)) for prefix in _PREFIXES]
-    return Mnist(find_root("mnist", root, wanted))
+    return find_root(name, root, wanted)
 
 
 def _names(prefix: str, what: str, axes: int) -> list[str]:

@@ -6,7 +6,8 @@ Another package offers datasets through the entry-point group ``setsup.datasets`
     my-rooms = "my_package.rooms"
 
 where ``my_package.rooms`` is a module with a function ``open(root: Path | None) -> Dataset``, or that function itself
-(``"my_package.rooms:open_rooms"``).
+(``"my_package.rooms:open_rooms"``). A manifest ``my-rooms.yaml`` in the folder of that module, such as setsup has of its
+own benchmarks, gives the dataset a card with licence and citation, and named splits.
 """
 
 from collections.abc import Callable, Mapping
@@ -57,7 +58,8 @@ def load(
         One of :func:`names`.
     root : Path or str, optional
         Folder that holds the published files, or a folder ``name`` with them. By default ``$SETSUP_DATA/<name>``, then
-        ``<user cache>/setsup/<name>``.
+        ``<user cache>/setsup/<name>``. A data set that is made of another one's files is looked for under the name of
+        that one, too.
     split : str, optional
         A split or subset that `setsup info NAME` lists, or one part of it, such as ``"train"``, ``"dcodr"`` or
         ``"dcodr-train"``; only its rows are kept, and renumbered.
@@ -128,9 +130,10 @@ def _opened(name: str, opener: Callable[..., object], root: Path | None, options
 
 def _opened_split(dataset: Dataset, name: str, split: str) -> Dataset:
     from setsup.datasets.splits import open_split
-    from setsup.files import load_manifest, manifest_names
+    from setsup.files.foreign import find_manifest
 
-    return open_split(dataset, split, load_manifest(name).splits if name in manifest_names() else ())
+    manifest = find_manifest(name)
+    return open_split(dataset, split, () if manifest is None else manifest.splits)
 
 
 def _foreign() -> dict[str, EntryPoint]:

@@ -14,9 +14,11 @@ from setsup.datasets.images import Source, decode, parallel
 from setsup.errors import DataError
 from setsup.files.members import Members
 
-__all__ = ["ImageFiles", "Images", "MemberImages", "PackedImages", "fetch_images"]
+__all__ = ["ImageFiles", "Images", "MemberImages", "PackedImages", "PartedImages", "as_stored", "fetch_images"]
 
 _SHOWN = 5
+_HEAD = 1 << 17  # bytes of a picture in which its notes stand
+_NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks of a JPEG begin with
 
 
 class Images(Protocol):
@@ -37,6 +39,8 @@ def fetch_images(
     shape: tuple[int | None, ...],
     size: tuple[int, int] | None = None,
     out: npt.NDArray[np.uint8] | None = None,
+    crop: tuple[int, int] | None = None,
+    lenient: bool = False,
 ) -> npt.NDArray[np.uint8]:
     """Decode the images of any rows, each once, straight to where they belong.
 
@@ -52,6 +56,10 @@ def fetch_images(
         Resize to this; see :func:`setsup.datasets.images.decode`.
     out : uint8 array of shape ``rows.shape + shape``, optional
         Where to put them.
+    crop : (height, width), optional
+        Cut this out of the centre, without resizing.
+    lenient : bool
+        Whether stray bytes at the end of a JPEG are allowed; see :func:`setsup.datasets.images.decode`.
 
     Returns
     -------
@@ -60,17 +68,19 @@ def fetch_images(
     Raises
     ------
     DataError
-        When an image is damaged, in colour where grey was expected, or of another size.
+        When an image is damaged, in colour where grey was expected, of another size, or smaller than `crop`.
 
     """
     if out is not None and not out.flags.c_contiguous:
-        out[...] = fetch_images(images, rows, shape, size)
+        out[...] = fetch_images(images, rows, shape, size, crop=crop, lenient=lenient)
         return out
     shape = shape if out is None else out.shape[rows.ndim :]
     channels = shape[2] or 3
     distinct, first, inverse = np.unique(rows.reshape(-1), return_index=True, return_inverse=True)
     items = images.take(distinct)
-    begun = [decode(*items[0], channels, size)] if None in shape and items else []
+    begun = []
+    if None in shape and items:
+        begun = [_cut(decode(*items[0], channels, size, lenient=lenient), crop, items[0][1])]
     expected = begun[0].shape if begun else tuple(length or 0 for length in shape)
     found = np.empty((*rows.shape, *expected), np.uint8) if out is None else out
     slots = found.reshape(rows.size, *expected)
@@ -78,7 +88,10 @@ def fetch_images(
     def fill(place: int) -> None:
         source, label = items[place]
         slot = slots[first[place]]
-        image = begun[place] if place < len(begun) else decode(source, label, channels, size, slot)
+        if place < len(begun):
+            image = begun[place]
+        else:
+            image = _cut(decode(source, label, channels, size, slot, lenient), crop, label)
         if image.shape != expected:
             raise DataError(
                 f"{label} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
@@ -92,6 +105,20 @@ def fetch_images(
     repeats = np.flatnonzero(origin != np.arange(len(origin)))
     slots[repeats] = slots[origin[repeats]]
     return found
+
+
+def _cut(image: npt.NDArray[np.uint8], crop: tuple[int, int] | None, label: str) -> npt.NDArray[np.uint8]:
+    """The centre of an image, as a view."""
+    if crop is None:
+        return image
+    (height, width), (rows, columns) = image.shape[:2], crop
+    if height < rows or width < columns:
+        raise DataError(
+            f"{label} is {height} × {width} pixels (height × width), smaller than the crop of {rows} × {columns}; open "
+            "the data set with a smaller crop"
+        )
+    top, left = (height - rows) // 2, (width - columns) // 2
+    return image[top : top + rows, left : left + columns]
 
 
 class ImageFiles:
@@ -199,6 +226,8 @@ class MemberImages:
         The files of the release.
     places : (rows,) integer array
         For each row the place of its file in ``members``; a file may serve several rows.
+    upright : bool
+        Whether the orientation that a camera noted in a picture is applied; see :func:`as_stored`.
 
     Raises
     ------
@@ -207,14 +236,14 @@ class MemberImages:
 
     """
 
-    def __init__(self, members: Members, places: npt.ArrayLike) -> None:
+    def __init__(self, members: Members, places: npt.ArrayLike, upright: bool = True) -> None:
         found = np.asarray(places)
         if found.size and not 0 <= found.min() <= found.max() < len(members):
             raise DataError(
                 f"{members.source} has {len(members):,} files, but rows name the places {found.min():,} to "
                 f"{found.max():,}; find places with members.places, and take out those that are -1"
             )
-        self._members = members
+        self._members, self._upright = members, upright
         # half as much to send to worker processes, where the number of files allows
         self._places = found.astype(np.uint32 if len(members) < 2**32 else np.int64)
 
@@ -227,12 +256,71 @@ class MemberImages:
 
         The function runs in the thread that decodes.
         """
-        read, label = self._members.read, self._members.label
+        read = self._members.read if self._upright else partial(as_stored, self._members)
+        label = self._members.label
         places = self._places[rows].tolist()
         return [
             (partial(read, place), f"{label(place)} (row {row})")
             for place, row in zip(places, rows.tolist(), strict=True)
         ]
+
+
+class PartedImages:
+    """Images among the files of a release that consists of several folders or archives.
+
+    Parameters
+    ----------
+    members : sequence of Members
+        The files of each part.
+    parts, places : (rows,) integer arrays
+        For each row the number of the part that holds its file, and the place of the file in it.
+
+    Raises
+    ------
+    DataError
+        When a place is none of its part's.
+
+    """
+
+    def __init__(self, members: Sequence[Members], parts: npt.NDArray[Any], places: npt.NDArray[Any]) -> None:
+        for number, part in enumerate(members):
+            MemberImages(part, places[parts == number])  # which checks them
+        self._members = tuple(members)
+        self._parts, self._places = parts.astype(np.uint16, copy=False), places.astype(np.uint32, copy=False)
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self._places)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
+        """Give for each row a function that reads its file, and a label; see :meth:`MemberImages.take`."""
+        found: list[tuple[Source, str]] = []
+        for part, place, row in zip(self._parts[rows], self._places[rows].tolist(), rows.tolist(), strict=True):
+            members = self._members[part]
+            found.append((partial(members.read, place), f"{members.label(place)} (row {row})"))
+        return found
+
+
+def as_stored(members: Members, place: int) -> bytes:
+    """Content of a picture without the orientation that a camera may have noted in it.
+
+    Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some pictures of ImageNet
+    have a note.
+
+    Parameters
+    ----------
+    members : Members
+        The files of the release.
+    place : int
+        Of the picture.
+
+    """
+    content = members.read(place)
+    for note in _NOTES:
+        if note in content[:_HEAD]:
+            # a block of another name is passed over by whoever decodes the picture
+            content = content.replace(note, b"none".ljust(len(note), b"\0"), 1)
+    return content
 
 
 def _refuse_missing(table: Path, names: Iterable[str | None]) -> None:

@@ -1,5 +1,6 @@
 """Open one of a benchmark's named splits: the published ones, those of papers, and subsets."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ __all__ = ["open_split"]
 
 _SPLIT = "split"
 _REST = "none of the parts"
+
+_log = logging.getLogger("setsup")
 
 
 def open_split(dataset: Dataset, name: str, declared: Sequence[ManifestSplit] = ()) -> Dataset:
@@ -91,6 +94,7 @@ def _parted(dataset: Dataset, split: ManifestSplit) -> Dataset:
             codes = _drawn(table, split)
         except FactorError as error:
             raise DataError(f"the split {split.name!r} of {dataset.name} cannot be drawn here: {error}") from error
+        _warn(dataset, codes, split)
     rows = np.flatnonzero((codes >= 0) & (codes < len(names)))
     if not len(rows):
         raise DataError(f"{dataset.name} has no rows of the split {split.name!r}")
@@ -122,6 +126,20 @@ def _check(dataset: Dataset, table: FactorTable, factor: str, split: ManifestSpl
         check_disjoint(table, factor, split.disjoint)
     except FactorError as error:
         raise DataError(f"the split {split.name!r} of {dataset.name} is not what was published: {error}") from error
+
+
+def _warn(dataset: Dataset, codes: npt.NDArray[Any], split: ManifestSplit) -> None:
+    """Say how many groups lie in several parts of a split that was published so."""
+    if not split.leaks:
+        return
+    group = dataset.factors.group_by(split.leaks).of_rows()
+    known = (group >= 0) & (codes >= 0) & (codes < len(split.parts))
+    found = np.unique(np.stack([group[known], codes[known]], axis=1), axis=0)
+    counts = np.unique(found[:, 0], return_counts=True)[1]
+    _log.warning(
+        "the split %r of %s leaks, as it was published: rows of the same %s lie in several parts of it, for %s of %s",
+        *(split.name, dataset.name, ", ".join(split.leaks), f"{(counts > 1).sum():,}", f"{len(counts):,}"),
+    )
 
 
 def _names(table: FactorTable, declared: Sequence[ManifestSplit]) -> list[str]:

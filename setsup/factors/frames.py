@@ -1,4 +1,4 @@
-"""Factor tables from and to CSV, Parquet, pandas and Hugging Face ``datasets``.
+"""Factor tables from and to CSV, Parquet and pandas.
 
 Convention
 ----------
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, FactorError
-from setsup.factors.arrow import described, open_table, save_table, to_arrow
+from setsup.factors.arrow import described, open_table, save_table
 from setsup.factors.csv_file import CsvFile
 from setsup.factors.distinct import usable
 from setsup.factors.factor import Factor, Kind
@@ -30,7 +30,7 @@ from setsup.factors.table import FactorTable
 from setsup.files import cache_folder, disk_errors, locked
 from setsup.progress import progress
 
-__all__ = ["from_csv", "from_huggingface", "from_pandas", "from_parquet", "to_huggingface", "to_pandas"]
+__all__ = ["ROWS", "from_csv", "from_pandas", "from_parquet", "imported", "to_pandas"]
 
 Array = npt.NDArray[Any]
 Kinds = Mapping[str, Kind | str] | None
@@ -38,8 +38,10 @@ Kinds = Mapping[str, Kind | str] | None
 LARGE = 64 << 20
 """Bytes from which a file is converted to a mapped one rather than read into memory."""
 
+ROWS = 1 << 16
+"""Rows of a block of Parquet or of a Hugging Face data set."""
+
 _VERSION = 1  # of converted files; a change of the rules of inference needs a new one
-_ROWS = 1 << 16  # a block of Parquet or of a Hugging Face data set
 _log = logging.getLogger("setsup")
 
 
@@ -94,7 +96,7 @@ def from_parquet(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None
 
     def blocks() -> Iterator[Any]:
         with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(_ROWS, columns=names)
+            yield from file.iter_batches(ROWS, columns=names)
 
     with _named(path):
         with pq.ParquetFile(path) as file:
@@ -122,7 +124,7 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
     """
     import pyarrow as pa
 
-    pandas = _imported("pandas", "pandas")
+    pandas = imported("pandas", "pandas")
     if not isinstance(frame, pandas.DataFrame):
         raise FactorError(f"from_pandas takes a pandas.DataFrame, not {type(frame).__name__}")
     names = [str(name) for name in frame.columns]
@@ -152,7 +154,7 @@ def to_pandas(table: FactorTable) -> Any:
         When pandas is not installed.
 
     """
-    pandas = _imported("pandas", "pandas")
+    pandas = imported("pandas", "pandas")
     columns = {}
     for factor in table.factors:
         if factor.levels is None:
@@ -164,85 +166,8 @@ def to_pandas(table: FactorTable) -> Any:
     return pandas.DataFrame(columns)
 
 
-def from_huggingface(dataset: Any, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorTable:
-    """Table from a Hugging Face ``datasets.Dataset``.
-
-    Class labels become nominal factors with their names, values are inferred; images, sequences and other nested
-    features are left out.
-
-    Parameters
-    ----------
-    dataset : datasets.Dataset
-        One split, not streaming.
-    factors, kinds
-        As in :func:`from_csv`.
-
-    Raises
-    ------
-    FactorError
-        When ``datasets`` is not installed, this is no ``Dataset``, or none of its features can be a factor.
-
-    """
-    datasets = _imported("datasets", "hf")
-    if not isinstance(dataset, datasets.Dataset):
-        mend = "choose a split, such as dataset['train']" if isinstance(dataset, dict) else "load it without streaming"
-        raise FactorError(f"from_huggingface takes a datasets.Dataset, not {type(dataset).__name__}; {mend}")
-    labels = {name: kind for name, kind in dataset.features.items() if isinstance(kind, datasets.ClassLabel)}
-    values = {
-        name for name, kind in dataset.features.items() if isinstance(kind, datasets.Value) and usable(kind.pa_type)
-    }
-    names = [name for name in dataset.features if name in labels or name in values]
-    given = {factor.name for factor in factors} | (kinds or {}).keys()
-    known = [Factor(name, Kind.NOMINAL, tuple(kind.names)) for name, kind in labels.items() if name not in given]
-
-    def blocks() -> Iterator[Any]:
-        for part in dataset.select_columns(names).with_format("arrow").iter(_ROWS):
-            for name, kind in labels.items():
-                part = part.set_column(part.column_names.index(name), name, _spelled(part.column(name), kind.names))
-            yield from part.to_batches()
-
-    return from_blocks(blocks, names, [*factors, *known], kinds)
-
-
-def to_huggingface(table: FactorTable) -> Any:
-    """Give a ``datasets.Dataset``: class labels for text levels, values for numbers and truth values.
-
-    ``FactorTable.from_huggingface(dataset, table.factors)`` gives the table back.
-
-    Raises
-    ------
-    FactorError
-        When ``datasets`` is not installed.
-
-    """
-    datasets = _imported("datasets", "hf")
-    columns, features = {}, {}
-    arrow = to_arrow(table)
-    for factor in table.factors:
-        column = arrow.column(factor.name).combine_chunks()
-        if factor.levels is None:
-            features[factor.name] = datasets.Value("float32")
-        elif isinstance(factor.levels[0], str):
-            features[factor.name] = datasets.ClassLabel(names=list(factor.levels))
-            column = column.indices.cast("int64")
-        else:
-            column = column.dictionary_decode()
-            features[factor.name] = datasets.Value(str(column.type).replace("double", "float64"))
-        columns[factor.name] = column
-    return datasets.Dataset.from_dict(columns, features=datasets.Features(features))
-
-
-def _spelled(codes: Any, names: Sequence[str]) -> Any:
-    """Class labels by their names; -1 is unknown."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    codes = codes.combine_chunks()
-    codes = pc.if_else(pc.less(codes, 0), pa.scalar(None, codes.type), codes)
-    return pa.DictionaryArray.from_arrays(codes, pa.array(list(names), pa.string()))
-
-
-def _imported(module: str, extra: str) -> Any:
+def imported(module: str, extra: str) -> Any:
+    """Import an optional library; FactorError with the command that installs it where it is missing."""
     try:
         return import_module(module)
     except ImportError:

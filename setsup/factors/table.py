@@ -441,12 +441,12 @@ class FactorTable:
         cls, dataset: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None
     ) -> "FactorTable":
         """Table from the columns of a Hugging Face ``datasets.Dataset`` that hold classes or values."""
-        from setsup.factors.frames import from_huggingface
+        from setsup.factors.huggingface import from_huggingface
 
         return from_huggingface(dataset, factors, kinds=kinds)
 
     def to_huggingface(self) -> Any:
         """Give a ``datasets.Dataset`` with class-label and value features."""
-        from setsup.factors.frames import to_huggingface
+        from setsup.factors.huggingface import to_huggingface
 
         return to_huggingface(self)

@@ -25,6 +25,7 @@ __all__ = [
     "read_member",
     "read_range",
     "read_stretch",
+    "stored_start",
     "too_long",
 ]
 
@@ -203,7 +204,7 @@ def read_stretch(archive: ArchiveFile, kind: str, row: Row, offset: int, length:
     wanted = max(0, min(length, row.size - offset))
     file = archive.descriptor()
     try:  # as _reading does, which takes a tenth of the time of a short stretch
-        start = _stored_start(file, kind, row, archive.path, label)
+        start = stored_start(file, kind, row, archive.path, label)
         found = read_range(file, start + offset, wanted)
     except OSError as error:
         raise DataError(f"{label()} cannot be read: {error.strerror or error}") from error
@@ -217,7 +218,7 @@ def pieces(archive: ArchiveFile, kind: str, row: Row, label: Label) -> Iterator[
     _need_plain(row, label)
     file = archive.descriptor()
     with _reading(label):
-        start = _stored_start(file, kind, row, archive.path, label)
+        start = stored_start(file, kind, row, archive.path, label)
         spans = range(start, start + row.stored, _PIECE)
         parts = (read_range(file, place, min(_PIECE, start + row.stored - place)) for place in spans)
         check = size = 0
@@ -231,6 +232,31 @@ def pieces(archive: ArchiveFile, kind: str, row: Row, label: Label) -> Iterator[
         raise _damaged(label, f"it holds {size:,} bytes, not {row.size:,}")
     if kind == "zip" and check != row.check:
         raise _damaged(label, "its content has another checksum")
+
+
+def stored_start(file: int, kind: str, row: Row, path: Path, label: Label) -> int:
+    """Where in the archive the bytes of a file begin; refuses one in which another file lies there.
+
+    Parameters
+    ----------
+    file : int
+        Descriptor of the archive.
+    kind, row, label
+        As for :func:`read_member`.
+    path : Path
+        The archive.
+
+    Raises
+    ------
+    DataError
+        Another file lies there.
+
+    """
+    if kind == "zip":
+        head = read_range(file, row.offset, LOCAL.size + len(row.name) + _SLACK)
+        return row.offset + _content_start(file, head, row, path, label)
+    _check_header(read_range(file, row.offset - BLOCK, BLOCK), row, path, label)
+    return row.offset
 
 
 def read_range(file: int, offset: int, size: int) -> bytes:
@@ -301,15 +327,6 @@ def _content_start(file: int, head: bytes, row: Row, path: Path, label: Label) -
         if local_name(head, path) != row.name:
             raise _swapped(path, label)
     return int(name_end + extra)
-
-
-def _stored_start(file: int, kind: str, row: Row, path: Path, label: Label) -> int:
-    """Where in the archive the bytes of a file begin; refuses one in which another file lies there."""
-    if kind == "zip":
-        head = read_range(file, row.offset, LOCAL.size + len(row.name) + _SLACK)
-        return row.offset + _content_start(file, head, row, path, label)
-    _check_header(read_range(file, row.offset - BLOCK, BLOCK), row, path, label)
-    return row.offset
 
 
 def _opened(path: bytes) -> tuple[int, int]:

@@ -42,9 +42,11 @@ class FileState:
 
 
 def release_folder(manifest: Manifest, root: Path | str | None) -> Path:
-    """Choose among the places where the files are looked for: that which holds most of them, else the first."""
+    """Choose among the places where the files are looked for: that which holds most of them, else where they belong."""
     places = data_places(manifest.name, root)
-    return max(places, key=lambda place: sum(_present(file, place) is not None for file in manifest.files))
+    counts = [sum(_present(file, place) is not None for file in manifest.files) for place in places]
+    # files that several data sets are made of lie where all of these find them
+    return places[counts.index(max(counts))] if any(counts) else data_places(manifest.shares or manifest.name, root)[0]
 
 
 def check_files(manifest: Manifest, root: Path | str | None = None) -> list[FileState]:

@@ -30,7 +30,7 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
         What to fetch.
     root : Path, str or None
         Folder for the files themselves; None: ``$SETSUP_DATA/<name>`` where that is set, else
-        ``<user cache>/setsup/<name>``.
+        ``<user cache>/setsup/<name>``, with the name of the data set of whose files it is made, if any.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
         )
     again = f"`{command}`"
     make_folder(folder)
-    with locked(folder / manifest.name):
+    with locked(folder / (manifest.shares or manifest.name)):
         missing = _missing(manifest, missing, folder)  # what another process has not fetched meanwhile
         need_space(folder, sum(_to_come(file, folder) for file in missing), manifest.name)
         for file in missing:

@@ -4,6 +4,7 @@ One YAML file a benchmark, in ``manifests/``: files with addresses and checksums
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from setsup.errors import DataError, near
@@ -23,6 +24,7 @@ __all__ = [
     "read_manifest",
 ]
 
+_NAME = values.matching(r"[a-z0-9]+(-[a-z0-9]+)*", "lower-case words joined by hyphens")
 _KINDS = ("nominal", "ordinal", "cyclic", "continuous")
 _ROLES = ("variation", "key", "split")
 
@@ -80,6 +82,8 @@ class ManifestSplit:
         Of the drawing.
     factor : str or None
         Factor of the table whose levels are the parts.
+    leaks : tuple of str
+        Factors whose groups a drawn split divides, as it was published; whoever opens it is warned.
 
     """
 
@@ -92,6 +96,7 @@ class ManifestSplit:
     disjoint: tuple[str, ...] = ()
     seed: int = 0
     factor: str | None = None
+    leaks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +179,8 @@ class Manifest:
         What a sample holds.
     files : tuple of ManifestFile
         The published files; empty for data that is computed or the user's own.
+    shares : str or None
+        Name of the data set of whose files this one is made: they are looked for in its places, too, and fetched there.
     steps : tuple of str
         What a person does to get the files that no program may or can fetch.
     adapter : str or None
@@ -195,6 +202,7 @@ class Manifest:
     splits: tuple[ManifestSplit, ...] = ()
     modalities: tuple[ManifestModality, ...] = ()
     files: tuple[ManifestFile, ...] = ()
+    shares: str | None = None
     steps: tuple[str, ...] = ()
     adapter: str | None = None
     extra: str | None = None
@@ -261,7 +269,13 @@ def load_manifest(name: str) -> Manifest:
     names = manifest_names()
     if name not in names:
         raise DataError(f"there is no data set {name!r}{near(name, names)} (`setsup datasets` lists them)")
-    return read_manifest(manifest_folder() / f"{name}.yaml")
+    file = manifest_folder() / f"{name}.yaml"
+    return _as_of(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=256)  # a command asks for some of them several times
+def _as_of(file: Path, _changed: int) -> Manifest:
+    return read_manifest(file)
 
 
 def read_manifest(file: Path | str) -> Manifest:
@@ -282,7 +296,7 @@ def read_manifest(file: Path | str) -> Manifest:
     file = Path(file)
     fields = read_yaml(file)
     manifest = Manifest(
-        name=fields.need("name", values.matching(r"[a-z0-9]+(-[a-z0-9]+)*", "lower-case words joined by hyphens")),
+        name=fields.need("name", _NAME),
         title=fields.need("title", values.text),
         description=fields.need("description", values.text),
         licence=_licence(fields.part("licence")),
@@ -294,11 +308,14 @@ def read_manifest(file: Path | str) -> Manifest:
         splits=tuple(_split(name, part) for name, part in fields.named("splits").items()),
         modalities=tuple(_modality(name, part) for name, part in fields.named("modalities").items()),
         files=tuple(_file(part) for part in fields.parts("files")),
+        shares=fields.get("shares", _NAME),
         steps=fields.each("steps", values.text),
         adapter=fields.get("adapter", values.matching(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", "a Python module")),
         extra=fields.get("extra", values.matching(r"[a-z0-9]+", "the name of a pip extra")),
     )
     fields.done()
+    if manifest.shares == manifest.name:
+        raise fields.wrong("shares", "the name of another data set", manifest.shares)
     if manifest.name != file.stem:
         raise fields.wrong("name", f"{file.stem!r} as in the name of the file", manifest.name)
     sizes = [part.size for part in manifest.files]
@@ -344,11 +361,12 @@ def _split(name: str, fields: Fields) -> ManifestSplit:
         disjoint=fields.get("disjoint", values.words) or (),
         seed=fields.get("seed", values.whole) or 0,
         factor=fields.get("factor", values.text),
+        leaks=fields.get("leaks", values.words) or (),
     )
     if sum(map(bool, (split.where, split.parts, split.factor))) > 1:
         raise fields.wrong("", "one of where, parts and factor", "several of them")
-    if (split.stratify or split.seed) and not split.parts:
-        raise fields.wrong("parts", "given where stratify or seed is", None)
+    if (split.stratify or split.seed or split.leaks) and not split.parts:
+        raise fields.wrong("parts", "given where stratify, seed or leaks is", None)
     fields.done()
     return split
 

@@ -14,7 +14,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -48,15 +48,19 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What an index was made of: path, kind, and its size and time of last change (both 0 for a folder)."""
+    """What an index was made of: path, kind, and its size and time of last change (both 0 for a folder).
+
+    ``nested`` says that of a tar the files of the tars in it were listed.
+    """
 
     source: str
     kind: str
     size: int
     mtime_ns: int
+    nested: bool = False
 
     @classmethod
-    def of(cls, source: Path, mend: str | None = None) -> "About":
+    def of(cls, source: Path, mend: str | None = None, nested: bool = False) -> "About":
         """Look at a source.
 
         Raises
@@ -73,7 +77,7 @@ class About:
             raise unreadable(source, error) from error
         if kind == "folder":
             return cls(path, kind, 0, 0)
-        return cls(path, kind, found.st_size, found.st_mtime_ns)
+        return cls(path, kind, found.st_size, found.st_mtime_ns, nested and kind == "tar")
 
 
 class Index:
@@ -116,7 +120,7 @@ class Index:
         return Row(self.name(place), *(column[place] for column in self._columns))
 
 
-def indexed(source: Path, mend: str | None = None) -> Index:
+def indexed(source: Path, mend: str | None = None, nested: bool = False) -> Index:
     """Index of a folder, a zip or a tar; from the cache folder where it is there, and still true.
 
     Parameters
@@ -125,6 +129,8 @@ def indexed(source: Path, mend: str | None = None) -> Index:
         Folder or archive.
     mend : str or None
         What a message about an archive that is packed as a whole says to do.
+    nested : bool
+        As in :func:`setsup.files.tars.list_tar`, where the source is a tar.
 
     Raises
     ------
@@ -132,8 +138,8 @@ def indexed(source: Path, mend: str | None = None) -> Index:
         The source is missing, cannot be read, or is damaged.
 
     """
-    about = About.of(source, mend)
-    key = sha256(os.fsencode(about.source)).hexdigest()[:32]
+    about = About.of(source, mend, nested)
+    key = sha256(os.fsencode(about.source) + b"\0nested" * about.nested).hexdigest()[:32]
     target = cache_folder() / _FOLDER / f"{key}.arrow"
     found = _kept(target, about, source)
     if found is not None:
@@ -159,10 +165,13 @@ def _listed(source: Path, about: About) -> tuple[Any, Any]:
     else:
         try:
             with opened(source) as (file, size):
-                found = (list_zip if about.kind == "zip" else list_tar)(file, size, source)
+                if about.kind == "zip":
+                    found = list_zip(file, size, source)
+                else:
+                    found = list_tar(file, size, source, about.nested)
         except OSError as error:
             raise unreadable(source, error) from error
-        if About.of(source) != about:
+        if About.of(source, nested=about.nested) != about:
             raise DataError(f"{source} was changed while it was listed; try again once it is finished")
     folders = _batch(found.folders, [found.times, *[np.zeros(len(found.times), np.int64)] * 4])
     if not found.whole:
@@ -207,6 +216,7 @@ def _keep(target: Path, about: About, files: Any, folders: Any) -> bool:
         "kind": about.kind,
         "size": about.size,
         "mtime_ns": about.mtime_ns,
+        **({"nested": True} if about.nested else {}),
         "checks": [_digest(files), _digest(folders)],
     }
     schema = _schema({_KEY: json.dumps(told).encode()})
@@ -230,7 +240,8 @@ def _kept(target: Path, about: About, source: Path) -> Index | None:
         with pa.memory_map(str(target)) as mapped:
             reader = pa.ipc.open_file(mapped)
             told = json.loads((reader.schema.metadata or {})[_KEY])
-            made_of = About(*(told[name] for name in ("source", "kind", "size", "mtime_ns")))
+            plain = (told[name] for name in ("source", "kind", "size", "mtime_ns"))
+            made_of = replace(About(*plain), nested=told.get("nested", False))
             if told["version"] != _VERSION or made_of != about:
                 return None
             if reader.num_record_batches != 2 or not reader.schema.equals(_schema()):

@@ -73,7 +73,7 @@ class Members:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: the index is mapped where it arrives."""
-        return _reopened, (str(self._file.path), self.prefix, self._index.digest)
+        return _reopened, (str(self._file.path), self.prefix, self._index.digest, self._index.about.nested)
 
     def __len__(self) -> int:
         """Count the files."""
@@ -271,7 +271,7 @@ class Members:
         return place if place < len(self) and self._index.name(self._start + place) == whole else -1
 
 
-def open_members(source: Path | str, mend: str | None = None) -> Members:
+def open_members(source: Path | str, mend: str | None = None, nested: bool = False) -> Members:
     """Open a folder, a zip or a tar, told apart by their content.
 
     Its files are listed once, and the list is kept in the cache folder while the source does not change: while an
@@ -287,6 +287,8 @@ def open_members(source: Path | str, mend: str | None = None) -> Members:
         Folder or archive.
     mend : str, optional
         What to do about an archive that is packed as a whole (``.tar.gz``), for the message; to unpack it, by default.
+    nested : bool
+        Where the source is a tar that holds tars, give the files of these, named ``cars.tar/1.mat``.
 
     Raises
     ------
@@ -305,7 +307,7 @@ def open_members(source: Path | str, mend: str | None = None) -> Members:
 
     """
     source = Path(source)
-    index = indexed(source, mend)
+    index = indexed(source, mend, nested)
     file = ArchiveFile(source.absolute(), index.about.size, index.about.mtime_ns, len(index))
     return Members(source, index, file, "", 0, len(index))
 
@@ -316,6 +318,7 @@ def find_members(
     holds: Mapping[str, str] | Sequence[str],
     archives: Sequence[str] = (),
     mend: str | None = None,
+    nested: bool = False,
 ) -> Members:
     """Find the release of a data set: a folder, an archive in that folder, or an archive given as root.
 
@@ -332,7 +335,7 @@ def find_members(
     archives : sequence of str
         File names of archives that hold the release; one that is there comes before the files beside it. Where neither
         these nor the folder hold it, every zip and tar that lies directly in the folder is tried, 32 at most.
-    mend : str, optional
+    mend, nested
         As in :func:`open_members`.
 
     Returns
@@ -351,7 +354,7 @@ def find_members(
     missing, empty, notes = list(holds), list[str](), list[str]()
     for source, named in sources(name, root, archives):
         try:
-            members = open_members(source, mend)
+            members = open_members(source, mend, nested)
         except DataError as error:
             if named:
                 refused = refused or error
@@ -378,9 +381,9 @@ def find_members(
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
-def _reopened(source: str, prefix: str, digest: int) -> Members:
+def _reopened(source: str, prefix: str, digest: int, nested: bool) -> Members:
     """Members that another process has open; what a pickle of them holds."""
-    found = open_members(source)
+    found = open_members(source, nested=nested)
     if found._index.digest != digest:
         raise DataError(f"{source} has changed since the data set was opened; open it again")
     return found.under(prefix)

@@ -3,10 +3,12 @@
 import os
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from setsup.errors import DataError
 from setsup.files.cache import cache_folder
+from setsup.files.foreign import find_manifest
 
 __all__ = ["data_places", "find_root", "place_seen", "root_option", "some"]
 
@@ -19,7 +21,8 @@ def data_places(name: str, root: Path | str | None = None) -> list[Path]:
     Parameters
     ----------
     name : str
-        Name of the data set.
+        Name of the data set. Where it is made of another one's files, as its manifest says (``shares``), they are
+        looked for under the name of that one as well.
     root : Path, str or None
         The folder that holds the published files themselves, or a folder with a folder `name` that does. None:
         ``$SETSUP_DATA/<name>`` where that is set, then ``<user cache>/setsup/<name>``.
@@ -28,15 +31,22 @@ def data_places(name: str, root: Path | str | None = None) -> list[Path]:
     --------
     >>> [place.as_posix() for place in data_places("mnist", "/data")]
     ['/data', '/data/mnist']
+    >>> [place.as_posix() for place in data_places("affine-mnist", "/data")]
+    ['/data', '/data/affine-mnist', '/data/mnist']
 
     """
+    names = [name]
+    with suppress(DataError):  # what is wrong with a manifest says whoever needs more of it
+        manifest = find_manifest(name)
+        if manifest is not None and manifest.shares:
+            names.append(manifest.shares)
     if root is not None:
         folder = Path(root).expanduser()
-        return [folder, folder / name]
-    places = [cache_folder() / name]
+        return [folder, *(folder / each for each in names)]
+    around = [cache_folder()]
     if shared := os.environ.get("SETSUP_DATA"):
-        places.insert(0, Path(shared).expanduser() / name)
-    return places
+        around.insert(0, Path(shared).expanduser())
+    return [folder / each for each in names for folder in around]
 
 
 def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str] | str]) -> Path:

@@ -42,8 +42,8 @@ def sources(name: str, root: Path | str | None, archives: Sequence[str]) -> Iter
     if os.path.isfile(places[0]):
         yield places[0], True
         return
-    # the folder of the data set's name first: the other may be that of all data sets, and take long to list
-    folders = [place for place in reversed(places) if os.path.isdir(place)] if root is not None else places
+    # folders of the data set's name first: the other may be that of all data sets, and take long to list
+    folders = [place for place in (*places[1:], places[0]) if os.path.isdir(place)] if root is not None else places
     for folder in folders:
         for each in (*archives, ""):
             if os.path.exists(folder / each):

@@ -8,16 +8,16 @@ records (pax). Checksums are verified for thousands of headers at once, since th
 """
 
 import mmap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from setsup.errors import DataError
 from setsup.files.listing import SPARSE, STORED, Listing
-from setsup.files.names import as_text, cleaned
+from setsup.files.names import as_text, cleaned, shown
 from setsup.files.tar_headers import (
     ABOUT_NEXT,
     BARE,
@@ -33,7 +33,7 @@ from setsup.files.tar_headers import (
     told_by,
     verified,
 )
-from setsup.progress import progress
+from setsup.progress import Advance, progress
 
 __all__ = ["Read", "Stretch", "list_tar", "walk"]
 
@@ -104,7 +104,7 @@ class Stretch:
         return found if len(rows) == len(names) else found.columns_at(np.array(rows, np.int64))
 
 
-def list_tar(file: int, size: int, source: Path) -> Listing:
+def list_tar(file: int, size: int, source: Path, nested: bool = False) -> Listing:
     """List the files of a tar; folders, links and devices are left out.
 
     Parameters
@@ -115,6 +115,9 @@ def list_tar(file: int, size: int, source: Path) -> Listing:
         Its size.
     source : Path
         Its path, for messages.
+    nested : bool
+        Give the files of tars that lie in it (``cars.tar``) in place of these, as ``cars.tar/1.mat``. Tars in those in
+        turn stay files.
 
     Raises
     ------
@@ -122,25 +125,58 @@ def list_tar(file: int, size: int, source: Path) -> Listing:
         The archive is cut off or damaged, or holds names that are refused.
 
     """
-    import pyarrow as pa
-
-    found = [Stretch().listing(source)]
     with (
         mmap.mmap(file, size, prot=mmap.PROT_READ) as mapped,
         progress(size, f"listing {source.name}", "B") as advance,
     ):
-        done = 0
-        for stretch in walk(lambda offset, count: mapped[offset : offset + count], source, size):
-            found.append(stretch.listing(source))
-            advance(stretch.at[-1] - done)
-            done = stretch.at[-1]
+        if not nested:
+            return _listed(mapped, 0, size, source, advance)
+        return _opened_up(mapped, _listed(mapped, 0, size, source, _told_later), source, advance)
+
+
+def _listed(mapped: mmap.mmap, start: int, size: int, source: Path, advance: Advance) -> Listing:
+    """Files of the tar that begins at a byte of a file."""
+    found = [Stretch().listing(source)]
+    done = 0
+    for stretch in walk(lambda at, count: mapped[start + at : start + min(at + count, size)], source, size):
+        found.append(stretch.listing(source))
+        advance(stretch.at[-1] - done)
+        done = stretch.at[-1]
+    whole = _joined(found)
+    return replace(whole, offsets=whole.offsets + start)
+
+
+def _opened_up(mapped: mmap.mmap, whole: Listing, source: Path, advance: Advance) -> Listing:
+    """Files of a tar, those of the tars among them in their place."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    inner = np.asarray(pc.ends_with(whole.names, ".tar", ignore_case=True)) & (whole.methods == STORED)
+    others = np.flatnonzero(~inner)
+    found = [replace(whole.columns_at(others), names=whole.names.take(others))]
+    for row in np.flatnonzero(inner).tolist():
+        name, start, size = whole.names[row].as_py(), int(whole.offsets[row]), int(whole.sizes[row])
+        listing = _listed(mapped, start, size, Path(f"{source}: {shown(name)}"), advance)
+        folder = pa.scalar(name, pa.large_string())
+        names = pc.binary_join_element_wise(folder, listing.names, pa.scalar("/", pa.large_string()))
+        found.append(replace(listing, names=names))
+    return _joined(found)
+
+
+def _told_later(_: int = 1, /) -> None:
+    """Show no progress: it is that of the inner tars."""
+
+
+def _joined(parts: Sequence[Listing]) -> Listing:
+    import pyarrow as pa
+
     return Listing(
-        pa.concat_arrays([part.names for part in found]),
-        offsets=np.concatenate([part.offsets for part in found]),
-        stored=np.concatenate([part.stored for part in found]),
-        sizes=np.concatenate([part.sizes for part in found]),
-        methods=np.concatenate([part.methods for part in found]),
-        checks=np.concatenate([part.checks for part in found]),
+        pa.concat_arrays([part.names for part in parts]),
+        offsets=np.concatenate([part.offsets for part in parts]),
+        stored=np.concatenate([part.stored for part in parts]),
+        sizes=np.concatenate([part.sizes for part in parts]),
+        methods=np.concatenate([part.methods for part in parts]),
+        checks=np.concatenate([part.checks for part in parts]),
     )
 
 

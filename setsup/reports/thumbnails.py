@@ -11,7 +11,7 @@ from setsup.errors import DataError
 
 __all__ = ["cell_size", "thumbnail"]
 
-_CHANNELS = (1, 3, 4)
+_CHANNELS = (1, 2, 3, 4)
 
 
 def cell_size(shapes: Iterable[tuple[int, ...]], target: int) -> tuple[int, int]:
@@ -56,8 +56,8 @@ def thumbnail(pixels: npt.NDArray[Any], target: int) -> Image.Image:
 
     Parameters
     ----------
-    pixels : (height, width, 1, 3 or 4) uint8
-        Grey, sRGB or sRGB with alpha.
+    pixels : (height, width, 1 to 4) uint8
+        Grey, red and green, sRGB, or sRGB with alpha.
     target : int
         Pixels, as in :func:`cell_size`.
 
@@ -73,8 +73,10 @@ def thumbnail(pixels: npt.NDArray[Any], target: int) -> Image.Image:
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in _CHANNELS or 0 in pixels.shape:
         raise DataError(
-            f"a contact sheet shows uint8 images of shape (height, width, 1, 3 or 4), not {pixels.dtype} {pixels.shape}"
+            f"a contact sheet shows uint8 images of shape (height, width, 1 to 4), not {pixels.dtype} {pixels.shape}"
         )
+    if pixels.shape[2] == 2:
+        pixels = np.pad(pixels, ((0, 0), (0, 0), (0, 1)))
     plane = pixels[:, :, 0] if pixels.shape[2] == 1 else pixels
     image = Image.fromarray(np.ascontiguousarray(plane))
     if image.mode == "RGBA":

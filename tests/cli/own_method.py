@@ -67,7 +67,7 @@ class DenseSettings:
     note: str | None = "some"
     pairs: tuple[tuple[int, int], ...] = ((1, 2),)
 
-    def method(self, generator: torch.Generator) -> Dense:
+    def method(self, table: Any, generator: torch.Generator) -> Dense:
         return Dense(self, generator)
 
 

@@ -59,8 +59,8 @@ def test_settings_of_evaluations_are_options(setsup: Run, trained: Path) -> None
     found = setsup("eval", trained, *MEAN, "--spread.scale", "2", "--again.samples", "30", "--again.scale=0")
     assert found.code == 0
     results = kept(trained)
-    assert results["spread"]["about"] == {"samples": 50, "scale": 2.0}
-    assert results["again"]["about"] == {"samples": 30, "scale": 0.0}
+    assert results["spread"]["about"] == {"measure": "Spread", "samples": 50, "scale": 2.0}
+    assert results["again"]["about"] == {"measure": "Spread", "samples": 30, "scale": 0.0}
     assert results["again"]["values"]["deviation"] == 0
     shown = " ".join(re.sub("[│╭╮╰╯─]", " ", setsup("eval", trained, *MEAN, "--help").out).split())
     assert "usage: setsup eval [-h] [OPTIONS] RUN ..." in shown
@@ -97,7 +97,7 @@ def test_another_preset_that_trains_the_same(setsup: Run, trained: Path) -> None
     found = setsup("eval", trained, *twin, "--third.scale", "3", "--json")
     assert (found.code, found.err) == (0, "")
     assert (found.json[0]["preset"], list(found.json[0]["evaluations"])) == ("own/twin", ["third"])
-    assert kept(trained)["third"]["about"] == {"samples": 7, "scale": 3.0}
+    assert kept(trained)["third"]["about"] == {"measure": "Spread", "samples": 7, "scale": 3.0}
     other = setsup("eval", trained, "--preset", f"{OWN}:own/other")
     assert (other.code, other.out) == (2, "")
     assert f"own/other trains something else than {RUN} holds: learning.width 5 instead of 3" in other.err

@@ -46,6 +46,7 @@ DECLARED = (
     ManifestSplit("nine", parts=(("train", 0.75), ("test", 0.25)), stratify=("subject",), seed=2),
     ManifestSplit("whole", parts=(("train", 0.5), ("test", 0.2)), disjoint=("subject",), seed=2),
     ManifestSplit("setting", factor="setting", disjoint=("subject",)),
+    ManifestSplit("leaky", parts=(("train", 0.5), ("test", 0.3)), leaks=("subject",), seed=1),
 )
 
 
@@ -71,6 +72,19 @@ def test_drawn_parts_replace_the_split_and_keep_their_strata(faces):
     assert sorted([*rows(train), *rows(test)]) == list(range(120))
     assert np.array_equal(both.factors.codes("split", rows(test)), np.ones(30))
     assert np.array_equal(rows(train), rows(open_split(faces, "nine-train", DECLARED)))
+
+
+def test_a_split_that_leaks_is_told(faces, caplog):
+    for name in ("leaky", "leaky-test"):
+        caplog.clear()
+        found = open_split(faces, name, DECLARED)
+        assert "'leaky' of rows leaks, as it was published: rows of the same subject" in caplog.text
+        if name == "leaky":
+            both = (found.factors.joint_counts(["subject", "split"]) > 0).all(axis=1).sum()
+            assert f"for {both} of 10" in caplog.text
+    caplog.clear()
+    open_split(faces, "whole", DECLARED)
+    assert not caplog.records
 
 
 def test_shares_below_one_leave_rows_out_and_whole_groups_stay_together(faces):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from setsup.errors import DataError, FactorError
 from setsup.factors import Factor, FactorTable, Kind, csv_file, frames
-from setsup.factors.frames import from_csv, from_huggingface, from_pandas, from_parquet, to_huggingface, to_pandas
+from setsup.factors.frames import from_csv, from_pandas, from_parquet, to_pandas
+from setsup.factors.huggingface import from_huggingface, to_huggingface
 
 
 def csv(tmp_path, content):
@@ -265,7 +266,7 @@ def test_parquet_files(tmp_path, monkeypatch):
     assert found.names == ("shape", "size", "angle")
     assert found.fingerprint == FactorTable.from_arrow(table).fingerprint
     monkeypatch.setattr(frames, "LARGE", 0)
-    monkeypatch.setattr(frames, "_ROWS", 2)
+    monkeypatch.setattr(frames, "ROWS", 2)
     assert from_parquet(tmp_path / "t.parquet").fingerprint == found.fingerprint
 
 

@@ -49,10 +49,17 @@ def test_transparent_parts_are_white() -> None:
     assert (found[32:] == 255).all()
 
 
+def test_two_channels_are_red_and_green() -> None:
+    pixels = np.arange(32, dtype=np.uint8).reshape(4, 4, 2)
+    found = np.asarray(thumbnail(pixels, 4))
+    assert np.array_equal(found[..., :2], pixels)
+    assert not found[..., 2].any()
+
+
 @pytest.mark.parametrize(
     "pixels",
-    [np.zeros((4, 4)), np.zeros((4, 4, 2), np.uint8), np.zeros((4, 4, 3), np.float32), np.zeros((0, 4, 3), np.uint8)],
+    [np.zeros((4, 4)), np.zeros((4, 4, 5), np.uint8), np.zeros((4, 4, 3), np.float32), np.zeros((0, 4, 3), np.uint8)],
 )
 def test_what_is_no_picture_is_refused(pixels: np.ndarray) -> None:
-    with pytest.raises(DataError, match=r"shows uint8 images of shape \(height, width, 1, 3 or 4\), not"):
+    with pytest.raises(DataError, match=r"shows uint8 images of shape \(height, width, 1 to 4\), not"):
         thumbnail(pixels, 64)

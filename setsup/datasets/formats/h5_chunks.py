@@ -58,7 +58,7 @@ class ChunkReader:
     @staticmethod
     def handles(images: Any) -> bool:
         """Whether a dataset's chunks divide the picture, are large, and are deflated at most."""
-        if images.chunks is None or images.id.get_type().get_size() != 1:
+        if images.chunks is None or len(images.shape) != 4 or images.id.get_type().get_size() != 1:
             return False
         count, *inner = images.chunks
         divides = all(size % part == 0 for size, part in zip(images.shape[1:], inner, strict=True))

@@ -1,6 +1,7 @@
 """JPEG: what a file's markers say of its picture, and the picture by libjpeg-turbo, which notices damage."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ _HUFFMAN = (0xC0, 0xC1, 0xC2)
 _OTHER_FRAMES = frozenset((0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF))
 _SAMPLINGS = (0x11, 0x21, 0x12, 0x22, 0x41, 0x14)
 _BETWEEN_SEGMENTS = re.compile(r"extraneous bytes before marker 0x(?!d[0-9])")  # those end compressed data
+_BEFORE_END = re.compile(r"extraneous bytes before marker 0xd9")
 _PIXELS_A_BYTE = 512  # a block of 64 pixels takes at least one bit
 
 
@@ -60,7 +62,12 @@ def jpeg_frame(content: bytes) -> Frame | None:
     return None
 
 
-def jpeg_pixels(content: bytes, frame: Frame, out: npt.NDArray[np.uint8] | None = None) -> npt.NDArray[np.uint8]:
+def jpeg_pixels(
+    content: bytes,
+    frame: Frame,
+    out: npt.NDArray[np.uint8] | None = None,
+    stray: Callable[[str], object] | None = None,
+) -> npt.NDArray[np.uint8]:
     """Decode a plain picture, as it lies in the file.
 
     Parameters
@@ -71,6 +78,9 @@ def jpeg_pixels(content: bytes, frame: Frame, out: npt.NDArray[np.uint8] | None 
         Its size and channels; it must be plain.
     out : (height, width, channels) uint8 in C order, optional
         Where to put the picture; it is given back then.
+    stray : callable, optional
+        Called with libjpeg-turbo's warning of bytes between the compressed data and the end mark, which are passed over
+        then. Without it they are refused: mostly something before them is damaged.
 
     Returns
     -------
@@ -92,7 +102,9 @@ def jpeg_pixels(content: bytes, frame: Frame, out: npt.NDArray[np.uint8] | None 
     try:
         pixels: npt.NDArray[np.uint8] = decode_jpeg(content, color, buffer=out)
     except ValueError as error:
-        if not _BETWEEN_SEGMENTS.search(str(error)):
+        if stray is not None and _BEFORE_END.search(str(error)):
+            stray(str(error))  # the first warning, and nothing follows the end: the picture is complete
+        elif not _BETWEEN_SEGMENTS.search(str(error)):
             raise ValueError(f"its compressed data is cut off or corrupt: {error}") from error
         pixels = decode_jpeg(content, color, buffer=out, strict=False)
     if pixels.shape != (height, width, channels):

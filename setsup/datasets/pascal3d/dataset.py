@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.boxed import check_crop
 from setsup.datasets.boxes import crop, edges, jittered
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import decode, parallel
@@ -23,7 +24,8 @@ from setsup.datasets.pascal3d.cad import CadModel, read_cad
 from setsup.datasets.pascal3d.lists import ABC, abc_codes, read_abc_list, validation
 from setsup.datasets.pascal3d.objects import COARSE, FLAGS, POSE, SIDES, VIEW
 from setsup.datasets.pascal3d.pose import geodesic, project, rotation
-from setsup.datasets.pascal3d.records import as_stored, open_records, pictures
+from setsup.datasets.pascal3d.records import open_records, pictures
+from setsup.datasets.sources import as_stored
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import check_rows
@@ -238,22 +240,13 @@ def open(
         argument is out of range.
 
     """
-    _check(size, margin, jitter)
+    shape = check_crop(size, margin, jitter)
     place = None if root is None else Path(root).expanduser()
     members = find_members("pascal3d", place, _HOLDS, _ARCHIVES)
     records = open_records(members)
     folders = _beside(members, place)
     parts = [_split(members, folders, records), _abc(members, folders, records)]
-    return Pascal3D(members, records, parts, (int(size[0]), int(size[1])), margin, jitter, seed)
-
-
-def _check(size: tuple[int, int], margin: float, jitter: float) -> None:
-    if not (len(size) == 2 and all(isinstance(side, int | np.integer) and side > 0 for side in size)):
-        raise DataError(f"size must be (height, width), two positive numbers of pixels, not {size!r}")
-    if not 0 <= margin <= 10:
-        raise DataError(f"margin must be a fraction of the box from 0 to 10, not {margin!r}")
-    if not 0 <= jitter < 0.5:
-        raise DataError(f"jitter must be a fraction of the box from 0 to below 0.5, not {jitter!r}")
+    return Pascal3D(members, records, parts, shape, margin, jitter, seed)
 
 
 def _beside(members: Members, root: Path | None) -> list[Path]:

@@ -32,11 +32,12 @@ from setsup.datasets.pascal3d.objects import (
     Row,
     read_objects,
 )
+from setsup.datasets.sources import as_stored
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.members import Members
 
-__all__ = ["ANNOTATIONS", "PICTURES", "SOURCES", "as_stored", "open_records", "pictures"]
+__all__ = ["ANNOTATIONS", "PICTURES", "SOURCES", "open_records", "pictures"]
 
 Array = npt.NDArray[Any]
 
@@ -50,8 +51,6 @@ PICTURES = rf"Images/{_FOLDER}/(?P<image>[^/.][^/]*)\.(?i:jpe?g|png)"
 _VERSION = 2  # of the cached columns
 _BLOCK = 256
 _SHOWN = 5
-_HEAD = 1 << 17  # bytes of a picture in which its notes stand
-_NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks of a JPEG begin with
 
 _log = logging.getLogger("setsup")
 
@@ -143,27 +142,6 @@ def pictures(members: Members, folders: Sequence[str], images: Sequence[str]) ->
     wanted = pa.array([f"{folder}/{image}" for folder, image in zip(folders, images, strict=True)], text)
     found = np.asarray(pc.fill_null(pc.index_in(wanted, value_set=there), -1), dtype=np.int64)
     return np.where(found >= 0, np.append(places, -1)[found], -1)
-
-
-def as_stored(members: Members, place: int) -> bytes:
-    """Content of a picture without the orientation that a camera may have noted in it.
-
-    Boxes were annotated in MATLAB, which shows the pixels as they are stored; some pictures of ImageNet have a note.
-
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    place : int
-        Of the picture.
-
-    """
-    content = members.read(place)
-    for note in _NOTES:
-        if note in content[:_HEAD]:
-            # a block of another name is passed over by whoever decodes the picture
-            content = content.replace(note, b"none".ljust(len(note), b"\0"), 1)
-    return content
 
 
 def _read(members: Members, places: npt.NDArray[np.int64], groups: dict[str, Any]) -> FactorTable:

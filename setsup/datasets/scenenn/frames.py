@@ -7,7 +7,6 @@ z forward) to the frame of the scene's mesh, whose y points up. Intrinsics are i
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -168,19 +167,10 @@ def open(root: Path | str | None = None, *, kinect2: Sequence[str] = ()) -> Scen
         The files are not there, no frame has both pictures, or a text file is damaged.
 
     """
-    return SceneNNFrames(_release(None if root is None else Path(root).expanduser()), kinect2)
-
-
-def _release(root: Path | None) -> Members:
-    """The frames, in the places of this data set or in those of ``scenenn``, whose folder they share."""
+    folder = None if root is None else Path(root).expanduser()
     kinds = ("image", "depth")
     pictures = {rf"[0-9][0-9][0-9]/{kind}/{kind}[0-9]+\.png": f"<scene>/{kind}/{kind}<frame>.png" for kind in kinds}
-    try:
-        return find_members("scenenn-frames", root, pictures)
-    except DataError:
-        with suppress(DataError):
-            return find_members("scenenn", root, pictures)
-        raise
+    return SceneNNFrames(find_members("scenenn-frames", folder, pictures), kinect2)
 
 
 @dataclass(frozen=True, slots=True)

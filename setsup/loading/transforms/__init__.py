@@ -14,6 +14,7 @@ if missing := [library for library in ("torch", "kornia") if find_spec(library) 
 from setsup.loading.transforms.augment import Augment, Compose
 from setsup.loading.transforms.choices import Maybe, OneOf, Only
 from setsup.loading.transforms.clips import FrameTriples
+from setsup.loading.transforms.fresh_colors import FreshColors
 from setsup.loading.transforms.operations.crops import CenterCrop, Crop, Resize, ResizedCrop
 from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
 from setsup.loading.transforms.operations.geometry import Affine, Flip, Perspective, Rotate, Shift, VerticalFlip
@@ -41,6 +42,7 @@ __all__ = [
     "Erase",
     "Flip",
     "FrameTriples",
+    "FreshColors",
     "Gray",
     "Hue",
     "Jitter",

@@ -1,0 +1,175 @@
+"""Affine copies of small pictures: turned, sheared, enlarged and moved about the centre of a larger canvas.
+
+Convention
+----------
+Places are (x, y) pixels relative to the centre of a picture, x to the right and y down; the centres of pixels are whole
+numbers apart. A picture's centre goes to the centre of the canvas.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, near
+
+__all__ = ["ORDER", "affine_copies", "affine_maps"]
+
+Array = npt.NDArray[Any]
+Reals = npt.NDArray[np.float64]
+
+ORDER = ("rotate", "shear", "scale", "translate")
+"""The four steps, the first one first."""
+
+_CHUNK = 32  # pictures at a time, so that what lies between two operations stays in the cache
+
+
+def affine_maps(
+    rotation: npt.ArrayLike,
+    shear: npt.ArrayLike,
+    scale: npt.ArrayLike,
+    translation_x: npt.ArrayLike,
+    translation_y: npt.ArrayLike,
+    order: Sequence[str] = ORDER,
+) -> Reals:
+    """Where places of a picture go on the canvas.
+
+    Parameters
+    ----------
+    rotation : (n,) float
+        Radians, counterclockwise as one sees it.
+    shear : (n,) float
+        x becomes x + shear · y.
+    scale : (n,) float
+        Positive, of both directions.
+    translation_x, translation_y : (n,) float
+        Pixels of the canvas, to the right and down.
+    order : sequence of str
+        ``rotate``, ``shear``, ``scale`` and ``translate``, the first step first. What is translated before it is turned
+        or enlarged moves on with that.
+
+    Returns
+    -------
+    (n, 2, 3) float64
+        Matrices that take (x, y, 1) of the picture to (x, y) of the canvas.
+
+    Raises
+    ------
+    DataError
+        When the order is not the four steps, each once.
+
+    Examples
+    --------
+    >>> turned = affine_maps([np.pi / 2], [0.0], [2.0], [3.0], [0.0])
+    >>> (turned @ [1.0, 0.0, 1.0]).round(9) + 0.0
+    array([[ 3., -2.]])
+
+    """
+    if isinstance(order, str) or sorted(map(str, order)) != sorted(ORDER):
+        wrong = [] if isinstance(order, str) else [step for step in order if step not in ORDER]
+        hint = near(wrong[0], ORDER) if wrong else ""
+        raise DataError(f"the order must be {', '.join(ORDER)}, each once and in any order, not {order!r}{hint}")
+    angle, slant, size, x, y = (
+        np.asarray(values, np.float64) for values in (rotation, shear, scale, translation_x, translation_y)
+    )
+    cos, sin, one, zero = np.cos(angle), np.sin(angle), np.ones_like(angle), np.zeros_like(angle)
+    linear = {
+        "rotate": _matrix(cos, sin, -sin, cos),
+        "shear": _matrix(one, slant, zero, one),
+        "scale": _matrix(size, zero, zero, size),
+    }
+    found = np.zeros((*angle.shape, 2, 3))
+    found[..., [0, 1], [0, 1]] = 1.0
+    for step in order:
+        if step == "translate":
+            found[..., 0, 2] += x
+            found[..., 1, 2] += y
+        else:
+            found = linear[step] @ found
+    return np.asarray(found)
+
+
+def affine_copies(
+    pictures: npt.NDArray[np.uint8], maps: Reals, side: int, out: npt.NDArray[np.uint8] | None = None
+) -> npt.NDArray[np.uint8]:
+    """Draw each picture on a canvas: bilinear, rounded, nothing (0) where there is no picture.
+
+    Parameters
+    ----------
+    pictures : (n, height, width) uint8
+        Grey; 0 outside.
+    maps : (n, 2, 3) float64
+        From :func:`affine_maps`; they must be invertible.
+    side : int
+        Pixels of the canvas, square.
+    out : (n, side, side) uint8 array, optional
+        Where to draw.
+
+    Returns
+    -------
+    (n, side, side) uint8
+
+    Examples
+    --------
+    >>> picture = np.array([[[0, 9], [0, 9]]], np.uint8)
+    >>> affine_copies(picture, affine_maps([0.0], [0.0], [1.0], [1.0], [0.0]), 4)[0].tolist()
+    [[0, 0, 0, 0], [0, 0, 0, 9], [0, 0, 0, 9], [0, 0, 0, 0]]
+
+    """
+    found = np.empty((len(pictures), side, side), np.uint8) if out is None else out
+    back = _inverse(maps)
+    height, width = pictures.shape[1:]
+    # from pixels of the canvas to those of the picture, which gets a frame of nothing, one pixel above and on the left
+    middle, centre = (side - 1) / 2, np.array([(width - 1) / 2 + 1, (height - 1) / 2 + 1])
+    start = back[..., 2] - back[..., :2].sum(-1) * middle + centre
+    for first in range(0, len(pictures), _CHUNK):
+        some = slice(first, first + _CHUNK)
+        _draw(pictures[some], back[some, :, :2].astype(np.float32), start[some].astype(np.float32), found[some])
+    return found
+
+
+def _draw(pictures: Array, back: Array, start: Array, out: Array) -> None:
+    """Interpolate some pictures; pixel (column, row) of the canvas shows ``start + back @ (column, row)``."""
+    count, height, width = pictures.shape
+    # two pixels below and on the right: a place on the frame still has a neighbour beyond it
+    framed = np.zeros((count, height + 3, width + 3), np.float32)
+    framed[:, 1:-2, 1:-2] = pictures
+    step = np.arange(out.shape[-1], dtype=np.float32)
+    along, down = back[:, :, 0, None] * step, back[:, :, 1, None] * step + start[:, :, None]
+    x = along[:, 0, None, :] + down[:, 0, :, None]
+    y = along[:, 1, None, :] + down[:, 1, :, None]
+    # whatever lies outside is brought to the frame, where nothing is
+    np.clip(x, 0, width + 1, out=x)
+    np.clip(y, 0, height + 1, out=y)
+    column, row = x.astype(np.int32), y.astype(np.int32)
+    x -= column
+    y -= row
+    row *= width + 3
+    row += column
+    row += (np.arange(count, dtype=np.int32) * ((height + 3) * (width + 3)))[:, None, None]
+    place = row.astype(np.intp)
+    flat = framed.reshape(-1)
+    upper, right, lower, last = (flat[shift:].take(place, mode="clip") for shift in (0, 1, width + 3, width + 4))
+    right -= upper
+    right *= x
+    upper += right
+    last -= lower
+    last *= x
+    lower += last
+    lower -= upper
+    lower *= y
+    upper += lower
+    upper += 0.5
+    out[...] = upper.astype(np.uint8)
+
+
+def _matrix(a: Reals, b: Reals, c: Reals, d: Reals) -> Reals:
+    return np.stack([np.stack([a, b], -1), np.stack([c, d], -1)], -2)
+
+
+def _inverse(maps: Reals) -> Reals:
+    """Invert (n, 2, 3) maps."""
+    a, b, c, d = maps[..., 0, 0], maps[..., 0, 1], maps[..., 1, 0], maps[..., 1, 1]
+    linear = _matrix(d, -b, -c, a) / (a * d - b * c)[..., None, None]
+    return np.concatenate([linear, -(linear @ maps[..., 2:])], axis=-1)

@@ -1,0 +1,243 @@
+"""Arrays of an ``.npz``, a zip of ``.npy`` files: mapped where they are stored as they are, else read in passing.
+
+A ``.npy`` is a magic number, the version, the length of a header, the header (a Python literal that tells the type,
+the order and the shape) and the elements. Only numbers are read: an array of Python objects is a pickle, which can run
+any program.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.files.archives import ArchiveFile, pieces, stored_start
+from setsup.files.listing import STORED
+from setsup.files.member_index import indexed
+from setsup.files.names import shown
+
+__all__ = ["Fill", "NpzArray"]
+
+Array = npt.NDArray[Any]
+Fill = Callable[[int, int, Array], None]
+"""``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` into ``out``."""
+
+_MAGIC = b"\x93NUMPY"
+_LONGEST_HEAD = 1 << 16
+_MOST_AXES = 32
+# numpy has always written the keys in this order; Python 2 wrote an L behind a long integer
+_HEAD = re.compile(
+    rb"\s*\{\s*'descr':\s*(?P<descr>'[^']*'|\[.*\]),\s*'fortran_order':\s*(?P<order>True|False),"
+    rb"\s*'shape':\s*\((?P<shape>[\dL,\s]*)\),?\s*\}\s*",
+    re.DOTALL,
+)
+_LENGTH = re.compile(rb"\d{1,18}L?")
+_SHOWN = 8
+
+
+class NpzArray:
+    """One array of an ``.npz``, whose header has been checked.
+
+    Parameters
+    ----------
+    path : Path
+        The ``.npz``.
+    name : str
+        Name of the array, without ``.npy``.
+
+    Attributes
+    ----------
+    path : Path
+        The ``.npz``.
+    shape : tuple of int
+        Shape of the array, from its header.
+    dtype : numpy.dtype
+        Type of its elements, in the byte order of the file.
+    packed : bool
+        Whether it is deflated, and can only be read from its begin to its end.
+
+    Raises
+    ------
+    DataError
+        The file is missing, no zip or damaged, has no such array, or the array is none of numbers in C order, or
+        longer or shorter than its header says.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "some.npz"
+    >>> np.savez_compressed(path, imgs=np.arange(6, dtype=np.uint8).reshape(3, 2))
+    >>> array, out = NpzArray(path, "imgs"), np.empty((2, 2), np.uint8)
+    >>> array.shape, array.packed
+    ((3, 2), True)
+    >>> with array.rows() as fill:
+    ...     fill(1, 3, out)
+    >>> out.tolist()
+    [[2, 3], [4, 5]]
+
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path
+        index = indexed(path)
+        if index.about.kind != "zip":
+            raise DataError(f"{path} is a {index.about.kind}, not the zip that an npz is; fetch it again")
+        there = index.names.to_pylist()
+        if f"{name}.npy" not in there:
+            arrays = ", ".join(shown(each.removesuffix(".npy")) for each in there[:_SHOWN]) or "nothing"
+            raise DataError(f"{path} has no array {name!r} (it has {arrays}): it is not the published file")
+        self._row = index.row(there.index(f"{name}.npy"))
+        self._file = (path.absolute(), index.about.size, index.about.mtime_ns)
+        self._label = f"{path}: {name}.npy"
+        self.packed = self._row.method != STORED
+        self.dtype, self.shape, self._offset = self._head()
+        expected = self._offset + math.prod(self.shape) * self.dtype.itemsize
+        if expected != self._row.size:
+            raise DataError(
+                f"{self._label} gives the shape {self.shape} of {self.dtype}, {expected:,} bytes in all, but has "
+                f"{self._row.size:,}; fetch the file again"
+            )
+
+    def __len__(self) -> int:
+        """Length of the first axis."""
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        """Show where it is and what it holds."""
+        return f"NpzArray({self._label!r}, {self.dtype} {self.shape})"
+
+    def mapped(self) -> Array:
+        """Map an array that is not packed into memory; the checksum that the zip has of it is not compared.
+
+        Returns
+        -------
+        read-only array of ``shape`` and ``dtype``
+
+        Raises
+        ------
+        DataError
+            The array is packed, or the file was replaced since.
+
+        """
+        if self.packed:
+            raise DataError(f"{self._label} is packed and cannot be mapped into memory; read it from its begin on")
+        file = self._archive()
+        start = stored_start(file.descriptor(), "zip", self._row, self.path, self._said)
+        if start + self._row.size > self._file[1]:
+            raise DataError(f"{self._label} is damaged: the archive ends inside it; fetch the file again")
+        if not math.prod(self.shape):
+            return np.empty(self.shape, self.dtype)
+        return np.asarray(np.memmap(self.path, self.dtype, "r", start + self._offset, self.shape))
+
+    @contextmanager
+    def rows(self) -> Iterator[Fill]:
+        """Open the array to read rows block by block, without holding more than a block.
+
+        Yields
+        ------
+        callable
+            ``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` into ``out``, C-contiguous, of the shape
+            ``(stop − start, *shape[1:])`` and the array's dtype. Blocks that come in ascending order are read in one
+            pass, at whose end the checksum is compared.
+
+        Raises
+        ------
+        DataError
+            The array is damaged, or the file was replaced since it was looked at.
+
+        """
+        width = math.prod(self.shape[1:]) * self.dtype.itemsize
+        tape = _Tape(self._pieces)
+
+        def fill(start: int, stop: int, out: Array) -> None:
+            tape.read(self._offset + start * width, out.reshape(-1).view(np.uint8).data)
+            if stop == len(self):
+                tape.finish()
+
+        yield fill
+
+    def _pieces(self) -> Iterator[bytes]:
+        return pieces(self._archive(), "zip", self._row, self._said)
+
+    def _archive(self) -> ArchiveFile:
+        return ArchiveFile(*self._file, 1)
+
+    def _said(self) -> str:
+        return self._label
+
+    def _head(self) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+        """Type, shape, and bytes before the first element."""
+        begin = b""
+        for piece in self._pieces():
+            begin += piece[: _LONGEST_HEAD + 16 - len(begin)]
+            if len(begin) >= _LONGEST_HEAD:
+                break
+        wide = 2 if begin[6:7] == b"\x01" else 4
+        length = int.from_bytes(begin[8 : 8 + wide], "little")
+        text = begin[8 + wide : 8 + wide + length]
+        if not begin.startswith(_MAGIC) or begin[6:7] not in (b"\x01", b"\x02", b"\x03"):
+            raise DataError(f"{self._label} is no array of numpy (it begins with {begin[:6]!r}); fetch the file again")
+        found = _HEAD.fullmatch(text)
+        if len(text) != length or found is None:
+            raise DataError(f"{self._label} has a damaged header; fetch the file again")
+        if found["order"] == b"True":
+            raise DataError(f"{self._label} is in Fortran order, which the published file is not")
+        words = [word.strip() for word in found["shape"].split(b",") if word.strip()]
+        if len(words) > _MOST_AXES or not all(map(_LENGTH.fullmatch, words)):
+            raise DataError(f"{self._label} has a damaged header; fetch the file again")
+        return self._dtype(found["descr"]), tuple(int(word.rstrip(b"L")) for word in words), 8 + wide + length
+
+    def _dtype(self, told: bytes) -> np.dtype[Any]:
+        text = told.decode("latin-1").strip("'")
+        try:
+            dtype = None if told.startswith(b"[") else np.dtype(text)
+        except (TypeError, ValueError):
+            dtype = None
+        if dtype is not None and dtype.hasobject:
+            raise DataError(f"{self._label} holds pickled Python objects, which setsup never reads")
+        if dtype is None or dtype.kind not in "biuf" or not dtype.itemsize:
+            raise DataError(f"{self._label} holds {text[:40]!r}; an array of numbers was expected")
+        return dtype
+
+
+class _Tape:
+    """Reads what comes in pieces, onwards; going back starts it anew."""
+
+    def __init__(self, start: Callable[[], Iterator[bytes]]) -> None:
+        self._start = start
+        self._pieces = start()
+        self._piece, self._at = memoryview(b""), 0  # what is left of a piece, and where that begins
+
+    def read(self, offset: int, out: memoryview) -> None:
+        """Write the bytes from an offset on."""
+        if offset < self._at:
+            self._pieces, self._piece, self._at = self._start(), memoryview(b""), 0
+        while offset > self._at:
+            self._take(min(offset - self._at, len(self._next())))
+        filled = 0
+        while filled < len(out):
+            count = min(len(out) - filled, len(self._next()))
+            out[filled : filled + count] = self._piece[:count]
+            filled += count
+            self._take(count)
+
+    def finish(self) -> None:
+        """Read on to the end, where the checksum is compared."""
+        for piece in self._pieces:
+            self._at += len(self._piece)
+            self._piece = memoryview(piece)
+
+    def _next(self) -> memoryview:
+        while not len(self._piece):
+            # where the archive ends too early, the pieces themselves say so
+            self._piece = memoryview(next(self._pieces))
+        return self._piece
+
+    def _take(self, count: int) -> None:
+        self._piece = self._piece[count:]
+        self._at += count

@@ -1,0 +1,149 @@
+"""ImageNet as ILSVRC 2012 published it: rows are pictures, numbered alike in every form of the release."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.imagenet.files import SPLITS, Pictures, find_pictures
+from setsup.datasets.images import header, parallel
+from setsup.datasets.sources import PartedImages, fetch_images
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.stored import code_dtype
+
+__all__ = ["SynsetPictures", "open"]
+
+Array = npt.NDArray[Any]
+
+_LOOKED_AT = 16
+
+
+class SynsetPictures(Dataset):
+    """Pictures by synset: ImageNet, a subset of it, or a test set with its synsets.
+
+    Factors: ``synset`` (WordNet's id, such as ``n01440764``; unknown for validation pictures without labels),
+    ``category`` (what the synset is called, a key, where the release tells it) and ``split``. The name of the file is
+    no factor; :meth:`paths` gives it.
+
+    The one modality is ``image``, (None, None, 3) uint8 sRGB: the sizes differ, and only pictures of one size can be
+    fetched together, so that a loader needs `size`. Grey pictures, and those in CMYK, become sRGB. Orientations that
+    cameras noted are applied, which programs for ImageNet mostly do not; few pictures have such a note. A few of the
+    published JPEG have stray bytes before their end; they are decoded as those programs do, with a warning.
+
+    Row numbers are 0 … N − 1, by split, synset and the bytes of the file's name: the same in every process, at every
+    opening, and whether the pictures lie in folders or in the tars. Memory banks such as those of CMC may be indexed by
+    them. (Train comes first, so that its numbers do not depend on whether val is there.)
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    pictures : Pictures
+        Where they are.
+    splits : tuple of str
+        Of which codes of splits are.
+    size : (height, width), optional
+        Size that images are resized to.
+
+    Raises
+    ------
+    DataError
+        When the headers of the first images looked at are damaged.
+
+    References
+    ----------
+    .. [1] Russakovsky et al., "ImageNet Large Scale Visual Recognition Challenge", IJCV 2015.
+    .. [2] Tian, Krishnan, Isola, "Contrastive Multiview Coding", ECCV 2020, section 3.
+
+    """
+
+    computes = True
+
+    def __init__(
+        self, name: str, pictures: Pictures, splits: tuple[str, ...] = SPLITS, size: tuple[int, int] | None = None
+    ) -> None:
+        self.name = name
+        self.factors = _table(pictures, splits)
+        self._parts = pictures.parts
+        self._part, self._places = pictures.part.astype(np.uint16), pictures.places.astype(np.uint32)
+        self._images, self._size = PartedImages(self._parts, self._part, self._places), size
+        common: tuple[int | None, int | None] = size or self._common()
+        self.modalities = {"image": Modality((*common, 3), "uint8", color="srgb")}
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        shape = self.modalities["image"].shape
+        return {name: fetch_images(self._images, rows, shape, self._size, lenient=True) for name in names}
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            fetch_images(self._images, rows, self.modalities["image"].shape, self._size, out[name], lenient=True)
+
+    @of_row
+    def paths(self, indices: npt.ArrayLike) -> list[str]:
+        """Names of the files of the given rows in their folder or archive, such as ``n01440764/n01440764_18.JPEG``.
+
+        Parameters
+        ----------
+        indices : integer array of any shape
+            Row numbers.
+
+        """
+        rows, _ = fetch_request(self, indices, ())
+        flat = rows.reshape(-1)
+        found = zip(self._part[flat].tolist(), self._places[flat].tolist(), strict=True)
+        return [self._parts[part].names[place].as_py() for part, place in found]
+
+    def __repr__(self) -> str:
+        """Show where the files are and the number of rows."""
+        return f"SynsetPictures({self.name!r}, {str(self._parts[0].source)!r}, {len(self):,} rows)"
+
+    def _common(self) -> tuple[int | None, int | None]:
+        spread = np.unique(np.linspace(0, len(self) - 1, min(len(self), _LOOKED_AT)).astype(np.int64))
+        sizes = {(found.height, found.width) for found in parallel(lambda at: header(*at), self._images.take(spread))}
+        return sizes.pop() if len(sizes) == 1 else (None, None)
+
+
+def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> SynsetPictures:
+    """Open ImageNet: the training and validation pictures that are there.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        A folder with ``ILSVRC2012_img_train.tar`` and ``ILSVRC2012_img_val.tar`` as published, which need not be
+        unpacked; one of these; or a folder, zip or tar with trees ``train/<synset>/*.JPEG`` and ``val/<synset>/*.JPEG``
+        or ``val/*.JPEG``, such as Kaggle's. Folders around these do not matter. None for the usual places. Validation
+        pictures that are not sorted into folders get their synsets from ``ILSVRC2012_devkit_t12.tar.gz``, unpacked or
+        not, or from ``LOC_val_solution.csv``, beside them.
+    size : (height, width), optional
+        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+
+    Raises
+    ------
+    DataError
+        When the files are not there, or are damaged.
+
+    """
+    folder = None if root is None else Path(root).expanduser()
+    return SynsetPictures("imagenet", find_pictures("imagenet", folder), size=size)
+
+
+def _table(pictures: Pictures, splits: tuple[str, ...]) -> FactorTable:
+    levels = pictures.synsets
+    factors = {Factor("split", Kind.NOMINAL, splits, role="split"): pictures.split}
+    if levels:
+        named = pictures.categories
+        extra = {} if named is None else {Factor("category", Kind.NOMINAL, named, role="key"): pictures.synset}
+        factors = {Factor("synset", Kind.NOMINAL, levels): pictures.synset, **extra, **factors}
+    return FactorTable(list(factors), {factor.name: _codes(codes, len(factor)) for factor, codes in factors.items()})
+
+
+def _codes(values: Array, levels: int) -> Array:
+    dtype = code_dtype(levels)
+    return np.where(values < 0, np.iinfo(dtype).max, values).astype(dtype)

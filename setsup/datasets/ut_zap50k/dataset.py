@@ -1,0 +1,152 @@
+"""UT Zappos50K: 50,025 pictures of shoes, each with what a shop's catalogue says of it."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.images import header, parallel
+from setsup.datasets.sources import MemberImages, fetch_images
+from setsup.datasets.ut_zap50k.files import COLUMNS, Shoes, find_shoes, first_values, read_shoes
+from setsup.errors import DataError, near
+from setsup.factors import Factor, FactorTable, Kind
+
+__all__ = ["UtZap50k", "open"]
+
+Array = npt.NDArray[Any]
+
+_LOOKED_AT = 16
+_SHOWN = 5
+
+_log = logging.getLogger("setsup")
+
+
+class UtZap50k(Dataset):
+    """Pictures of shoes on white; made by :func:`open`.
+
+    Factors are the columns of the catalogue, ``category``, ``subcategory``, ``heel_height``, ``insole``, ``closure``,
+    ``gender``, ``material`` and ``toe_style``, then ``brand``, the folder of the picture, and the key ``cid``. A cell
+    of the catalogue may hold several values, such as ``Leather;Suede``: its first one is the level, as DCoDR takes it,
+    and :meth:`listed` gives all. Where a cell is empty, the value is unknown.
+
+    The one modality is ``image``, uint8 sRGB. Rows are in the order of the catalogue's lines. Lines whose picture is
+    not there are left out; their number is logged.
+
+    Parameters
+    ----------
+    shoes : Shoes
+        What :func:`~setsup.datasets.ut_zap50k.files.read_shoes` gives.
+    size : (height, width), optional
+        Size that images are resized to.
+
+    Raises
+    ------
+    DataError
+        When the images looked at are damaged.
+
+    """
+
+    name = "ut-zap50k"
+    computes = True
+
+    def __init__(self, shoes: Shoes, size: tuple[int, int] | None = None) -> None:
+        self._source, self._size = shoes.pictures.source, size
+        self._cells = {
+            name: tuple(np.unique(shoes.cells[name], return_inverse=True)) for name in COLUMNS
+        }  # few cells differ: as numbers they are small to send to worker processes
+        self._images = MemberImages(shoes.pictures, shoes.places)
+        self.factors = _table(shoes)
+        spread = np.unique(np.linspace(0, len(self) - 1, min(len(self), _LOOKED_AT)).astype(np.int64))
+        sizes = {(found.height, found.width) for found in parallel(lambda at: header(*at), self._images.take(spread))}
+        common: tuple[int | None, int | None] = size or (sizes.pop() if len(sizes) == 1 else (None, None))
+        self.modalities = {"image": Modality((*common, 3), "uint8", color="srgb")}
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        shape = self.modalities["image"].shape
+        return {name: fetch_images(self._images, rows, shape, self._size) for name in names}
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            fetch_images(self._images, rows, self.modalities["image"].shape, self._size, out[name])
+
+    @of_row
+    def listed(self, indices: npt.ArrayLike, factor: str) -> list[tuple[str, ...]]:
+        """All values that the catalogue has of some rows, where the factor has the first.
+
+        Parameters
+        ----------
+        indices : integer array of any shape
+            Row numbers.
+        factor : str
+            A column of the catalogue: ``"material"``.
+
+        Returns
+        -------
+        list of tuple of str
+            Empty where the catalogue says nothing.
+
+        Raises
+        ------
+        DataError
+            The catalogue has no such column.
+
+        """
+        rows, _ = fetch_request(self, indices, ())
+        if factor not in self._cells:
+            raise DataError(f"the catalogue of {self.name} has no column for {factor!r}{near(factor, self._cells)}")
+        texts, codes = self._cells[factor]
+        parts = [tuple(part.strip() for part in text.split(";") if part.strip()) for text in texts.tolist()]
+        return [parts[code] for code in codes[rows.reshape(-1)].tolist()]
+
+    def __repr__(self) -> str:
+        """Show where the pictures are and the number of rows."""
+        return f"UtZap50k({str(self._source)!r}, {len(self):,} rows)"
+
+
+def open(root: Path | str | None = None, size: tuple[int, int] | None = None, square: bool = False) -> UtZap50k:
+    """Open UT Zappos50K.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder with ``ut-zap50k-data`` and ``ut-zap50k-images`` (or ``ut-zap50k-images-square``), or with their zips as
+        published; None for the usual places.
+    size : (height, width), optional
+        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+    square : bool
+        Take the square pictures, which are padded with white, where the others are there as well.
+
+    Raises
+    ------
+    DataError
+        When the files are not there (with how to get them), or are damaged.
+
+    """
+    shoes = read_shoes(*find_shoes(root, square))
+    if shoes.lost:
+        _log.warning(
+            "%s: the pictures of %s lines of the catalogue are not there (%s%s); they are left out",
+            *(shoes.pictures.source, f"{len(shoes.lost):,}", ", ".join(shoes.lost[:_SHOWN])),
+            ", …" if len(shoes.lost) > _SHOWN else "",
+        )
+    return UtZap50k(shoes, size)
+
+
+def _table(shoes: Shoes) -> FactorTable:
+    columns: dict[Factor, Array] = {}
+    for name, cells in [*shoes.cells.items(), ("brand", np.array(shoes.brands))]:
+        levels, codes = first_values(cells)
+        # a column without a value anywhere is no factor
+        if levels:
+            within = "category" if name == "subcategory" and columns else None
+            columns[Factor(name, Kind.NOMINAL, levels, within=within)] = codes
+    columns[Factor("cid", Kind.NOMINAL, tuple(shoes.cids), role="key")] = np.arange(len(shoes.cids))
+    return FactorTable(list(columns), {factor.name: codes for factor, codes in columns.items()})

@@ -1,0 +1,315 @@
+"""Factor tables from and to Hugging Face ``datasets``.
+
+Convention
+----------
+Class labels are nominal factors with their names, values are inferred; the fields of a struct are factors named after
+both, ``label_wall_hue`` for ``wall_hue`` in ``label``. What a feature has no place for (kind, unit, period, nesting,
+role, levels in their order) stands in its ``id``, as the word setsup and JSON; it stays there in saved data sets, in
+Parquet files, and in the features of a card.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import FactorError
+from setsup.factors.arrow import to_arrow
+from setsup.factors.distinct import usable
+from setsup.factors.factor import Factor, Kind
+from setsup.factors.frames import ROWS, imported
+from setsup.factors.infer import from_blocks
+from setsup.factors.table import FactorTable
+
+__all__ = [
+    "Leaf",
+    "columns_and_features",
+    "from_huggingface",
+    "is_factor",
+    "leaf_column",
+    "leaves",
+    "note",
+    "noted",
+    "places",
+    "to_huggingface",
+]
+
+Leaf = tuple[tuple[str, ...], Any]
+"""A feature and where it lies: the name of a column and of the fields in it."""
+
+_MARK = "setsup "
+_MANY = 4096
+"""Text levels from which a factor is written as text: a class label lists its names in every header."""
+
+
+def from_huggingface(
+    dataset: Any, factors: Sequence[Factor] = (), kinds: Mapping[str, Kind | str] | None = None
+) -> FactorTable:
+    """Table from a Hugging Face ``datasets.Dataset``.
+
+    Class labels become nominal factors with their names, values are inferred, structs become a factor a field; images,
+    lists, arrays and other features are left out. Factors that :func:`to_huggingface` wrote come back as they were.
+
+    Parameters
+    ----------
+    dataset : datasets.Dataset
+        One split, not streaming.
+    factors, kinds
+        As in :func:`setsup.factors.frames.from_csv`.
+
+    Raises
+    ------
+    FactorError
+        When ``datasets`` is not installed, this is no ``Dataset``, or none of its features can be a factor.
+
+    """
+    datasets = imported("datasets", "hf")
+    if not isinstance(dataset, datasets.Dataset):
+        mend = "choose a split, such as dataset['train']" if isinstance(dataset, dict) else "load it without streaming"
+        raise FactorError(f"from_huggingface takes a datasets.Dataset, not {type(dataset).__name__}; {mend}")
+    found = {name: leaf for name, leaf in leaves(dataset.features).items() if is_factor(name, leaf[1])}
+    given = {factor.name for factor in factors} | (kinds or {}).keys()
+    labels = {
+        name: {"kind": Kind.NOMINAL, "levels": feature.names}
+        for name, (_, feature) in found.items()
+        if isinstance(feature, datasets.ClassLabel)
+    }
+    known = {
+        name: {**labels.get(name, {}), **(noted(name, feature) or {})}
+        for name, (_, feature) in found.items()
+        if name not in given
+    }
+    described = {name: _described(name, about, found) for name, about in known.items() if about}
+    whole = [factor for factor in described.values() if isinstance(factor, Factor)]
+    # levels that a note leaves to be found: texts, sorted
+    short = {name: about for name, about in described.items() if not isinstance(about, Factor)}
+
+    def blocks() -> Iterator[Any]:
+        import pyarrow as pa
+
+        for arrays in _leaf_blocks(dataset, [path for path, _ in found.values()]):
+            spelled = [_spelled(array, leaf[1]) for array, leaf in zip(arrays, found.values(), strict=True)]
+            yield pa.RecordBatch.from_arrays(spelled, names=list(found))
+
+    kinds = {**{name: about["kind"] for name, about in short.items()}, **(kinds or {})}
+    table = from_blocks(blocks, list(found), [*factors, *whole], kinds)
+    if not short:
+        return table
+    levels = {name: list(table[name].levels or ()) for name in short}
+    settled = [
+        Factor.from_dict({**short[factor.name], "levels": levels[factor.name]}) if factor.name in short else factor
+        for factor in table.factors
+    ]
+    return FactorTable(settled, {name: table.column(name) for name in table.names})
+
+
+def to_huggingface(table: FactorTable) -> Any:
+    """Give a ``datasets.Dataset``: class labels for text levels, values for numbers and truth values.
+
+    ``FactorTable.from_huggingface(dataset)`` gives the table back.
+
+    Raises
+    ------
+    FactorError
+        When ``datasets`` is not installed.
+
+    Examples
+    --------
+    >>> hue = Factor("hue", Kind.CYCLIC, (0.0, 0.5), unit="turn", period=1.0)
+    >>> table = FactorTable([hue, Factor("shape", Kind.NOMINAL, ("cube", "ball"))])
+    >>> to_huggingface(table).features
+    {'hue': Value('float64'), 'shape': ClassLabel(names=['cube', 'ball'])}
+    >>> from_huggingface(to_huggingface(table))["hue"] == hue
+    True
+
+    """
+    datasets = imported("datasets", "hf")
+    columns, features = columns_and_features(table)
+    return datasets.Dataset.from_dict(columns, features=datasets.Features(features))
+
+
+def columns_and_features(table: FactorTable) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arrow arrays of all factors as Hugging Face stores them, null where unknown, and their features.
+
+    Raises
+    ------
+    FactorError
+        When ``datasets`` is not installed, or whole numbers among the levels are too large for Arrow.
+
+    """
+    import pyarrow as pa
+
+    datasets = imported("datasets", "hf")
+    try:
+        arrow = to_arrow(table)
+    except (pa.ArrowException, OverflowError) as error:
+        raise FactorError(f"the factors cannot be written as Arrow: {error}") from None
+    columns, features = {}, {}
+    for factor in table.factors:
+        column = arrow.column(factor.name).combine_chunks()
+        about = factor.to_dict()
+        del about["name"]
+        if factor.levels is None:
+            feature = datasets.Value("float32", id=note(about))
+        elif not isinstance(factor.levels[0], str):
+            column = column.dictionary_decode()
+            feature = datasets.Value(str(column.type).replace("double", "float64"), id=note(about))
+        elif len(factor) > _MANY:
+            if _implied(factor, table):
+                del about["levels"]
+            column = column.dictionary_decode()
+            feature = datasets.Value("string", id=note(about))
+        else:
+            column = column.indices.cast("int64")
+            del about["levels"]
+            feature = datasets.ClassLabel(
+                names=list(factor.levels), id=None if about == {"kind": Kind.NOMINAL} else note(about)
+            )
+        columns[factor.name], features[factor.name] = column, feature
+    return columns, features
+
+
+def leaves(features: Mapping[str, Any]) -> dict[str, Leaf]:
+    """Features by name, those of structs by the names of column and fields joined by ``_``.
+
+    A struct of ``bytes`` and ``path`` is one feature: an encoded file, as Hugging Face keeps images.
+
+    Parameters
+    ----------
+    features : datasets.Features
+        Features of a data set.
+
+    Raises
+    ------
+    FactorError
+        When two get the same name.
+
+    """
+    found: dict[str, Leaf] = {}
+    for path, feature in _walk(features):
+        name = "_".join(path)
+        if name in found:
+            raise FactorError(
+                f"{'.'.join(found[name][0])} and {'.'.join(path)} would both be called {name!r}; rename a column "
+                "(dataset.rename_column)"
+            )
+        found[name] = path, feature
+    return found
+
+
+def leaf_column(part: Any, path: Sequence[str]) -> Any:
+    """Chunked array of a leaf of a ``pyarrow.Table``, nothing copied: null where the leaf is, or a struct around it."""
+    import pyarrow.compute as pc
+
+    column = part.column(path[0])
+    return pc.struct_field(column, list(path[1:])) if path[1:] else column
+
+
+def places(dataset: Any) -> npt.NDArray[np.int64] | None:
+    """Number in ``dataset.data`` of every row that a data set shows; None where it shows all in their order.
+
+    ``select``, ``shuffle`` and ``filter`` leave the data as it is and keep such numbers.
+
+    Returns
+    -------
+    (rows,) int64 or None
+
+    """
+    indices = dataset._indices  # there is no public name; gathering rows to avoid it takes minutes for some millions
+    return None if indices is None else np.asarray(indices.column(0)).astype(np.int64)
+
+
+def is_factor(name: str, feature: Any) -> bool:
+    """Whether a feature is a class label or a value that a factor can have."""
+    datasets = imported("datasets", "hf")
+    if isinstance(feature, datasets.ClassLabel):
+        return True
+    return (
+        isinstance(feature, datasets.Value)
+        and usable(feature.pa_type)
+        and "modality" not in (noted(name, feature) or {})
+    )
+
+
+def note(about: Mapping[str, Any]) -> str:
+    """What is kept in the ``id`` of a feature."""
+    return _MARK + json.dumps(about, ensure_ascii=False)
+
+
+def noted(name: str, feature: Any) -> dict[str, Any] | None:
+    """What :func:`note` kept in the ``id`` of a feature; None where that is something else.
+
+    Raises
+    ------
+    FactorError
+        When it begins like a note but is none.
+
+    """
+    text = getattr(feature, "id", None)
+    if not isinstance(text, str) or not text.startswith(_MARK):
+        return None
+    try:
+        about = json.loads(text.removeprefix(_MARK))
+    except (ValueError, RecursionError):
+        about = None
+    if not isinstance(about, dict):
+        raise FactorError(f"the id of the feature {name!r} is no note of setsup's: {text[:80]!r}")
+    return about
+
+
+def _leaf_blocks(dataset: Any, paths: Sequence[Sequence[str]]) -> Iterator[list[Any]]:
+    """Arrow arrays of leaves, some rows at a time."""
+    rows = places(dataset)
+    columns = [leaf_column(dataset.data, path) for path in paths]
+    if rows is not None:
+        columns = [column.combine_chunks() for column in columns]
+    for first in range(0, len(dataset), ROWS):
+        if rows is None:
+            yield [column.slice(first, ROWS).combine_chunks() for column in columns]
+        else:
+            yield [column.take(rows[first : first + ROWS]) for column in columns]
+
+
+def _walk(features: Mapping[str, Any], outer: tuple[str, ...] = ()) -> Iterator[Leaf]:
+    for name, feature in features.items():
+        path = (*outer, name)
+        if isinstance(feature, dict) and not {"bytes"} <= feature.keys() <= {"bytes", "path"}:
+            yield from _walk(feature, path)
+        else:
+            yield path, feature
+
+
+def _described(name: str, about: Mapping[str, Any], names: Mapping[str, Any]) -> Factor | dict[str, Any]:
+    """Factor that a note describes, or the description where the levels are left to be found."""
+    about = {**about, "name": name}
+    if about.get("within") not in names:
+        about.pop("within", None)  # the column of the factor around it was taken out
+    if "levels" not in about and about.get("kind") in tuple(Kind) and about["kind"] != Kind.CONTINUOUS:
+        return about
+    try:
+        return Factor.from_dict(about)
+    except (FactorError, TypeError) as error:
+        raise FactorError(f"the note of the feature {name!r} describes no factor: {error}") from None
+
+
+def _implied(factor: Factor, table: FactorTable) -> bool:
+    """Whether the levels would be found as they are: sorted, all there, and none empty."""
+    levels = list(factor.levels or ())
+    return "" not in levels and levels == sorted(map(str, levels)) and bool(table.counts(factor.name).all())
+
+
+def _spelled(column: Any, feature: Any) -> Any:
+    """Class labels by their names; -1 is unknown. Anything else as it is."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = getattr(feature, "names", None)
+    if names is None:
+        return column
+    codes = pc.if_else(pc.less(column, 0), pa.scalar(None, column.type), column)
+    largest = pc.max(codes).as_py()
+    if largest is not None and largest >= len(names):
+        raise FactorError(f"there is a class label {largest}, but its feature has {len(names)} names; mend the column")
+    return pa.DictionaryArray.from_arrays(codes, pa.array(list(names), pa.string()))

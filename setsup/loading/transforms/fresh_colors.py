@@ -1,0 +1,144 @@
+"""Labels and colours of Colored MNIST, drawn anew whenever an image is drawn."""
+
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from setsup.datasets.colored_mnist import LABEL_NOISE, NOISE, zeroed
+from setsup.errors import DataError, SetsupError
+from setsup.loading.batch import Batch
+from setsup.loading.transforms.modalities import images_of, keyed
+from setsup.loading.transforms.operations.arguments import checked_probability
+from setsup.random import stream_key
+
+__all__ = ["FreshColors"]
+
+
+@dataclass(frozen=True)
+class FreshColors:
+    """New labels and colours for the images of Colored MNIST, by the law by which the data set drew its own.
+
+    The label is the clean label, flipped with probability ``label_noise``; the colour is the new label, flipped with
+    the probability of the image's environment. What is drawn is a function of (seed, stream, step, set, slot). The
+    published code of single-pixel contrast [1]_ draws anew in this way at every access, so that no image has a label
+    of its own. Put it before what else changes images.
+
+    Parameters
+    ----------
+    noise : tuple of float
+        0 … 1: for each level of the factor ``environment`` the share of the colours that are not what the label says.
+    label_noise : float
+        0 … 1: share of the labels that are not what the digit says.
+    image : str
+        Modality to colour, with 2 or 3 channels of which one is empty, see
+        :func:`setsup.datasets.colored_mnist.zeroed`; of any type.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two with one seed draw the same flips unless this differs.
+
+    Returns
+    -------
+    batch
+        With new images, and new codes of ``label`` and ``color`` in ``factors``. The others stay, as do the images of
+        canonical rows.
+
+    Raises
+    ------
+    SetsupError
+        When the batch has no such modality, no step, not the factors of Colored MNIST, or holds the label or the
+        colour, which would be held no longer.
+    DataError
+        When the images have other axes or channels, a clean label or environment is unknown, or there are more
+        environments than ``noise`` tells of.
+
+    References
+    ----------
+    .. [1] L. Pogorelyuk et al., "Stable single-pixel contrastive learning for semantic and geometric tasks", 2025
+       (arXiv 2512.04970), first experiment, and its published code.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from setsup.loading.transforms import FreshColors
+    >>> image = torch.zeros(1, 8, 3, 32, 32, dtype=torch.uint8)
+    >>> image[:, :, 1:] = 200  # cyan
+    >>> codes = dict.fromkeys(["clean_label", "label", "color", "environment"], torch.zeros(1, 8, dtype=torch.int64))
+    >>> batch = FreshColors(noise=(1.0,), label_noise=0.0)({"image": image, "factors": codes, "step": 0})
+    >>> batch["factors"]["color"][0].tolist(), batch["image"][0, 0, :, 0, 0].tolist()
+    ([1, 1, 1, 1, 1, 1, 1, 1], [200, 0, 200])
+
+    """
+
+    noise: tuple[float, ...] = NOISE
+    label_noise: float = LABEL_NOISE
+    image: str = "image"
+    _: KW_ONLY
+    seed: int = 0
+    stream: str = "FreshColors"
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        object.__setattr__(self, "noise", tuple(self.noise))
+        for share in self.noise:
+            checked_probability(share, "FreshColors", "noise")
+        checked_probability(self.label_noise, "FreshColors", "label_noise")
+        stream_key(self.seed, self.stream)
+
+    def __call__(self, batch: Batch) -> Batch:
+        """Draw labels and colours, and colour the images."""
+        images = images_of(batch, self.image)
+        channels = images.shape[-3]
+        if channels not in (2, 3):
+            raise DataError(f"{self.image!r} must have the 2 or 3 channels of Colored MNIST, not {channels}")
+        lead = tuple(images.shape[:2])
+        clean = _codes(batch, "clean_label", lead, 2)
+        environment = _codes(batch, "environment", lead, len(self.noise))
+        _check_free(batch)
+        slots = keyed(batch, self.seed, self.stream, lead)
+        shares = np.asarray(self.noise, np.float64)[environment]
+        label = clean ^ (slots.uniform(0, 1, 0).reshape(lead) < self.label_noise)
+        color = label ^ (slots.uniform(0, 1, 1).reshape(lead) < shares)
+        fresh = {
+            name: torch.from_numpy(codes).to(images.device) for name, codes in (("label", label), ("color", color))
+        }
+        images = _colored(images, fresh["color"])
+        return {**batch, self.image: images, "factors": {**batch["factors"], **fresh}}
+
+
+def _codes(batch: Batch, name: str, lead: tuple[int, ...], levels: int) -> npt.NDArray[np.int64]:
+    """Codes of a factor, (sets, size) int64, each below the number of its levels."""
+    found = batch.get("factors", {}).get(name)
+    if found is None or tuple(found.shape) != lead:
+        raise SetsupError(
+            f"the batch has no codes of the factor {name!r} for its {lead[0]} sets of {lead[1]}: FreshColors takes "
+            "batches of colored-mnist, before its images are copied or moved"
+        )
+    codes = np.asarray(torch.as_tensor(found).cpu().numpy(), np.int64)
+    if not ((codes >= 0) & (codes < levels)).all():
+        raise DataError(
+            f"the factor {name!r} of the batch has the codes {codes.min()} to {codes.max()}, and FreshColors knows 0 "
+            f"to {levels - 1}: draw from colored-mnist, and give noise= a share for each of its environments"
+        )
+    return codes
+
+
+def _check_free(batch: Batch) -> None:
+    held = [name for name in ("label", "color") if name in batch.get("inactive", {})]
+    if held:
+        raise SetsupError(
+            f"the sets hold {' and '.join(held)}, which FreshColors draws anew for each image: hold clean_label, digit "
+            "or environment, or leave the transform out"
+        )
+
+
+def _colored(images: torch.Tensor, color: torch.Tensor) -> torch.Tensor:
+    """Images (sets, size, …, channels, height, width) in other colours, (sets, size)."""
+    channels = images.shape[-3]
+    # one channel is empty and all others are the grey picture
+    grey = images.amax(dim=-3, keepdim=True)
+    kept = torch.arange(channels, device=images.device) != zeroed(color, channels)[..., None]
+    shape = (*color.shape, *[1] * (images.ndim - 5), channels, 1, 1)
+    return torch.where(kept.reshape(shape), grey, 0)

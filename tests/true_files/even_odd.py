@@ -1,0 +1,12 @@
+"""Even/Odd is made of the files of MNIST."""
+
+from pathlib import Path
+
+from tests.true_files import mnist
+
+HELD = "source"
+
+
+def write(folder: Path) -> None:
+    """Write a small MNIST: 120 digits, half of them to test on."""
+    mnist.write(folder, per_split=60)
