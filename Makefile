@@ -43,7 +43,7 @@ docs: $(STAMPS)/all
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 test: lint docs
-	$(BIN)/python -m pytest --doctest-modules
+	$(BIN)/python -m pytest --doctest-modules --numprocesses auto --dist loadfile
 
 smoke: $(STAMPS)/all
 	$(BIN)/python -m pytest -m smoke

@@ -6,8 +6,10 @@ with 2. A traceback of another kind is a bug.
 
 import difflib
 from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
 
-__all__ = ["DataError", "FactorError", "RowError", "SamplerError", "SetsupError", "near"]
+__all__ = ["DataError", "FactorError", "RowError", "SamplerError", "SetsupError", "imported", "near"]
 
 _SHOWN = 16
 _SOUGHT = 2000  # names among which close matches are sought: the search takes long over a million paths
@@ -31,6 +33,37 @@ class RowError(SetsupError, IndexError):
 
 class SamplerError(SetsupError):
     """A sampler cannot keep its promise with the arguments it was given."""
+
+
+def imported(module: str, extra: str) -> Any:
+    """Import an optional library.
+
+    Parameters
+    ----------
+    module : str
+        The module.
+    extra : str
+        Extra of setsup that brings it.
+
+    Raises
+    ------
+    DataError
+        It is not installed; the message has the command that installs it.
+
+    Examples
+    --------
+    >>> imported("no_av.part", "video")
+    Traceback (most recent call last):
+    setsup.errors.DataError: this needs no_av, which is not installed: pip install -e '.[video]' in setsup's folder
+
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        raise DataError(
+            f"this needs {name}, which is not installed: pip install -e '.[{extra}]' in setsup's folder"
+        ) from error
 
 
 def near(word: object, known: Iterable[object]) -> str:

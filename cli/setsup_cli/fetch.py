@@ -16,10 +16,9 @@ __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
 Files that are there are checked, not fetched again; what was interrupted goes on where it stopped. Without --root they
-lie in $SETSUP_DATA/NAME, else in the user's cache; those of a data set that is made of another one's files lie in the
-folder of that one. The last line printed is the folder. Where no program may fetch the
-files, the steps to get them are printed. With --check the exit code is 0 where the data set opens and no file is wrong,
-1 otherwise."""
+lie in $SETSUP_DATA/NAME, else in the user's cache; what is made of another data set's files finds them under its name.
+The last line printed is the folder. Where no program may fetch the files, the steps to get them are printed. With
+--check the exit code is 0 where the data set opens and no file is wrong, 1 otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from setsup_cli.source import check_root
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Converted arrays lie beside the published files, or in the cache where that folder is read-only; drawn previews lie in
-the cache. Stopped and started again, the work goes on where it was. The paths of all that serves afterwards are
-printed. A data set that needs no preparation is left as it is."""
+What was converted or unpacked lies beside the published files, or in the cache where that folder is read-only; drawn
+previews lie in the cache. Stopped and started again, the work goes on where it was. The paths of all that serves
+afterwards are printed. A data set that needs no preparation is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)

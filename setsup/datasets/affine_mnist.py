@@ -152,12 +152,14 @@ class AffineMnist(Dataset):
         return np.where(test, 2, np.arange(len(digit)) >= train * 5 // 6)
 
 
-def open(root: Path | None = None, *, copies: int = 32, order: Sequence[str] = ORDER, seed: int = 0) -> AffineMnist:
+def open(
+    root: Path | str | None = None, *, copies: int = 32, order: Sequence[str] = ORDER, seed: int = 0
+) -> AffineMnist:
     """Open Affine MNIST.
 
     Parameters
     ----------
-    root : Path or None
+    root : Path, str or None
         Folder with the files of MNIST, or with a folder ``affine-mnist`` or ``mnist`` that has them; None for the usual
         places of either name.
     copies, order, seed
@@ -169,7 +171,7 @@ def open(root: Path | None = None, *, copies: int = 32, order: Sequence[str] = O
         When the files are not there (with the command that fetches them), or are damaged.
 
     """
-    return AffineMnist(release("affine-mnist", root), copies, order, seed)
+    return AffineMnist(release("affine-mnist", None if root is None else Path(root).expanduser()), copies, order, seed)
 
 
 def _parameters(seed: int, sources: int, orbit: int) -> dict[str, npt.NDArray[np.float32]]:

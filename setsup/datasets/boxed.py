@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.boxes import crop, edges, jittered
-from setsup.datasets.images import decode, parallel
+from setsup.datasets.images import checked_size, decode, parallel
 from setsup.datasets.sources import MemberImages
 from setsup.errors import DataError
 from setsup.files.members import Members
@@ -124,13 +124,12 @@ def check_crop(size: tuple[int, int], margin: float, jitter: float) -> tuple[int
     (64, 64)
 
     """
-    if not (len(size) == 2 and all(isinstance(side, int | np.integer) and side > 0 for side in size)):
-        raise DataError(f"size must be (height, width), two positive numbers of pixels, not {size!r}")
+    shape = checked_size(() if size is None else size)  # boxes have no size of their own
     if not 0 <= margin <= 10:
         raise DataError(f"margin must be a fraction of the box from 0 to 10, not {margin!r}")
     if not 0 <= jitter < 0.5:
         raise DataError(f"jitter must be a fraction of the box from 0 to below 0.5, not {jitter!r}")
-    return int(size[0]), int(size[1])
+    return shape
 
 
 def _cut(pixels: Pictures, sides: npt.NDArray[np.float64], size: tuple[int, int], label: str) -> Pictures:

@@ -1,5 +1,6 @@
 """What took a while to make, kept in the user's cache folder under a name that says what it was made of."""
 
+import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterable
@@ -14,7 +15,7 @@ from setsup.errors import DataError
 from setsup.files import cache_folder, locked, written
 from setsup.files.members import Members
 
-__all__ = ["cached_array", "file_states", "kept_or_made", "made_once"]
+__all__ = ["cached_array", "file_states", "kept_or_made", "made_once", "release_state"]
 
 Array = npt.NDArray[Any]
 Found = TypeVar("Found")
@@ -55,7 +56,7 @@ def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, ma
     def kept(path: Path) -> Array | None:
         try:
             found = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+        except Exception:  # not there, or damaged: numpy lets a TokenError through, among others
             return None
         # unless something else wrote it
         return np.asarray(found) if found.dtype == dtype and found.shape == (rows,) else None
@@ -177,3 +178,58 @@ def file_states(members: Members, places: Iterable[int]) -> list[tuple[str, int,
             raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
         found.append((label, state.st_size, state.st_mtime_ns))
     return found
+
+
+def release_state(members: Members, places: npt.NDArray[np.int64]) -> str:
+    """Tell many files of a release from later versions of them, by names, sizes and a few times of change.
+
+    Of a folder it takes the times of its folders and not of 100,000 files, which on a network's disk would take very
+    long. So a file that is put there, taken away, renamed or replaced by another is noticed, as most editors do it; one
+    that is written over in place is not, unless the sizes that `members` lists tell. Where such a change has to be
+    noticed, touch the folder of the file.
+
+    Parameters
+    ----------
+    members : Members
+        The files of the release.
+    places : (n,) int64
+        Places of files.
+
+    Returns
+    -------
+    str
+        Digest of where the release lies, of the files' names and sizes, and of the size and time of change (ns) of the
+        archive, or the times of the folders that they lie in.
+
+    Raises
+    ------
+    DataError
+        The archive or a folder is not there any more.
+
+    """
+    digest = hashlib.blake2b(os.fsencode(f"{members.source.resolve()}\n{members.prefix}\n"), digest_size=16)
+    digest.update("\n".join(members.names.take(places).to_pylist()).encode("utf-8", "surrogatepass"))
+    digest.update(np.ascontiguousarray(members.sizes[places], dtype="<i8").tobytes())
+    try:
+        for path in _timed(members, places):
+            state = path.stat()
+            digest.update(f"\n{state.st_mtime_ns} {0 if path.is_dir() else state.st_size}".encode())
+    except OSError as error:
+        raise DataError(f"{error.filename} cannot be read: {error.strerror or error}") from error
+    return digest.hexdigest()
+
+
+def _timed(members: Members, places: npt.NDArray[np.int64]) -> list[Path]:
+    """The archive, or the folders of files and those above them, up to the top of the release."""
+    import pyarrow.compute as pc
+
+    if not len(places) or members.path(int(places[0])) is None:
+        return [members.source]
+    folders = pc.replace_substring_regex(members.names.take(places), "[^/]*$", "").dictionary_encode()
+    _, first = np.unique(np.asarray(folders.indices), return_index=True)
+    found: set[Path] = set()
+    for place in places[first].tolist():
+        path = members.path(place)
+        if path is not None:
+            found.update(list(path.parents)[: members.names[place].as_py().count("/") + 1])
+    return sorted(found)

@@ -8,13 +8,14 @@ that is drawn from videos, and gives arrays of one shape:
   :class:`~setsup.loading.transforms.FrameTriples` takes, which draws times within it anew at every step
   (``video.movedim(-1, -3)`` puts channels first, as it has them);
 - frames as pictures of an orbit or a set: ``every=25`` gives a row for every 25th frame, and ``image`` its first
-  frame; ``OrbitSampler(clips.factors, "video")`` draws frames of one video, and negatives from others are those of
-  another level of ``video``.
+  frame; ``OrbitSampler(clips.factors, "file")`` draws frames of one video, and negatives from others are those of
+  another level of ``file``.
 
 Frames are not motion: optical flow is not computed here.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
-from setsup.datasets.images import parallel, resized
+from setsup.datasets.images import checked_size, parallel, resized
 from setsup.datasets.video_index import video_file, video_index
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -91,8 +92,8 @@ class Windows:
 class Clips(Dataset):
     """Windows of the videos of a release.
 
-    Factors are those of the video, then ``video`` (key; its name), ``frame`` (the number of the window's first frame)
-    and ``time`` (s; the same by the video's rate), then splits. Modalities are ``image``, the first frame of the
+    Factors are those of the video, then the keys ``file`` (its name), ``frame`` (the number of the window's first
+    frame) and ``time`` (s; the same by the video's rate), then splits. Modalities are ``image``, the first frame of the
     window, and ``video``, all its frames: uint8 sRGB (height, width, 3) and (length, height, width, 3). Each frame is
     decoded once, and nothing behind the last that is asked for. Rows are in the order of the files' names, and of
     ``frame`` within each.
@@ -106,7 +107,7 @@ class Clips(Dataset):
     places : (videos,) int64
         Places of its videos.
     names : sequence of str
-        Names of the videos, as levels of ``video``; no two are the same.
+        Names of the videos, as levels of ``file``.
     factors, splits : sequence of (Factor, (videos,) int64)
         What is known of each video, as factors with their codes; −1 where it is not known.
     length, stride, every
@@ -117,7 +118,8 @@ class Clips(Dataset):
     Raises
     ------
     DataError
-        When PyAV is not installed, no video is long enough or can be decoded, or a number is below 1.
+        When PyAV is not installed, two videos have one name, no video is long enough or can be decoded, or an argument
+        is out of range.
 
     Notes
     -----
@@ -145,6 +147,10 @@ class Clips(Dataset):
     ) -> None:
         self.name = name
         Windows([], length, stride, every)  # checks the numbers before minutes pass
+        size = checked_size(size)
+        twice = sorted(each for each, times in Counter(names).items() if times > 1)
+        if twice:
+            raise DataError(f"{members.source} holds {twice[0]}.avi twice; keep one copy of the release in it")
         self._members, self._places, self._size = members, places, size
         self._index = video_index(name, members, places.tolist())
         self._windows = Windows(self._index.frames, length, stride, every)
@@ -153,9 +159,9 @@ class Clips(Dataset):
         starts, codes = np.unique(start, return_inverse=True)
         columns = [
             *((factor, values[video]) for factor, values in factors),
-            (Factor("video", Kind.NOMINAL, tuple(names), role="key"), video),
-            (Factor("frame", Kind.ORDINAL, tuple(starts.tolist())), codes),
-            (Factor("time", Kind.CONTINUOUS, unit="s"), start / self._index.rate[video]),
+            (Factor("file", Kind.NOMINAL, tuple(names), role="key"), video),
+            (Factor("frame", Kind.ORDINAL, tuple(starts.tolist()), role="key"), codes),
+            (Factor("time", Kind.CONTINUOUS, unit="s", role="key"), start / self._index.rate[video]),
             *((factor, values[video]) for factor, values in splits),
         ]
         self.factors = FactorTable([factor for factor, _ in columns], {factor.name: each for factor, each in columns})

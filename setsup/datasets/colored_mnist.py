@@ -150,12 +150,12 @@ def zeroed(color: Any, channels: int) -> Any:
     return 1 - color if channels == 2 else color
 
 
-def open(root: Path | None = None, *, recipe: str = "irm", seed: int = 0) -> ColoredMnist:
+def open(root: Path | str | None = None, *, recipe: str = "irm", seed: int = 0) -> ColoredMnist:
     """Open Colored MNIST.
 
     Parameters
     ----------
-    root : Path or None
+    root : Path, str or None
         Folder with the files of MNIST, or with a folder ``colored-mnist`` or ``mnist`` that has them; None for the
         usual places of either name.
     recipe, seed
@@ -167,7 +167,7 @@ def open(root: Path | None = None, *, recipe: str = "irm", seed: int = 0) -> Col
         When the files are not there (with the command that fetches them) or are damaged, or there is no such recipe.
 
     """
-    return ColoredMnist(release("colored-mnist", root), recipe, seed)
+    return ColoredMnist(release("colored-mnist", None if root is None else Path(root).expanduser()), recipe, seed)
 
 
 def _table(mnist: FactorTable, recipe: str, seed: int) -> FactorTable:

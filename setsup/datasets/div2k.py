@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.images import checked_size
 from setsup.datasets.sources import PartedImages, fetch_images
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
 from setsup.files.members import Members, find_members, open_members
 
 __all__ = ["Div2k", "open"]
@@ -67,10 +67,10 @@ class Div2k(Dataset):
     """Photographs in high resolution, and smaller ones made of them.
 
     Rows are pictures: those in high resolution by id, then the others by degradation, scale, id and variant, so that
-    numbers of the first do not depend on what else is there. Factors: ``image`` (the id, four digits), ``scale`` (1 for
-    high resolution, else how many times smaller), ``degradation`` (none, bicubic, unknown, mild, difficult, wild),
-    ``variant`` (key; 1 to 4 of the four wild pictures of an image, unknown for others) and ``split``. A set that holds
-    ``image`` has one scene at several scales.
+    numbers of the first do not depend on what else is there. Factors: ``scene`` (id of the photograph,
+    four digits), ``scale`` (1 for high resolution, else how many times smaller), ``degradation`` (none, bicubic,
+    unknown, mild, difficult, wild), ``variant`` (key; 1 to 4 of the four wild pictures of an image, unknown for others)
+    and ``split``. A set that holds ``scene`` has one photograph at several scales.
 
     The one modality is ``image``, (None, None, 3) uint8 sRGB: sizes differ, and only pictures of one size can be
     fetched together; `crop` or `size` gives all one size.
@@ -148,19 +148,18 @@ def open(
         A folder with ``DIV2K_train_HR.zip`` and the like, or with the folders ``DIV2K_train_HR``,
         ``DIV2K_train_LR_bicubic/X2`` and so on; or one of the zips. None for the usual places.
     size : (height, width), optional
-        Resize every picture, antialiased, until it just covers this size, and cut out the centre.
+        Resize every picture, or its crop, antialiased, until it just covers this size, and cut out the centre.
     crop : (height, width), optional
-        Cut this out of the centre of every picture, without resizing; in pixels of the row's own picture, so that at
+        Cut this out of the centre of every picture; in pixels of the row's own picture, so that at
         scale 2 it shows twice as much. Smaller pictures are refused when they are fetched.
 
     Raises
     ------
     DataError
-        When the files are not there, none is named as published, or both `size` and `crop` are given.
+        When the files are not there, none is named as published, or an argument is out of range.
 
     """
-    if size is not None and crop is not None:
-        raise DataError("div2k takes size, which resizes, or crop, which does not; leave one of them out")
+    size, crop = checked_size(size), checked_size(crop, "crop")
     release = find_members("div2k", None if root is None else Path(root).expanduser(), _HOLDS)
     zips = [release.path(place) for place in release.matching(_ZIP)[0].tolist()]
     return Div2k([release, *(open_members(path) for path in zips if path is not None)], size, crop)
@@ -205,17 +204,11 @@ def _table(pictures: list[_Picture]) -> FactorTable:
     ids = sorted({picture.image for picture in pictures})
     codes = {image: code for code, image in enumerate(ids)}
     factors = {
-        Factor("image", Kind.NOMINAL, tuple(ids)): [codes[picture.image] for picture in pictures],
+        Factor("scene", Kind.NOMINAL, tuple(ids)): [codes[picture.image] for picture in pictures],
         Factor("scale", Kind.ORDINAL, _SCALES): [picture.scale for picture in pictures],
         Factor("degradation", Kind.NOMINAL, _DEGRADATIONS): [picture.degradation for picture in pictures],
         Factor("variant", Kind.NOMINAL, _VARIANTS, role="key"): [picture.variant for picture in pictures],
         Factor("split", Kind.NOMINAL, _SPLITS, role="split"): [picture.split for picture in pictures],
     }
-    return FactorTable(list(factors), {factor.name: _codes(column, len(factor)) for factor, column in factors.items()})
-
-
-def _codes(column: list[int], levels: int) -> Array:
-    """Codes as they are stored; -1 is unknown."""
-    dtype = code_dtype(levels)
-    values = np.array(column, np.int64)
-    return np.where(values < 0, np.iinfo(dtype).max, values).astype(dtype)
+    codes_of = {factor.name: np.array(column, np.int64) for factor, column in factors.items()}
+    return FactorTable(list(factors), codes_of)

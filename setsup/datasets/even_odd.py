@@ -40,12 +40,12 @@ class EvenOdd(AffineMnist):
         return np.where(embedding, 0, np.where((digit % 2 == 1) & test, 1, 2))
 
 
-def open(root: Path | None = None, *, copies: int = 32, order: Sequence[str] = ORDER, seed: int = 0) -> EvenOdd:
+def open(root: Path | str | None = None, *, copies: int = 32, order: Sequence[str] = ORDER, seed: int = 0) -> EvenOdd:
     """Open Even/Odd.
 
     Parameters
     ----------
-    root : Path or None
+    root : Path, str or None
         Folder with the files of MNIST, or with a folder ``even-odd`` or ``mnist`` that has them; None for the usual
         places of either name.
     copies, order, seed
@@ -57,4 +57,4 @@ def open(root: Path | None = None, *, copies: int = 32, order: Sequence[str] = O
         When the files are not there (with the command that fetches them), or are damaged.
 
     """
-    return EvenOdd(release("even-odd", root), copies, order, seed)
+    return EvenOdd(release("even-odd", None if root is None else Path(root).expanduser()), copies, order, seed)

@@ -60,9 +60,9 @@ def open(
     """Open HMDB51.
 
     Factors of a row are ``action`` (the folder), ``body`` (the part that is visible), ``camera`` (whether it moves),
-    ``people``, ``viewpoint``, ``quality``, ``source`` (key), ``video``, ``frame``, ``time``, and the splits ``split1``
-    to ``split3``, each where its lists are there: 70 videos of each action train, 30 test, the others are in no part.
-    What a name does not tell is unknown.
+    ``people``, ``viewpoint``, ``quality``, ``source``, the keys ``file``, ``frame`` and ``time``, and the splits
+    ``split1`` to ``split3``, each where its lists are there: 70 videos of each action train, 30 test, the others are in
+    no part. What a name does not tell is unknown.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def open(
     places, fields = members.matching(r"(?:[^/]+/)?(?P<action>[^/]+)/(?P<video>[^/]+)\.avi")
     actions, names = fields["action"].to_pylist(), fields["video"].to_pylist()
     factors = [coded("action", actions), *_seen(actions, names)]
-    splits = _splits(lists_beside(_NAME, members, folder, _LIST, _LISTS), actions, names)
+    splits = _splits(lists_beside(_NAME, members, folder, _LIST, _LISTS), actions, names, members.source)
     videos = [f"{action}/{name}" for action, name in zip(actions, names, strict=True)]
     return Clips(_NAME, members, places, videos, factors, splits, length=length, stride=stride, every=every, size=size)
 
@@ -114,11 +114,13 @@ def _seen(actions: list[str], names: list[str]) -> list[Codes]:
         for each, action, name in zip(found, actions, names, strict=True)
     ]
     if any(source is not None for source in sources):
-        factors.append(coded("source", sources, role="key"))
+        factors.append(coded("source", sources))
     return factors
 
 
-def _splits(lists: dict[tuple[str, ...], tuple[str, list[str]]], actions: list[str], names: list[str]) -> list[Codes]:
+def _splits(
+    lists: dict[tuple[str, ...], tuple[str, list[str]]], actions: list[str], names: list[str], where: Path
+) -> list[Codes]:
     """Factors ``split1`` to ``split3``, those of which there is a list of every action."""
     found = []
     keys = [f"{action}/{name}" for action, name in zip(actions, names, strict=True)]
@@ -133,5 +135,5 @@ def _splits(lists: dict[tuple[str, ...], tuple[str, list[str]]], actions: list[s
                 if part not in _ID or not video.strip().endswith(".avi"):
                     raise DataError(f"{label}: {line[:80]!r} is no video and 0, 1 or 2; fetch the list again")
                 listed[f"{action}/{video.strip().removesuffix('.avi')}"] = _ID[part]
-        found.append(split_factor(f"split{split}", keys, listed))
+        found.append(split_factor(f"split{split}", keys, listed, where))
     return found

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.datasets.huggingface_columns import Arrays, Column, Leaf, Measured, Pictures, pictures
-from setsup.errors import DataError, near
+from setsup.datasets.images import checked_size
+from setsup.errors import DataError, imported, near
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.frames import imported
 from setsup.factors.huggingface import from_huggingface as table_of
 from setsup.factors.huggingface import is_factor, leaves, noted
 
@@ -118,9 +118,9 @@ def from_huggingface(
     ------
     DataError
         When this is no such data set, a stream, damaged, or has neither pictures nor arrays; when a row has no picture
-        or its file is missing.
+        or its file is missing; when ``datasets`` is not installed.
     FactorError
-        When ``datasets`` is not installed, nothing could be a factor, or a column mixes types.
+        When nothing could be a factor, or a column mixes types.
 
     Examples
     --------
@@ -135,8 +135,7 @@ def from_huggingface(
     (['ball', 'cube'], (2, 3, 4, 1))
 
     """
-    if size is not None and not (len(size) == 2 and all(isinstance(length, int) and length > 0 for length in size)):
-        raise DataError(f"size must be (height, width), two positive numbers of pixels, not {size!r}")
+    size = checked_size(size)
     datasets = imported("datasets", "hf")
     name = "the data set"
     if isinstance(dataset, str | Path):

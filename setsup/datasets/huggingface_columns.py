@@ -19,6 +19,7 @@ from setsup.datasets.images import Source, channels_of, header, parallel
 from setsup.datasets.sources import fetch_images
 from setsup.errors import DataError
 from setsup.factors.huggingface import leaf_column, places
+from setsup.files.roots import some
 
 __all__ = ["Arrays", "Column", "Encoded", "Leaf", "Measured", "Pictures", "pictures"]
 
@@ -27,7 +28,6 @@ Rows = npt.NDArray[np.int64]
 Size = tuple[int, int] | None
 
 _LOOKED_AT = 256
-_SHOWN = 5
 _COLORS = {1: "grey", 3: "srgb", 4: "srgb"}
 _CHANNELS = {"L": 1, "RGB": 3, "RGBA": 4}
 _DEEP = {"I;16": "uint16", "I;16B": "uint16", "I": "int32", "F": "float32"}
@@ -121,10 +121,9 @@ class Encoded:
             )
         missing = [name for name in dict.fromkeys(names) if not os.path.isfile(self._folder / name)]
         if missing:
-            first = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
             raise DataError(
-                f"{self.label}: {len(missing):,} image files are missing: {first}; put them there, or leave the column "
-                "out with image="
+                f"{self.label}: {len(missing):,} image files are missing: {some(missing)}; put them there, or leave "
+                "the column out with image="
             )
 
 

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.datasets.huggingface_card import card, info_of
 from setsup.datasets.images import parallel
-from setsup.errors import DataError, near
-from setsup.factors.frames import imported
+from setsup.errors import DataError, imported, near
 from setsup.factors.huggingface import columns_and_features, note
 from setsup.files import content_digest, written_folder
 from setsup.progress import progress
@@ -64,9 +63,8 @@ def to_huggingface(
     Raises
     ------
     DataError
-        When the folder is there already, there is no such modality, one holds no numbers, or has the name of a factor.
-    FactorError
-        When ``datasets`` is not installed.
+        When the folder is there already, there is no such modality, one holds no numbers, or has the name of a factor;
+        when ``datasets`` is not installed.
 
     Examples
     --------

@@ -13,6 +13,7 @@ import numpy as np
 from setsup.datasets.imagenet.dataset import SynsetPictures
 from setsup.datasets.imagenet.files import ENDS, Pictures, in_tree
 from setsup.datasets.imagenet.labels import synset_names, unique_names
+from setsup.datasets.images import checked_size
 from setsup.errors import DataError
 from setsup.files.members import Members, find_members
 
@@ -48,7 +49,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     .. [1] Hendrycks, Zhao, Basart, Steinhardt, Song, "Natural Adversarial Examples", CVPR 2021.
 
     """
-    folder = None if root is None else Path(root).expanduser()
+    size, folder = checked_size(size), None if root is None else Path(root).expanduser()
     release = find_members("imagenet-a", folder, {_FILE: "imagenet-a/<synset>/*.jpg"}, _ARCHIVES)
     places, synsets, codes = in_tree(release, _FILE, 0)
     none = np.zeros(len(places), np.int64)

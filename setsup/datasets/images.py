@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,7 @@ from setsup.errors import DataError
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["Header", "Source", "channels_of", "decode", "header", "parallel", "resized"]
+__all__ = ["Header", "Source", "channels_of", "checked_size", "corner", "decode", "header", "parallel", "resized"]
 
 _log = logging.getLogger("setsup")
 
@@ -145,6 +145,61 @@ def channels_of(headers: Sequence[Header]) -> int:
     """Channels in which images can be told together: 1 where all are grey, 4 where all have alpha, else 3."""
     found = {header.channels for header in headers}
     return found.pop() if len(found) == 1 else 3
+
+
+@overload
+def checked_size(value: Sequence[int], name: str = ...) -> tuple[int, int]: ...
+@overload
+def checked_size(value: Sequence[int] | None, name: str = ...) -> tuple[int, int] | None: ...
+def checked_size(value: Sequence[int] | None, name: str = "size") -> tuple[int, int] | None:
+    """Check a size that a data set is opened with.
+
+    Parameters
+    ----------
+    value : (height, width) or None, pixels
+        None where it is left to the pictures.
+    name : str
+        Name of the option.
+
+    Returns
+    -------
+    (height, width) or None, as plain integers
+
+    Raises
+    ------
+    DataError
+        When it is not two whole numbers, 1 or more.
+
+    Examples
+    --------
+    >>> checked_size([64, 48])
+    (64, 48)
+
+    """
+    if value is None:
+        return None
+    sides: tuple[Any, ...] = tuple(value) if isinstance(value, tuple | list | np.ndarray) and np.ndim(value) else ()
+    whole = all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side > 0 for side in sides)
+    if len(sides) != 2 or not whole:
+        raise DataError(f"{name} must be (height, width), two positive numbers of pixels, not {value!r}")
+    return int(sides[0]), int(sides[1])
+
+
+def corner(whole: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:
+    """Row and column at which a part begins that is cut out of the centre; one pixel less goes before than behind.
+
+    Parameters
+    ----------
+    whole, part : (height, width), pixels
+        Of the picture and of what is cut out.
+
+    Examples
+    --------
+    >>> corner((218, 178), (128, 101))
+    (45, 38)
+
+    """
+    return (whole[0] - part[0]) // 2, (whole[1] - part[1]) // 2
 
 
 def parallel(function: Callable[[S], T], items: Sequence[S]) -> list[T]:

@@ -18,7 +18,7 @@ from setsup.datasets import images
 from setsup.datasets.formats.obj import checked_obj, inside
 from setsup.datasets.formats.ply import Ply
 from setsup.datasets.preview import splat, surface
-from setsup.errors import DataError
+from setsup.errors import DataError, imported
 from setsup.files.members import Members
 
 __all__ = ["load_obj", "need_trimesh", "picture", "picture_of_scene", "ply_mesh"]
@@ -41,13 +41,8 @@ def need_trimesh() -> ModuleType:
         When it is not installed, with the extra that brings it.
 
     """
-    try:
-        import trimesh
-    except ImportError as error:
-        raise DataError(
-            "meshes need trimesh, which is not installed: pip install -e '.[meshes]' in setsup's folder"
-        ) from error
-    return trimesh
+    found: ModuleType = imported("trimesh", "meshes")
+    return found
 
 
 def load_obj(members: Members, place: int, top: str) -> Any:

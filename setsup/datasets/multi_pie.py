@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
-from setsup.datasets.images import header, parallel
+from setsup.datasets.images import checked_size, header, parallel
 from setsup.datasets.sources import MemberImages, fetch_images
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -154,6 +154,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         When the files are not there, or none is named as published.
 
     """
+    size = checked_size(size)
     archives = [f"{name}.{end}" for name in ("multi-pie", "Multi-Pie") for end in ("zip", "tar")]
     folder = None if root is None else Path(root).expanduser()
     return MultiPie(find_members("multi-pie", folder, [r"session0[1-4]/multiview/"], archives), size)

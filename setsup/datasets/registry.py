@@ -6,13 +6,13 @@ Another package offers datasets through the entry-point group ``setsup.datasets`
     my-rooms = "my_package.rooms"
 
 where ``my_package.rooms`` is a module with a function ``open(root: Path | None) -> Dataset``, or that function itself
-(``"my_package.rooms:open_rooms"``). A manifest ``my-rooms.yaml`` in the folder of that module, such as setsup has of its
-own benchmarks, gives the dataset a card with licence and citation, and named splits.
+(``"my_package.rooms:open_rooms"``). A manifest ``my-rooms.yaml`` in the folder of that module, such as setsup has of
+its own benchmarks, gives the dataset a card with licence and citation, and named splits.
 """
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,6 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, near
 
 __all__ = ["load", "names"]
-
-_GROUP = "setsup.datasets"
 
 
 def names() -> list[str]:
@@ -39,8 +37,9 @@ def names() -> list[str]:
 
     """
     from setsup.files import manifest_names
+    from setsup.files.foreign import foreign_entries
 
-    return sorted({*manifest_names(), *_foreign()})
+    return sorted({*manifest_names(), *foreign_entries()})
 
 
 def load(
@@ -94,10 +93,11 @@ def load(
 
 def _open(name: str, root: Path | None, options: Mapping[str, Any]) -> object:
     from setsup.files import manifest_names
+    from setsup.files.foreign import foreign_entries
 
     if name in manifest_names():
         return _open_own(name, root, options)
-    foreign = _foreign()
+    foreign = foreign_entries()
     if name in foreign:
         return _opened(name, _theirs(foreign[name]), root, options)
     raise DataError(f"there is no data set {name!r}{near(name, names())} (`setsup datasets` lists them)")
@@ -134,10 +134,6 @@ def _opened_split(dataset: Dataset, name: str, split: str) -> Dataset:
 
     manifest = find_manifest(name)
     return open_split(dataset, split, () if manifest is None else manifest.splits)
-
-
-def _foreign() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=_GROUP)}
 
 
 def _theirs(entry: EntryPoint) -> Callable[..., object]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.images import Source, decode, parallel
+from setsup.datasets.images import Source, corner, decode, parallel, resized
 from setsup.errors import DataError
 from setsup.files.members import Members
 
@@ -53,7 +53,7 @@ def fetch_images(
     shape : (height, width, channels)
         Shape that every image must have; height and width are None where images of one size are fetched together.
     size : (height, width), optional
-        Resize to this; see :func:`setsup.datasets.images.decode`.
+        Resize to this, after `crop`; see :func:`setsup.datasets.images.decode`.
     out : uint8 array of shape ``rows.shape + shape``, optional
         Where to put them.
     crop : (height, width), optional
@@ -80,21 +80,20 @@ def fetch_images(
     items = images.take(distinct)
     begun = []
     if None in shape and items:
-        begun = [_cut(decode(*items[0], channels, size, lenient=lenient), crop, items[0][1])]
+        begun = [_decoded(items[0], channels, size, crop, None, lenient)]
     expected = begun[0].shape if begun else tuple(length or 0 for length in shape)
     found = np.empty((*rows.shape, *expected), np.uint8) if out is None else out
     slots = found.reshape(rows.size, *expected)
 
     def fill(place: int) -> None:
-        source, label = items[place]
         slot = slots[first[place]]
         if place < len(begun):
             image = begun[place]
         else:
-            image = _cut(decode(source, label, channels, size, slot, lenient), crop, label)
+            image = _decoded(items[place], channels, size, crop, slot, lenient)
         if image.shape != expected:
             raise DataError(
-                f"{label} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
+                f"{items[place][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
                 f"{expected[0]} × {expected[1]}; open the data set with size=(height, width) to have all resized"
             )
         if image is not slot:
@@ -107,18 +106,27 @@ def fetch_images(
     return found
 
 
-def _cut(image: npt.NDArray[np.uint8], crop: tuple[int, int] | None, label: str) -> npt.NDArray[np.uint8]:
-    """The centre of an image, as a view."""
+def _decoded(
+    item: tuple[Source, str],
+    channels: int,
+    size: tuple[int, int] | None,
+    crop: tuple[int, int] | None,
+    out: npt.NDArray[np.uint8] | None,
+    lenient: bool,
+) -> npt.NDArray[np.uint8]:
+    """An image, its centre cut out where that is asked for, and brought to a size then."""
+    source, label = item
     if crop is None:
-        return image
+        return decode(source, label, channels, size, out, lenient)
+    image = decode(source, label, channels, lenient=lenient)
     (height, width), (rows, columns) = image.shape[:2], crop
     if height < rows or width < columns:
         raise DataError(
             f"{label} is {height} × {width} pixels (height × width), smaller than the crop of {rows} × {columns}; open "
             "the data set with a smaller crop"
         )
-    top, left = (height - rows) // 2, (width - columns) // 2
-    return image[top : top + rows, left : left + columns]
+    top, left = corner((height, width), crop)
+    return resized(image[top : top + rows, left : left + columns], size)
 
 
 class ImageFiles:

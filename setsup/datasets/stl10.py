@@ -21,6 +21,8 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import data_places, unpack
 from setsup.files.members import Members, find_members
+from setsup.files.prepared import prepared_place, prepared_places
+from setsup.files.texts import text_of
 
 __all__ = ["Stl10", "open", "prepare"]
 
@@ -138,22 +140,27 @@ def open(root: Path | str | None = None) -> Stl10:
 
     """
     folder = None if root is None else Path(root).expanduser()
-    if folder is not None and folder.is_file() and (folder.parent / _UNPACKED).is_dir():
-        folder = folder.parent / _UNPACKED
+    archive = _archive(folder)
+    unpacked = [place for place in _unpacked(archive) if place.is_dir()]
+    if unpacked and folder == archive:
+        folder = unpacked[0]
     try:
         found = find_members("stl10", folder, _HOLDS)
     except DataError as error:
-        archive = _archive(folder)
         if archive is None:
             raise
-        raise _packed(archive, root) from error
+        if not unpacked:
+            raise _packed(archive, root) from error
+        found = find_members("stl10", unpacked[0], _HOLDS)
     if found.path(found.place("train_X.bin")) is None:
         raise _packed(found.source, root)
     return Stl10(found)
 
 
 def prepare(root: Path | str | None = None) -> Path:
-    """Unpack ``stl10_binary.tar.gz`` once, into a folder ``stl10_unpacked`` beside it that :func:`open` finds.
+    """Unpack ``stl10_binary.tar.gz`` once, into a folder ``stl10_unpacked`` that :func:`open` finds.
+
+    The folder lies beside the archive or, where nothing can be written there, in the cache folder.
 
     Parameters
     ----------
@@ -177,8 +184,9 @@ def prepare(root: Path | str | None = None) -> Path:
         archive = _archive(None if root is None else Path(root).expanduser())
         if archive is None:
             raise
-    unpack(archive, archive.parent / _UNPACKED)
-    return open(archive.parent / _UNPACKED).folder
+    target = prepared_place(*_unpacked(archive))
+    unpack(archive, target)
+    return open(target).folder
 
 
 def _archive(root: Path | None) -> Path | None:
@@ -188,6 +196,11 @@ def _archive(root: Path | None) -> Path | None:
         if path.is_file():
             return path
     return None
+
+
+def _unpacked(archive: Path | None) -> tuple[Path, ...]:
+    """Where the files of the archive lie once they are unpacked."""
+    return () if archive is None else prepared_places(archive, _UNPACKED)
 
 
 def _packed(archive: Path, root: Path | str | None) -> DataError:
@@ -290,7 +303,4 @@ def _text(members: Members, name: str) -> str | None:
     if name not in members:
         return None
     place = members.place(name)
-    try:
-        return members.read(place, _MOST_TEXT).decode("ascii")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{members.label(place)} is no text (byte {error.start:,}); {_MEND}") from error
+    return text_of(members.read(place, _MOST_TEXT), members.label(place))

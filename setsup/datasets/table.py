@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
-from setsup.datasets.images import Header, channels_of, header, parallel
+from setsup.datasets.images import Header, channels_of, checked_size, header, parallel
 from setsup.datasets.sources import ImageFiles, Images, PackedImages, fetch_images
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
@@ -143,8 +143,7 @@ def open_table(
 
     """
     path = Path(path).expanduser()
-    if size is not None and not (len(size) == 2 and all(isinstance(length, int) and length > 0 for length in size)):
-        raise DataError(f"size must be (height, width), two positive numbers of pixels, not {size!r}")
+    size = checked_size(size)
     need_readable(path, "a CSV or Parquet file")
     parquet = path.suffix.lower() in (".parquet", ".pq")
     table, images = (_from_parquet if parquet else _from_csv)(path, image, factors, kinds or {})

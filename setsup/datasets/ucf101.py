@@ -44,8 +44,9 @@ def open(
 ) -> Clips:
     """Open UCF101.
 
-    Factors of a row are ``action`` (the class), ``group`` (1 to 25 within the action), ``clip`` (within the group),
-    ``video``, ``frame``, ``time``, and the splits ``split1`` to ``split3``, each where its lists are there.
+    Factors of a row are ``action`` (the class), ``group`` (1 to 25 within the action), ``clip`` (key; within the
+    group), the keys ``file``, ``frame`` and ``time``, and the splits ``split1`` to ``split3``, each where its
+    lists are there.
 
     Parameters
     ----------
@@ -75,14 +76,11 @@ def open(
     members = find_members(_NAME, folder, {rf"(?:UCF-?101/)?(?:[^/]+/)?{_VIDEO}\.avi": "v_*_g*_c*.avi"}, _ARCHIVES)
     places, fields = members.matching(rf"(?:.*/)?(?P<video>{_VIDEO})\.avi")
     names = fields["video"].to_pylist()
-    if len(set(names)) < len(names):
-        twice = next(name for name in sorted(names) if names.count(name) > 1)
-        raise DataError(f"{members.source} holds two files named {twice}.avi; keep one copy of the release in it")
     groups, clips = ([int(number) for number in fields[field].to_pylist()] for field in ("group", "clip"))
     factors = [
         coded("action", [_RESPELT.get(action, action) for action in fields["action"].to_pylist()]),
         coded("group", groups, within="action"),
-        coded("clip", clips, within="group"),
+        coded("clip", clips, within="group", role="key"),
     ]
     splits = _splits(members, folder, names)
     return Clips(_NAME, members, places, names, factors, splits, length=length, stride=stride, every=every, size=size)
@@ -108,5 +106,5 @@ def _splits(members: Members, root: Path | None, names: list[str]) -> list[Codes
                     )
                 if listed.setdefault(video[1].casefold(), part) != part:
                     raise DataError(f"{label}: {video[1]} is listed for training too; fetch the lists again")
-        found.append(split_factor(f"split{split}", keys, listed))
+        found.append(split_factor(f"split{split}", keys, listed, members.source))
     return found

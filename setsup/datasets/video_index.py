@@ -120,7 +120,7 @@ def _entries(video: VideoFile) -> list[tuple[int | float, ...]]:
 def _kept(videos: int, path: Path) -> Array | None:
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+    except Exception:  # not there, or damaged: numpy lets a TokenError through, among others
         return None
     # unless something else wrote it
     whole = found.dtype == _ENTRY and found.ndim == 1 and np.array_equal(np.unique(found["video"]), np.arange(videos))

@@ -1,5 +1,6 @@
 """Lists of the official splits that lie beside the videos of a release, and factors of what names say."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,11 +10,15 @@ import numpy.typing as npt
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
 from setsup.files.members import Members, find_members
+from setsup.files.roots import some
+from setsup.files.texts import text_of
 
 __all__ = ["PARTS", "coded", "lists_beside", "split_factor"]
 
 PARTS = ("train", "test")
 _MOST = 1 << 22  # bytes of a list
+
+_log = logging.getLogger("setsup")
 
 
 def coded(
@@ -85,16 +90,15 @@ def lists_beside(
     found = {}
     for key, place in zip(keys, places.tolist(), strict=True):
         label = members.label(place)
-        try:
-            text = members.read(place, _MOST).decode()
-        except UnicodeDecodeError as error:
-            raise DataError(f"{label} is no text (byte {error.start} is not UTF-8); fetch it again") from error
+        text = text_of(members.read(place, _MOST), label)
         found[key] = label, [line.strip() for line in text.splitlines() if line.strip()]
     return found
 
 
-def split_factor(name: str, keys: Sequence[str], parts: Mapping[str, str]) -> tuple[Factor, npt.NDArray[np.int64]]:
-    """Make the factor of an official split, with the code of each video.
+def split_factor(
+    name: str, keys: Sequence[str], parts: Mapping[str, str], where: object
+) -> tuple[Factor, npt.NDArray[np.int64]]:
+    """Make the factor of an official split, with the code of each video; listed ones that are not there are told.
 
     Parameters
     ----------
@@ -103,14 +107,22 @@ def split_factor(name: str, keys: Sequence[str], parts: Mapping[str, str]) -> tu
     keys : sequence of str
         What lists call each video.
     parts : mapping of str to str
-        Part of each listed video, ``"train"`` or ``"test"``; videos that are not listed are in none.
+        Part of each listed video, ``"train"`` or ``"test"``, or none (``""``); videos that are not listed are in none.
+    where : object
+        What the log calls the place of the videos, where it counts the listed ones that are not there.
 
     Examples
     --------
-    >>> split_factor("split1", ["a", "b", "c"], {"c": "train", "a": "test", "z": "test"})[1]
+    >>> split_factor("split1", ["a", "b", "c"], {"c": "train", "a": "test"}, "videos.zip")[1]
     array([ 1, -1,  0])
 
     """
+    lost = sorted(set(parts) - set(keys))
+    if lost:
+        _log.warning(
+            "%s: %s of the %s videos in the lists of %s are not in the release (%s)",
+            *(where, f"{len(lost):,}", f"{len(parts):,}", name, some(lost)),
+        )
     code = {part: number for number, part in enumerate(PARTS)}
     codes = np.array([code.get(parts.get(key, ""), -1) for key in keys], np.int64)
     return Factor(name, Kind.NOMINAL, PARTS, role="split"), codes

@@ -6,13 +6,11 @@ another seed or another number of neighbours gives another map. Measure on the e
 
 import math
 import warnings
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, imported
 from setsup.evaluation.inputs import check_count, checked_embeddings
 from setsup.random import stream_key
 
@@ -65,7 +63,7 @@ def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int =
         raise SetsupError(
             f"the perplexity of {len(reals):,} rows must be from 1 to below {len(reals):,}, not {perplexity!r}"
         )
-    manifold = _imported("sklearn.manifold", "scikit-learn", "train")
+    manifold = imported("sklearn.manifold", "train")
     tsne = manifold.TSNE(
         n_components=2,
         perplexity=float(perplexity),
@@ -79,7 +77,7 @@ def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int =
         random_state=_state(seed, "t-SNE"),
         n_jobs=1,
     )
-    with _imported("threadpoolctl", "scikit-learn", "train").threadpool_limits(1):
+    with imported("threadpoolctl", "train").threadpool_limits(1):
         return np.asarray(tsne.fit_transform(reals), dtype=np.float64)
 
 
@@ -129,7 +127,7 @@ def umap_map(embeddings: npt.ArrayLike, *, neighbours: int = 15, seed: int = 0) 
     with warnings.catch_warnings():
         # no TensorFlow, spectral start by another solver, one thread because of the seed: nothing that a user can mend
         warnings.simplefilter("ignore")
-        umap = _imported("umap", "umap-learn", "umap").UMAP(
+        umap = imported("umap", "umap").UMAP(
             n_components=2,
             n_neighbors=int(neighbours),
             min_dist=0.1,
@@ -157,10 +155,3 @@ def _checked(embeddings: npt.ArrayLike) -> Reals:
 def _state(seed: int, stream: str) -> int:
     """The 32 bits that these libraries take for a seed."""
     return stream_key(seed, stream) >> 32
-
-
-def _imported(module: str, package: str, extra: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise SetsupError(f"this map needs {package}: pip install -e '.[{extra}]' in setsup's folder") from None

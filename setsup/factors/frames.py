@@ -13,14 +13,13 @@ import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError, FactorError
+from setsup.errors import DataError, FactorError, imported
 from setsup.factors.arrow import described, open_table, save_table
 from setsup.factors.csv_file import CsvFile
 from setsup.factors.distinct import usable
@@ -30,7 +29,7 @@ from setsup.factors.table import FactorTable
 from setsup.files import cache_folder, disk_errors, locked
 from setsup.progress import progress
 
-__all__ = ["ROWS", "from_csv", "from_pandas", "from_parquet", "imported", "to_pandas"]
+__all__ = ["ROWS", "from_csv", "from_pandas", "from_parquet", "to_pandas"]
 
 Array = npt.NDArray[Any]
 Kinds = Mapping[str, Kind | str] | None
@@ -118,6 +117,8 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
 
     Raises
     ------
+    DataError
+        When pandas is not installed.
     FactorError
         When a column mixes types, or a value is no level.
 
@@ -150,7 +151,7 @@ def to_pandas(table: FactorTable) -> Any:
 
     Raises
     ------
-    FactorError
+    DataError
         When pandas is not installed.
 
     """
@@ -164,16 +165,6 @@ def to_pandas(table: FactorTable) -> Any:
             codes = table.codes(factor.name)
             columns[factor.name] = pandas.Categorical.from_codes(codes, list(factor.levels), ordered=ordered)
     return pandas.DataFrame(columns)
-
-
-def imported(module: str, extra: str) -> Any:
-    """Import an optional library; FactorError with the command that installs it where it is missing."""
-    try:
-        return import_module(module)
-    except ImportError:
-        raise FactorError(
-            f"this needs {module}, which is not installed: pip install -e '.[{extra}]' in setsup's folder"
-        ) from None
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

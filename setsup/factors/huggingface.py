@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import FactorError
+from setsup.errors import FactorError, imported
 from setsup.factors.arrow import to_arrow
 from setsup.factors.distinct import usable
 from setsup.factors.factor import Factor, Kind
-from setsup.factors.frames import ROWS, imported
+from setsup.factors.frames import ROWS
 from setsup.factors.infer import from_blocks
 from setsup.factors.table import FactorTable
 
@@ -61,8 +61,10 @@ def from_huggingface(
 
     Raises
     ------
+    DataError
+        When ``datasets`` is not installed.
     FactorError
-        When ``datasets`` is not installed, this is no ``Dataset``, or none of its features can be a factor.
+        When this is no ``Dataset``, or none of its features can be a factor.
 
     """
     datasets = imported("datasets", "hf")
@@ -112,7 +114,7 @@ def to_huggingface(table: FactorTable) -> Any:
 
     Raises
     ------
-    FactorError
+    DataError
         When ``datasets`` is not installed.
 
     Examples
@@ -135,8 +137,10 @@ def columns_and_features(table: FactorTable) -> tuple[dict[str, Any], dict[str, 
 
     Raises
     ------
+    DataError
+        When ``datasets`` is not installed.
     FactorError
-        When ``datasets`` is not installed, or whole numbers among the levels are too large for Arrow.
+        When whole numbers among the levels are too large for Arrow.
 
     """
     import pyarrow as pa

@@ -81,9 +81,9 @@ def file_state(file: ManifestFile, folder: Path, shared: Collection[str] = ()) -
     path, published = _present(file, folder), folder / file.path
     if path is None:
         return FileState(file, published, State.MISSING)
-    # of another suffix is what was unpacked or packed in another way, and a shared name holds more than this file:
-    # nothing was published to compare them with
-    other_form = path.is_dir() or (path.suffix != published.suffix and not file.repacked)
+    # of another name is what was unpacked, packed in another way or is of another edition, and a shared name holds more
+    # than this file: nothing was published to compare them with
+    other_form = path.is_dir() or (path.name != published.name and not file.repacked)
     other_form |= path.relative_to(folder).as_posix() in shared
     if (path != published and other_form) or not (file.size or _digest(file)[1]):
         return FileState(file, path, State.UNCHECKED)

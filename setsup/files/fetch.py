@@ -90,7 +90,7 @@ def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path) ->
         if found.state is State.WRONG:
             if found.path != folder / file.path or not file.urls or not found.path.is_file():
                 raise DataError(f"{found.path} {found.problem}: remove it and fetch or place {file.path} anew")
-            _log.warning("%s %s: it is fetched anew", found.path, found.problem)
+            _log.warning("%s %s: it is fetched anew, and replaced then", found.path, found.problem)
         # what one can do without is fetched where a program may
         fetchable = bool(file.urls) and not manifest.licence.sign
         if found.wanted or (found.state is State.MISSING and (fetchable or needed)):

@@ -14,7 +14,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ KEPT_FROM = 10_000
 """Files from which the index of a folder is kept: of fewer a new listing takes no longer, and sees every change."""
 
 _KEY = b"setsup"
-_VERSION = 1
+_VERSION = 2
 _FOLDER = "members"  # in the cache folder
 _SETTLED = 2_000_000_000  # ns after a change in which disks with coarse clocks may not show another one
 _COLUMNS = {"offset": np.int64, "stored": np.int64, "size": np.int64, "method": np.uint32, "check": np.uint32}
@@ -210,15 +210,7 @@ def _keep(target: Path, about: About, files: Any, folders: Any) -> bool:
     """Write an index; whether that succeeded."""
     import pyarrow as pa
 
-    told = {
-        "version": _VERSION,
-        "source": about.source,
-        "kind": about.kind,
-        "size": about.size,
-        "mtime_ns": about.mtime_ns,
-        **({"nested": True} if about.nested else {}),
-        "checks": [_digest(files), _digest(folders)],
-    }
+    told = {"version": _VERSION, "made_of": asdict(about), "checks": [_digest(files), _digest(folders)]}
     schema = _schema({_KEY: json.dumps(told).encode()})
     try:
         with written(target) as part, pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
@@ -240,9 +232,7 @@ def _kept(target: Path, about: About, source: Path) -> Index | None:
         with pa.memory_map(str(target)) as mapped:
             reader = pa.ipc.open_file(mapped)
             told = json.loads((reader.schema.metadata or {})[_KEY])
-            plain = (told[name] for name in ("source", "kind", "size", "mtime_ns"))
-            made_of = replace(About(*plain), nested=told.get("nested", False))
-            if told["version"] != _VERSION or made_of != about:
+            if told["version"] != _VERSION or told["made_of"] != asdict(about):
                 return None
             if reader.num_record_batches != 2 or not reader.schema.equals(_schema()):
                 raise ValueError("it has other columns")

@@ -87,7 +87,10 @@ class Members:
     def names(self) -> Any:
         """Names of all files, a pyarrow large_string array in the order of their bytes."""
         if self._names is None:
-            self._names = _without(self._index.names.slice(self._start, len(self)), len(self.prefix))
+            import pyarrow.compute as pc
+
+            whole = self._index.names.slice(self._start, len(self))
+            self._names = pc.utf8_slice_codeunits(whole, len(self.prefix)) if self.prefix else whole
         return self._names
 
     def place(self, name: str) -> int:
@@ -387,13 +390,6 @@ def _reopened(source: str, prefix: str, digest: int, nested: bool) -> Members:
     if found._index.digest != digest:
         raise DataError(f"{source} has changed since the data set was opened; open it again")
     return found.under(prefix)
-
-
-def _without(names: Any, count: int) -> Any:
-    """Names without their first letters."""
-    import pyarrow.compute as pc
-
-    return pc.utf8_slice_codeunits(names, count) if count else names
 
 
 def _quoted(text: str) -> str:

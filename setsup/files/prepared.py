@@ -23,7 +23,7 @@ from setsup.errors import DataError
 from setsup.files.cache import cache_folder
 from setsup.files.digest import content_digest
 
-__all__ = ["HEADER", "PreparedArray", "SourceIdentity", "beside", "npy_header"]
+__all__ = ["HEADER", "PreparedArray", "SourceIdentity", "beside", "npy_header", "prepared_place", "prepared_places"]
 
 VERSION = 1
 """Of the conversion; arrays of another version are made again."""
@@ -151,15 +151,11 @@ class PreparedArray:
 
     def places(self) -> tuple[Path, Path]:
         """Give the two files where the prepared array may lie: beside its source, and in the cache folder."""
-        source = self.source.absolute()
-        file = f"{source.stem}.{self.name}.npy"
-        digest = sha256(os.fsencode(source.resolve())).hexdigest()[:32]
-        return source.with_name(file), cache_folder() / "prepared" / digest / file
+        return prepared_places(self.source, f"{self.source.stem}.{self.name}.npy")
 
     def place(self) -> Path:
         """Give the file to write: beside the source where that folder can be written, else in the cache folder."""
-        beside, cached = self.places()
-        return beside if os.access(beside.parent, os.W_OK) else cached
+        return prepared_place(*self.places())
 
     def find(self) -> Path | None:
         """Find a whole prepared array that belongs to the source as it is now.
@@ -229,6 +225,25 @@ class PreparedArray:
         if _stated(self.made_of)[0] != source.size:
             return False
         return source.unchanged(*self.made_of) or _content(self.made_of) == source.sha256
+
+
+def prepared_places(source: Path, name: str) -> tuple[Path, Path]:
+    """Give the two places where what was made of a file may lie under a name: beside it, and in the cache folder.
+
+    Examples
+    --------
+    >>> prepared_places(Path("/data/stl10_binary.tar.gz"), "stl10_unpacked")[0]
+    PosixPath('/data/stl10_unpacked')
+
+    """
+    source = source.absolute()
+    digest = sha256(os.fsencode(source.resolve())).hexdigest()[:32]
+    return source.with_name(name), cache_folder() / "prepared" / digest / name
+
+
+def prepared_place(near: Path, cached: Path) -> Path:
+    """Choose of these two that to write: beside the source where that folder can be written, else in the cache."""
+    return near if os.access(near.parent, os.W_OK) else cached
 
 
 def beside(place: Path) -> Path:

@@ -115,8 +115,8 @@ def root_option(root: Path | str | None) -> str:
     return f" --root {shlex.quote(str(root))}"
 
 
-def some(names: Sequence[str]) -> str:
-    """List the first three names, and count the others.
+def some(names: Sequence[str], between: str = ", ") -> str:
+    """List the first three names, or sentences with what stands between them, and count the others.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def some(names: Sequence[str]) -> str:
 
     """
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return between.join(names[:_NAMED]) + more
 
 
 def _holds(place: Path, names: Sequence[str] | str) -> bool:

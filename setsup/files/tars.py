@@ -26,6 +26,7 @@ from setsup.files.tar_headers import (
     BadHeader,
     decimal,
     files_among,
+    is_header,
     names_of,
     number,
     octal,
@@ -117,7 +118,7 @@ def list_tar(file: int, size: int, source: Path, nested: bool = False) -> Listin
         Its path, for messages.
     nested : bool
         Give the files of tars that lie in it (``cars.tar``) in place of these, as ``cars.tar/1.mat``. Tars in those in
-        turn stay files.
+        turn stay files, and so does what is named like one but does not begin with a header, or has a leading dot.
 
     Raises
     ------
@@ -152,6 +153,11 @@ def _opened_up(mapped: mmap.mmap, whole: Listing, source: Path, advance: Advance
     import pyarrow.compute as pc
 
     inner = np.asarray(pc.ends_with(whole.names, ".tar", ignore_case=True)) & (whole.methods == STORED)
+    # no tar is what a Mac leaves beside one (._cars.tar), nor what does not begin with a header
+    inner &= ~np.asarray(pc.match_substring_regex(whole.names, r"(?:^|/)\."))
+    for row in np.flatnonzero(inner).tolist():
+        start = int(whole.offsets[row])
+        inner[row] = is_header(mapped[start : start + min(BLOCK, int(whole.sizes[row]))])
     others = np.flatnonzero(~inner)
     found = [replace(whole.columns_at(others), names=whole.names.take(others))]
     for row in np.flatnonzero(inner).tolist():

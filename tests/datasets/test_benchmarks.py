@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import inspect
 import multiprocessing
 import pickle
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 import setsup
 from setsup.datasets import Dataset
-from setsup.errors import DataError
+from setsup.errors import DataError, SetsupError
 from setsup.files import load_manifest
 from setsup_cli.main import main
 
@@ -66,6 +67,38 @@ def test_the_manifest_tells_its_modalities(release, dataset):
         assert (words.dtype, words.unit, words.color) == (modality.dtype, modality.unit, modality.color), name
         assert len(words.shape) == len(modality.shape), name
         assert all(said in (None, length) for said, length in zip(words.shape, modality.shape, strict=True)), name
+
+
+def test_no_factor_is_named_like_a_modality(dataset):
+    # they are columns of one table elsewhere, and keys of one batch
+    assert not set(dataset.factors.names) & set(dataset.modalities)
+
+
+def test_hugging_face_takes_it(dataset):
+    few = dataset.select(range(min(2, len(dataset))))
+    found = setsup.to_huggingface(few)
+    assert set(found.column_names) == {*few.factors.names, *few.modalities}
+    assert len(found) == len(few)
+    for name, modality in few.modalities.items():
+        for row in range(len(few)):
+            expected = few.fetch(row, [name])[name]
+            came = np.asarray(found[row][name]).reshape(expected.shape)
+            assert np.array_equal(came, expected, equal_nan=modality.dtype.startswith("float")), name
+
+
+@pytest.mark.parametrize("wrong", [64, (64,), (0, 5), (True, 5), (1.5, 2), "64", (1, 2, 3)], ids=str)
+def test_a_size_that_is_none_is_refused(release, wrong):
+    opened = importlib.import_module(load_manifest(release[0]).adapter).open
+    for option in {"size", "crop"} & set(inspect.signature(opened).parameters):
+        with pytest.raises(SetsupError, match=rf"^{option} must be \(height, width\)") as found:
+            setsup.load(*release, **{option: wrong})
+        assert "\n" not in str(found.value)
+
+
+def test_its_folder_may_be_a_text(release, dataset):
+    found = importlib.import_module(load_manifest(release[0]).adapter).open(str(release[1]))
+    assert found.factors.names == dataset.factors.names
+    assert len(found) == len(dataset)
 
 
 def test_its_splits_open_or_say_what_is_lacking(release, dataset):

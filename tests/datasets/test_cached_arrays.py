@@ -1,9 +1,11 @@
 import os
+import shutil
+import zipfile
 
 import numpy as np
 import pytest
 
-from setsup.datasets.cached_arrays import cached_array, file_states, made_once
+from setsup.datasets.cached_arrays import cached_array, file_states, made_once, release_state
 from setsup.errors import DataError
 from setsup.files.members import open_members
 
@@ -34,7 +36,13 @@ def test_it_is_made_once(made):
     assert made.calls == [0, 1], "made of something else"
 
 
-@pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order'"])
+HEADERS = [b"{'descr': '<f4', 'fortran_order'", b"{'descr': '<f4', (\n", b"{b'a': 1, 'b': 2}\n"]
+"""Cut off, open at its end (a TokenError), with keys that cannot be sorted (a TypeError)."""
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no array", *(b"\x93NUMPY\x01\x00" + bytes([len(head), 0]) + head for head in HEADERS)]
+)
 def test_a_damaged_file_is_made_again(made, tmp_path, content):
     expected = cached_array("poses", [], ENTRY, 3, made).copy()  # the file that it is mapped from is spoiled next
     next((tmp_path / "cache").rglob("poses.npy")).write_bytes(content)
@@ -92,3 +100,50 @@ def test_file_states(tmp_path):
     (tmp_path / "b.txt").unlink()
     with pytest.raises(DataError, match=r"b\.txt cannot be read"):
         file_states(members, [1])
+
+
+def test_release_states(tmp_path):
+    release = tmp_path / "release"
+    (release / "a" / "b").mkdir(parents=True)
+    file = release / "a" / "b" / "1.txt"
+    file.write_bytes(b"1")
+
+    def state():
+        return release_state(members := open_members(release), np.arange(len(members)))
+
+    states = [state()]
+    assert state() == states[0]
+    for change in (
+        lambda: (release / "a" / "b" / "2.txt").write_bytes(b"2"),
+        lambda: (release / "a" / "b" / "2.txt").write_bytes(b"23"),
+        lambda: (release / "a" / "b" / "2.txt").unlink(),
+        lambda: os.utime(release / "a" / "b", ns=(1, 1)),
+        lambda: os.utime(release / "a", ns=(1, 1)),
+        lambda: os.utime(release, ns=(1, 1)),
+    ):
+        change()
+        states.append(state())
+    assert len(set(states)) == len(states)
+    # what lies outside of the release tells nothing
+    (tmp_path / "other").write_bytes(b"")
+    assert state() == states[-1]
+    # as is documented
+    before = (release / "a" / "b").stat().st_mtime_ns
+    file.write_bytes(b"9")
+    assert (release / "a" / "b").stat().st_mtime_ns == before
+    assert state() == states[-1]
+    members = open_members(release)
+    shutil.rmtree(release)
+    with pytest.raises(DataError, match="cannot be read"):
+        release_state(members, np.arange(1))
+
+
+def test_the_state_of_an_archive(tmp_path):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("top/1.txt", "1")
+    members = open_members(path).under("top")
+    before = release_state(members, np.arange(1))
+    os.utime(path, ns=(1, 1))
+    assert release_state(open_members(path).under("top"), np.arange(1)) != before
+    assert release_state(open_members(path), np.arange(1)) != release_state(members, np.arange(1))

@@ -46,7 +46,7 @@ def _read(path):
 def test_factors_are_those_of_the_files(release, cars):
     folder, rows = release
     table = cars.factors
-    assert table.values("image").tolist() == [row["file"] for row in rows]
+    assert table.values("file").tolist() == [row["file"] for row in rows]
     assert table.values("model_class").tolist() == [true.CLASSES[row["class"] - 1] for row in rows]
     assert table.values("split").tolist() == [row["part"] for row in rows]
     assert table.values("retrieval").tolist() == ["train" if row["class"] <= 98 else "test" for row in rows]
@@ -134,7 +134,7 @@ def test_without_the_labels_of_test(mine, cars):
 def test_the_other_layout(tmp_path, cars):
     rows = true.write(tmp_path, "one")
     found = cars196.open(tmp_path)
-    assert found.factors.values("image").tolist() == [row["file"] for row in rows]
+    assert found.factors.values("file").tolist() == [row["file"] for row in rows]
     for name in ("model_class", "make", "body", "year", "split", "retrieval"):
         assert found.factors.values(name).tolist() == cars.factors.values(name).tolist()
     assert np.array_equal(found.fetch(range(4))["image"], cars.fetch(range(4))["image"])
@@ -142,7 +142,7 @@ def test_the_other_layout(tmp_path, cars):
     true.write(tmp_path / "parts")
     shutil.copytree(tmp_path / "parts" / "devkit", tmp_path / "devkit")
     shutil.rmtree(tmp_path / "parts")
-    assert cars196.open(tmp_path).factors.values("image")[0] == "car_ims/000001.jpg"
+    assert cars196.open(tmp_path).factors.values("file")[0] == "car_ims/000001.jpg"
 
 
 def test_images_are_the_boxes(release, cars):
@@ -236,7 +236,7 @@ def test_pictures_that_are_not_there(mine, caplog):
         found = cars196.open(mine)
     assert "17 of 48 annotated pictures are not there (cars_train/00003.jpg, cars_test/00001.jpg" in caplog.text
     assert len(found) == 31
-    assert "cars_train/00003.jpg" not in found.factors["image"].levels
+    assert "cars_train/00003.jpg" not in found.factors["file"].levels
     for path in (mine / "cars_train").iterdir():
         path.rename(path.with_name(f"9{path.name[1:]}"))
     with pytest.raises(DataError, match="none of the 48 pictures"):

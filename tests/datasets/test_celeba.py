@@ -67,7 +67,7 @@ def test_factors_say_what_the_texts_say(release, whole):
     assert len(table) == len(EVERY) == 69
     names = [Path(path).name for path in whole.paths(range(69))]
     assert names == list(read["identity_CelebA"].index)
-    assert table.values("image").tolist() == list(range(1, 70))
+    assert table.values("number").tolist() == list(range(1, 70))
     assert table.values("identity").tolist() == read["identity_CelebA"][1].tolist()
     assert table["identity"].levels == tuple(sorted(PERSONS))
     for place, published in enumerate(PUBLISHED, 1):
@@ -158,7 +158,7 @@ def test_the_published_programs_resize_so(release):
 def test_crops(release, crop):
     height, width = crop or (218, 178)
     found = celeba.open(release, crop=crop).fetch([5])["image"][0]
-    top, left = 109 - height // 2, 89 - width // 2
+    top, left = (218 - height) // 2, (178 - width) // 2
     assert np.array_equal(found, _decoded(EVERY[5])[top : top + height, left : left + width])
 
 
@@ -322,7 +322,7 @@ def test_one_annotation_is_enough(tmp_path, release, kept):
         "list_eval_partition.txt": {"split"},
         "list_landmarks_align_celeba.txt": set(),
         "list_landmarks68_celeba_x64.csv": {"face_found"},
-    }[kept] == set(found.factors.names) - {"image"}
+    }[kept] == set(found.factors.names) - {"number"}
     assert len(found) == 69
 
 
@@ -533,6 +533,6 @@ def test_damaged_images(tmp_path):
 def test_the_class_takes_what_open_finds(release, whole):
     members = open_members(release / "Img" / "img_align_celeba.zip")
     bare = CelebA(members, np.arange(69), np.arange(1, 70), {"identity": release / "Anno" / "identity_CelebA.txt"})
-    assert bare.factors.names == ("image", "identity")
+    assert bare.factors.names == ("number", "identity")
     assert np.array_equal(bare.fetch([4])["image"], whole.fetch([4])["image"])
     assert repr(bare).startswith("CelebA(")

@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 import torch
+from PIL import Image, ImageOps
 
 import setsup
 from setsup.datasets import div2k
@@ -50,10 +51,10 @@ def test_factors(pictures):
     assert len(pictures) == len(rows) == (len(TRAIN) + len(VALID)) * (1 + sum(len(kinds) for *_, kinds in LOW.values()))
     names = [path[path.index("DIV2K_") :] for path in pictures.paths(range(len(rows)))]
     assert names == [row[0] for row in rows]
-    for place, factor in enumerate(("degradation", "scale", "image", "variant", "split"), 1):
+    for place, factor in enumerate(("degradation", "scale", "scene", "variant", "split"), 1):
         assert table.values(factor).tolist() == [row[place] for row in rows], factor
     assert table["scale"].kind is Kind.ORDINAL
-    assert table["image"].levels == (*TRAIN, *VALID)
+    assert table["scene"].levels == (*TRAIN, *VALID)
     assert table["variant"].role == "key"
 
 
@@ -61,7 +62,7 @@ def test_pictures(pictures):
     assert pictures.modalities["image"].shape == (None, None, 3)
     for row, (*_, picture) in enumerate(_expected()):
         assert np.array_equal(pictures.fetch([row])["image"][0], np.asarray(picture))
-    alike = pictures.factors.rows("scale == 1 and image in ('0001', '0004')")
+    alike = pictures.factors.rows("scale == 1 and scene in ('0001', '0004')")
     assert pictures.fetch(alike)["image"].shape == (2, 144, 204, 3)
     with pytest.raises(DataError, match="pixels"):
         pictures.fetch([0, 1])
@@ -72,15 +73,15 @@ def test_high_resolution_comes_first(tmp_path, release, pictures):
     for split in ("train", "valid"):
         shutil.copy(release / f"DIV2K_{split}_HR.zip", tmp_path)
     alone = div2k.open(tmp_path)
-    assert alone.factors.values("image").tolist() == [*TRAIN, *VALID]
+    assert alone.factors.values("scene").tolist() == [*TRAIN, *VALID]
     assert pictures.paths(range(6)) == alone.paths(range(6))
     assert len(setsup.load("div2k", release, split="hr")) == 6
 
 
 def test_sets_of_one_scene(pictures):
-    draw = setsup.SetSampler(pictures.factors, inactive=["image"], size=5, sets=3)[0]
+    draw = setsup.SetSampler(pictures.factors, inactive=["scene"], size=5, sets=3)[0]
     for members in draw.indices:
-        assert len(set(pictures.factors.values("image", members))) == 1
+        assert len(set(pictures.factors.values("scene", members))) == 1
 
 
 @pytest.mark.parametrize("form", ["folders", "one zip", "folders above", "in a zip", "both", "wrapped zips"])
@@ -114,7 +115,7 @@ def test_forms(tmp_path, release, pictures, form):
                     file.writestr(f"wrapped/{name}", encoded(picture))
     found = setsup.load("div2k", root)
     assert len(found) == len(rows)
-    for factor in ("image", "scale", "degradation", "variant", "split"):
+    for factor in ("scene", "scale", "degradation", "variant", "split"):
         assert found.factors.values(factor).tolist() == pictures.factors.values(factor, rows).tolist()
     for row in range(0, len(rows), 7):
         assert np.array_equal(found.fetch(row)["image"], pictures.fetch(rows[row])["image"])
@@ -135,8 +136,17 @@ def test_cropped(release, pictures):
     assert np.array_equal(out, images[[1, 1]])
     with pytest.raises(DataError, match=r"0001x2\.png .row 6. is 72 × 102 pixels .*smaller than the crop of 100 × 120"):
         div2k.open(release, crop=(100, 120)).fetch([0, 6])
-    with pytest.raises(DataError, match="leave one of them out"):
-        div2k.open(release, crop=(8, 8), size=(8, 8))
+
+
+def test_cropped_then_resized(release):
+    both = div2k.open(release, crop=(101, 121), size=(50, 60)).where("scale == 1")
+    found = both.fetch([0, 1, 0])["image"]
+    assert found.shape == (3, 50, 60, 3)
+    for image, name in zip(found, (*TRAIN[:2], TRAIN[0]), strict=True):
+        height, width = SIZES[name]
+        top, left = (height - 101) // 2, (width - 121) // 2
+        cut = scene(name).crop((left, top, left + 121, top + 101))
+        assert np.array_equal(image, np.asarray(ImageOps.fit(cut, (60, 50), Image.Resampling.BICUBIC)))
 
 
 def test_resized(release):

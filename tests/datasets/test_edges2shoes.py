@@ -191,6 +191,39 @@ def test_matches_are_made_once_and_anew_for_other_files(release, catalogue, tmp_
     assert "gender" not in edges2shoes.open(root, zappos=beside).factors
 
 
+@pytest.mark.parametrize("which", ["photographs", "catalogue"])
+def test_matches_of_pictures_that_were_replaced_are_not_taken(release, catalogue, tmp_path, which):
+    root = shutil.copytree(release[0] / "edges2shoes", tmp_path / "e2s")
+    beside = shutil.copytree(catalogue[0], tmp_path / "zap")
+    before = edges2shoes.prepare(root, beside)
+    picture = next((root / "train" if which == "photographs" else beside / "ut-zap50k-images").rglob("*.jpg"))
+    fresh = picture.with_suffix(".fresh")
+    fresh.write_bytes(picture.read_bytes())  # of the same size
+    fresh.replace(picture)
+    assert "gender" not in edges2shoes.open(root, zappos=beside).factors
+    assert edges2shoes.prepare(root, beside) != before
+
+
+def test_files_are_listed_once(release, monkeypatch):
+    calls = []
+    listed = edges2shoes.dataset._listed
+    monkeypatch.setattr(edges2shoes.dataset, "_listed", lambda members: calls.append(1) or listed(members))
+    edges2shoes.open(release[0])
+    assert len(calls) == 1
+
+
+def test_equal_digests_are_compared(monkeypatch):
+    class Same:
+        def __init__(self, *_, **__): ...
+        def digest(self):
+            return b"same"
+
+    monkeypatch.setattr(matching.hashlib, "blake2b", Same)
+    others = np.array([[0, 0], [9, 9], [0, 0], [9, 0]], np.uint8)
+    rows, squares = matching.nearest(others[::-1].copy(), others, lambda n=1: None)
+    assert (rows.tolist(), squares.tolist()) == ([3, 0, 1, 0], [0, 0, 0, 0])
+
+
 def test_a_file_of_matches_that_is_another(release, catalogue, tmp_path):
     path = edges2shoes.prepare(release[0], catalogue[0])
     healthy = path.read_bytes()

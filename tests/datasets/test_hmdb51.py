@@ -36,8 +36,8 @@ def _written():
 def test_factors_say_what_names_say(actions):
     table, written = actions.factors, _written()
     assert table.values("action").tolist() == [action for action, _ in written]
-    assert table.values("video").tolist() == [f"{action}/{stem(action, number)}" for action, number in written]
-    assert actions.paths(range(len(actions))) == [f"{name}.avi" for name in table.values("video")]
+    assert table.values("file").tolist() == [f"{action}/{stem(action, number)}" for action, number in written]
+    assert actions.paths(range(len(actions))) == [f"{name}.avi" for name in table.values("file")]
     assert table.values("source").tolist() == [list(SOURCES)[number] for _, number in written]
     words = {"h": "head", "u": "upper", "f": "full", "l": "lower", "cm": "moving", "nm": "static"}
     words |= {"fr": "front", "ba": "back", "le": "left", "ri": "right", "goo": "good", "med": "medium", "bad": "bad"}
@@ -47,7 +47,8 @@ def test_factors_say_what_names_say(actions):
         assert [str(value) for value in table.values(factor)] == expected
     assert table["quality"].levels == ("bad", "medium", "good")
     assert (table["quality"].kind, table["people"].levels) == (Kind.ORDINAL, (1, 2, 3))
-    assert (table["source"].role, table["video"].role) == ("key", "key")
+    roles = {"source": "variation", "file": "key", "frame": "key", "time": "key"}
+    assert {name: table[name].role for name in roles} == roles
 
 
 def test_rows_are_windows(release, actions):
@@ -72,6 +73,15 @@ def test_names_that_say_less(tmp_path):
     assert table.values("action").tolist() == ["brush_hair", "brush_hair"]
 
 
+def test_a_video_that_comes_twice(tmp_path):
+    for folder in ("hmdb51_org", "copy"):
+        path = tmp_path / folder / "brush_hair" / "April_09_brush_hair_u_nm_np1_ba_goo_0.avi"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(encoded(numbered(number) for number in range(16)))
+    with pytest.raises(DataError, match=r"holds brush_hair/April_09\S+_0\.avi twice; keep one copy"):
+        hmdb51.open(tmp_path)
+
+
 def test_splits_are_those_of_the_lists(release, actions):
     for split in (1, 2, 3):
         expected = [{0: None, 1: "train", 2: "test"}[part(number, split)] for _, number in _written()]
@@ -87,6 +97,27 @@ def test_a_list_that_lacks(release, tmp_path):
     assert [name for name in hmdb51.open(tmp_path).factors.names if "split" in name] == ["split1", "split3"]
     shutil.rmtree(tmp_path / "testTrainMulti_7030_splits")
     assert "split1" not in hmdb51.open(tmp_path).factors
+
+
+def test_a_mark_before_the_first_line_hides_no_video(release, actions, tmp_path, caplog):
+    shutil.copytree(release, tmp_path, dirs_exist_ok=True)
+    for file in (tmp_path / "testTrainMulti_7030_splits").iterdir():
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    found = hmdb51.open(tmp_path).factors
+    for split in ("split1", "split2", "split3"):
+        assert found.values(split).tolist() == actions.factors.values(split).tolist()
+    assert not caplog.records
+
+
+def test_listed_videos_that_are_not_there_are_counted(release, tmp_path, caplog):
+    shutil.copytree(release, tmp_path, dirs_exist_ok=True)
+    file = tmp_path / "testTrainMulti_7030_splits" / "jump_test_split1.txt"
+    file.write_text(file.read_text().rstrip() + "\n" + "".join(f"gone_{number}.avi 1 \n" for number in range(4)))
+    hmdb51.open(tmp_path)
+    [record] = caplog.records
+    count = len(_written()) + 4
+    assert f"4 of the {count} videos in the lists of split1 are not in the release" in record.getMessage()
+    assert "(jump/gone_0, jump/gone_1, jump/gone_2 and 1 more)" in record.getMessage()
 
 
 def test_lists_that_are_wrong(release, tmp_path):
@@ -115,7 +146,7 @@ def test_a_tar_of_it_and_a_folder_around_it(release, actions, tmp_path):
     shutil.copytree(release / "testTrainMulti_7030_splits", moved / "splits")
     for root in (tmp_path / "hmdb51.tar", moved):
         found = hmdb51.open(root)
-        assert found.factors.values("video").tolist() == actions.factors.values("video").tolist()
+        assert found.factors.values("file").tolist() == actions.factors.values("file").tolist()
         assert found.factors.values("split2").tolist() == actions.factors.values("split2").tolist()
         assert np.array_equal(found.fetch(5)["video"], actions.fetch(5)["video"])
 

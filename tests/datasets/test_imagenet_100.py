@@ -91,7 +91,7 @@ def test_pictures_without_labels_are_left_out(tmp_path, caplog):
         (["robin"], "'robin', which is no synset"),
         ([7], "'7', which is no synset"),
         ([], "names no synset"),
-        ("/nowhere/list.txt", "cannot be read"),
+        ("/nowhere/list.txt", "is not there; a list of synsets was expected"),
     ],
 )
 def test_bad_lists(release, synsets, message):

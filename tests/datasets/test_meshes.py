@@ -1,5 +1,5 @@
-import builtins
 import logging
+import sys
 
 import numpy as np
 import pytest
@@ -103,15 +103,8 @@ def test_options_and_backslashes_before_a_texture(tmp_path):
 
 
 def test_the_extra_is_named(tmp_path, monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name == "trimesh":
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
     members = _model(tmp_path)
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "trimesh", None)
     with pytest.raises(DataError, match=r"pip install -e '\.\[meshes\]' in setsup's folder"):
         _load(members)
 

@@ -409,13 +409,13 @@ def test_missing_and_damaged_pictures(mine, caplog):
     found = pascal3d.open(mine)
     assert "the pictures of 1 of 54 objects are missing" in caplog.text
     assert f"Images/car_pascal/{first.stem}" in caplog.text
-    lost = found.factors.values("image").tolist().index(first.stem)
+    lost = found.factors.values("photo").tolist().index(first.stem)
     with pytest.raises(DataError, match=f"no picture Images/car_pascal/{first.stem}.*row {lost}"):
         found.fetch([0, lost])
     with pytest.raises(DataError, match=f"no picture Images/car_pascal/{first.stem}"):
         found.photo(lost)
     assert found.fetch(lost, ["box", "rotation"])["box"].shape == (4,)
-    hurt = found.factors.values("image").tolist().index(second.stem)
+    hurt = found.factors.values("photo").tolist().index(second.stem)
     with pytest.raises(DataError, match=second.name):
         found.fetch(hurt)
 
@@ -432,7 +432,7 @@ def test_odd_names_and_extensions(mine):
         picture.save(path, format="PNG" if extension == "png" else "JPEG")
     (mine / "Annotations" / "car_imagenet" / "._junk.mat").write_bytes(b"of another system")
     found = pascal3d.open(mine)
-    images = found.factors.values("image").tolist()
+    images = found.factors.values("photo").tolist()
     for turn, name in enumerate(["ü #1", "a.b c", "n01_1.JPEG", "c"]):
         pixels = found.fetch(images.index(name), ["image"])["image"]
         assert np.abs(pixels.astype(int) - [0, 50 * turn, 200]).max() < 6
@@ -451,7 +451,7 @@ def test_boxes_count_stored_pixels_whatever_a_camera_noted(mine, kind):
     Image.fromarray(pixels).save(path, quality=95, **({"exif": exif} if kind == "exif" else {"xmp": xmp}))
     assert decode(path, "as a viewer shows it", 3).shape == (60, 20, 3)
     found = pascal3d.open(mine)
-    row = found.factors.values("image").tolist().index("turned")
+    row = found.factors.values("photo").tolist().index("turned")
     assert found.photo(row).shape == (20, 60, 3)
     assert found.fetch(row, ["box"])["box"].tolist() == [21, 1, 60, 20]
     assert np.abs(found.fetch(row, ["image"])["image"][:, 4:].astype(int) - [250, 100, 0]).max() < 12

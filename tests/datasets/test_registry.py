@@ -8,6 +8,7 @@ import pytest
 from setsup.datasets import Dataset, Modality, fetch_request, load, names, registry
 from setsup.errors import DataError, FactorError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files import foreign
 
 
 class Rooms(Dataset):
@@ -49,7 +50,7 @@ def brought(monkeypatch):
         ]
     ]
     found.append(EntryPoint("my-broken", "no_such_module_anywhere", "setsup.datasets"))
-    monkeypatch.setattr(registry, "entry_points", lambda group: EntryPoints(found).select(group=group))
+    monkeypatch.setattr(foreign, "entry_points", lambda group: EntryPoints(found).select(group=group))
 
 
 def test_names_are_manifests_and_entry_points(brought):

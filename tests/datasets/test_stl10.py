@@ -1,3 +1,4 @@
+import os
 import pickle
 import shutil
 import tarfile
@@ -119,6 +120,25 @@ def test_the_archive_as_published(tmp_path, release, pictures, given, capsys):
     before = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
     assert stl10.prepare(root) == tmp_path / "stl10_unpacked" / "stl10_binary"
     assert sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("given", ["folder", "archive", "usual places"])
+def test_the_archive_in_a_folder_that_is_read_only(tmp_path, release, pictures, given, monkeypatch):
+    monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SETSUP_DATA", str(tmp_path))
+    (tmp_path / "stl10").mkdir()
+    archive = tmp_path / "stl10" / "stl10_binary.tar.gz"
+    _packed(release, archive, "w:gz")
+    root = {"folder": archive.parent, "archive": archive, "usual places": None}[given]
+    with pytest.raises(DataError, match="run `setsup prepare stl10"):
+        stl10.open(root)
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != archive.parent and access(path, mode))
+    where = stl10.prepare(root)
+    assert where.is_relative_to(tmp_path / "cache" / "prepared")
+    assert stl10.prepare(root) == stl10.open(root).folder == where
+    assert list(archive.parent.iterdir()) == [archive]
+    assert np.array_equal(stl10.open(root).fetch(range(165))["image"], pictures.fetch(range(165))["image"])
 
 
 def test_preparing_what_is_unpacked_does_nothing(release):

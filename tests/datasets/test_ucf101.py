@@ -59,10 +59,12 @@ def test_factors_say_what_the_names_say(release, actions):
     assert table.values("action").tolist() == [path.parent.name for path in files]
     assert table.values("group").tolist() == [int(name[2]) for name in names]
     assert table.values("clip").tolist() == [int(name[3]) for name in names]
-    assert table.values("video").tolist() == [path.stem for path in files]
-    assert (table["group"].within, table["clip"].within, table["video"].role) == ("action", "group", "key")
+    assert table.values("file").tolist() == [path.stem for path in files]
+    assert (table["group"].within, table["clip"].within, table["file"].role) == ("action", "group", "key")
+    roles = {"group": "variation", "clip": "key", "frame": "key", "time": "key"}
+    assert {name: table[name].role for name in roles} == roles
     assert "HandstandPushups" in table["action"].levels
-    assert "v_HandStandPushups_g01_c01" in table["video"].levels
+    assert "v_HandStandPushups_g01_c01" in table["file"].levels
 
 
 def test_a_row_is_the_middle_of_a_video(release, actions):
@@ -86,7 +88,7 @@ def test_windows_every_few_frames(release):
     ]
     table = windows.factors
     # folders and files spell one action in two ways, so that their orders may differ
-    assert sorted(zip(table.values("video"), table.values("frame"), strict=True)) == sorted(expected)
+    assert sorted(zip(table.values("file"), table.values("frame"), strict=True)) == sorted(expected)
     assert (table["frame"].kind, table["time"].kind, table["time"].unit) == (Kind.ORDINAL, Kind.CONTINUOUS, "s")
     rows = np.random.default_rng(0).integers(0, len(windows), (4, 9))
     found = windows.fetch(rows)
@@ -104,9 +106,9 @@ def _parsed(name):
 
 def test_frames_of_one_video_are_an_orbit(release):
     frames = setsup.load("ucf101", release, length=1, every=8, size=(32, 40))
-    sampler = OrbitSampler(frames.factors, "video", sets=2, size=3)
+    sampler = OrbitSampler(frames.factors, "file", sets=2, size=3)
     draw = sampler[0]
-    videos = frames.factors.values("video")[draw.indices]
+    videos = frames.factors.values("file")[draw.indices]
     assert (videos == videos[:, :1]).all()
     assert videos[0, 0] != videos[1, 0]
     assert frames.fetch(draw.indices, ["image"])["image"].shape == (2, 3, 32, 40, 3)
@@ -165,7 +167,7 @@ def test_splits_are_those_of_the_lists(release, actions):
             lines = (release / "ucfTrainTestlist" / f"{part}list0{split}.txt").read_text().splitlines()
             names = {line.split()[0].split("/")[1].removesuffix(".avi").lower() for line in lines}
             chosen = table.rows(f"split{split} == '{part}'")
-            assert {name.lower() for name in table.values("video")[chosen]} == names
+            assert {name.lower() for name in table.values("file")[chosen]} == names
     test = setsup.load("ucf101", release, split="split2-test")
     assert set(test.factors.values("group").tolist()) == {list(GROUNDS)[1]}
     assert len(setsup.load("ucf101", release, split="split3-train")) == 3 * 2 * len(SHIRTS)
@@ -203,6 +205,17 @@ def test_lists_that_are_wrong(release, tmp_path, line, match):
     assert "testlist01.txt" in str(found.value)
 
 
+def test_listed_videos_that_are_not_there_are_counted(release, tmp_path, caplog):
+    shutil.copytree(release, tmp_path, dirs_exist_ok=True)
+    lists = tmp_path / "ucfTrainTestlist"
+    count = sum(len((lists / f"{part}list01.txt").read_text().split("avi")) - 1 for part in ("train", "test"))
+    with (lists / "testlist01.txt").open("a") as file:
+        file.write("\nApplyEyeMakeup/v_ApplyEyeMakeup_g25_c09.avi\n")
+    ucf101.open(tmp_path)
+    [record] = caplog.records
+    assert f"1 of the {count + 1} videos in the lists of split1 are not in the release (v_" in record.getMessage()
+
+
 def test_damaged_lists(release, tmp_path):
     _small(tmp_path, [stem(*clip) for clip in listed()], 16)
     lists = tmp_path / "ucfTrainTestlist"
@@ -231,7 +244,7 @@ def test_the_zip_is_read_without_unpacking(release, actions, tmp_path, kind, fol
     for root in (tmp_path, tmp_path / "UCF101_videos.zip"):
         packed = ucf101.open(root)
         assert packed.factors.names == actions.factors.names
-        order = [packed.factors["video"].levels.index(name) for name in actions.factors.values("video").tolist()]
+        order = [packed.factors["file"].levels.index(name) for name in actions.factors.values("file").tolist()]
         for name in ("action", "group", "split1", "split3", "frame"):
             assert packed.factors.values(name)[order].tolist() == actions.factors.values(name).tolist()
         assert np.array_equal(packed.fetch(order[4])["video"], actions.fetch(4)["video"])
@@ -241,14 +254,14 @@ def test_a_folder_around_it_and_the_folder_itself(release, actions, tmp_path):
     shutil.copytree(release, tmp_path / "data")
     for root in (tmp_path, tmp_path / "data", tmp_path / "data" / "UCF-101"):
         found = ucf101.open(root)
-        assert found.factors.values("video").tolist() == actions.factors.values("video").tolist()
+        assert found.factors.values("file").tolist() == actions.factors.values("file").tolist()
         assert ("split1" in found.factors) == (root.name != "UCF-101")
 
 
 def test_a_name_that_comes_twice(tmp_path):
     _small(tmp_path / "UCF-101" / "JumpingJack", ["v_JumpingJack_g01_c01"])
     _small(tmp_path / "UCF-101" / "copy", ["v_JumpingJack_g01_c01"])
-    with pytest.raises(DataError, match=r"two files named v_JumpingJack_g01_c01\.avi"):
+    with pytest.raises(DataError, match=r"holds v_JumpingJack_g01_c01\.avi twice; keep one copy"):
         ucf101.open(tmp_path)
 
 
@@ -263,7 +276,7 @@ def test_short_and_damaged_videos_are_left_out(tmp_path, caplog):
         caplog.clear()
         with caplog.at_level(logging.WARNING, "setsup"):
             found = ucf101.open(tmp_path)
-        assert found.factors.values("video").tolist() == ["v_Jump_g01_c01", "v_Jump_g01_c03"]
+        assert found.factors.values("file").tolist() == ["v_Jump_g01_c01", "v_Jump_g01_c03"]
         assert number_of(found.fetch([0, 1])["video"][:, 0]).tolist() == [2, 2]
         said = " ".join(caplog.messages)
         assert "1 of 4 videos cannot be decoded" in said
@@ -333,7 +346,7 @@ def test_a_cache_that_cannot_be_used(tmp_path, monkeypatch, caplog):
 
 def test_without_pyav(release, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(DataError, match=r"pip install 'setsup\[video\]'"):
+    with pytest.raises(DataError, match=r"this needs av, .*pip install -e '\.\[video\]' in setsup's folder"):
         ucf101.open(release)
 
 

@@ -405,7 +405,7 @@ def test_huggingface_and_back():
 )
 def test_a_missing_package_is_named_with_its_extra(monkeypatch, module, call, extra):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(FactorError) as caught:
+    with pytest.raises(DataError) as caught:
         call(FactorTable([Factor("a", Kind.NOMINAL, ("x",))]))
     assert f"pip install -e '.[{extra}]'" in str(caught.value)
 

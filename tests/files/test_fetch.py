@@ -8,6 +8,7 @@ import signal
 import threading
 from collections import namedtuple
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,23 @@ def test_places(tmp_path: Path, cache: Path, mirror: Any, monkeypatch: pytest.Mo
     assert fetch(manifest) == tmp_path / "shared" / "toy"
     assert fetch(manifest, tmp_path / "shared") == tmp_path / "shared" / "toy"
     assert fetch(manifest, str(tmp_path / "new")) == tmp_path / "new"
+
+
+def test_files_that_several_data_sets_are_made_of(
+    tmp_path: Path, cache: Path, mirror: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They lie once, in the folder of the data set that they belong to, where none has a copy of its own."""
+    file = published(b"abc", mirror.add("x.bin", b"abc"))
+    own, derived = (replace(load_manifest(name), files=(file,)) for name in ("mnist", "affine-mnist"))
+    assert fetch(derived) == fetch(own) == cache / "mnist"
+    assert len(mirror.asked) == 1
+    assert [state.path for state in check_files(derived)] == [cache / "mnist" / "x.bin"]
+    (cache / "mnist").rename(cache / "affine-mnist")
+    assert fetch(derived) == cache / "affine-mnist"
+    assert fetch(derived, tmp_path / "new") == tmp_path / "new"
+    monkeypatch.setenv("SETSUP_DATA", str(tmp_path / "shared"))
+    assert fetch(own) == tmp_path / "shared" / "mnist"
+    assert len(mirror.asked) == 3
 
 
 def test_a_dropped_connection_is_taken_up(tmp_path: Path, mirror: Any, noise: Noise) -> None:
@@ -270,10 +288,20 @@ def test_a_damaged_file_stays_until_the_new_one_is_right(tmp_path: Path, mirror:
 
 
 def test_a_damaged_file_of_the_users_own_is_not_touched(tmp_path: Path, mirror: Any) -> None:
-    (tmp_path / "other.bin").write_bytes(b"abd")
-    manifest = toy(published(b"abc", mirror.add("x.bin", b"abc"), alternatives=("other.bin",)))
-    with pytest.raises(DataError, match=r"other.bin has the sha256 .*: remove it and fetch or place x\.bin anew"):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "x.bin").write_bytes(b"abd")
+    manifest = toy(published(b"abc", mirror.add("x.bin", b"abc"), alternatives=("own/x.bin",)))
+    with pytest.raises(DataError, match=r"own/x.bin has the sha256 .*: remove it and fetch or place x\.bin anew"):
         fetch(manifest, tmp_path)
+    assert mirror.asked == []
+
+
+def test_a_file_of_another_name_may_be_another_edition(tmp_path: Path, mirror: Any) -> None:
+    (tmp_path / "challenge.bin").write_bytes(b"fewer")
+    manifest = toy(published(b"whole", mirror.add("x.bin", b"whole"), alternatives=("challenge.bin",)))
+    assert [state.state.value for state in check_files(manifest, tmp_path)] == ["there, not checked"]
+    assert fetch(manifest, tmp_path) == tmp_path
+    assert [path.name for path in tmp_path.iterdir()] == ["challenge.bin"]
     assert mirror.asked == []
 
 

@@ -28,6 +28,7 @@ splits:
   test: {rows: [8, 12]}
 modalities:
   image: {shape: [null, 64, 3], dtype: uint8, color: srgb}
+shares: other-toy
 files:
   - path: a/x.gz
     or: [a/x]
@@ -67,6 +68,7 @@ def test_all_keys_are_read(tmp_path: Path) -> None:
         *("toy", "Toy", 12, 30),
         *("setsup.datasets.toy", "video"),
     )
+    assert toy.shares == "other-toy"
     assert toy.licence.note == "Free."
     assert toy.licence.sign is None
     assert [factor.name for factor in toy.factors] == ["hue", "shape", "split"]
@@ -115,6 +117,8 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
         ("path: a/x.gz", "path: a//x", r"files\[0\]\.path must be a path inside"),
         ("path: a/x.gz", 'path: "a\\0b"', r"files\[0\]\.path must be a path inside"),
         ("or: [a/x]", "or: [../x]", r"files\[0\]\.or\[0\] must be a path inside"),
+        ("shares: other-toy", "shares: toy", r"shares must be the name of another data set"),
+        ("shares: other-toy", "shares: ../mnist", r"shares must be lower-case words joined by hyphens"),
         ("or: [a/x]", "or: a/x", r"files\[0\]\.or must be a list"),
         ('"https://example.org/x.gz"', '"file:///etc/passwd"', r"files\[0\]\.urls\[0\] must be an address"),
         ('"https://example.org/x.gz"', '"ftp://example.org/x"', r"files\[0\]\.urls\[0\] must be an address"),
@@ -259,6 +263,19 @@ def test_every_manifest_loads_and_is_whole(name: str) -> None:
     assert manifest.shared.isdisjoint(file.path for file in manifest.files)
     rows = [split.rows for split in manifest.splits if split.rows]
     assert all(stop <= (manifest.samples or 0) for _, stop in rows)
+
+
+def test_data_sets_made_of_another_ones_files() -> None:
+    found = {name: load_manifest(name) for name in manifest_names()}
+    shares = {name: manifest.shares for name, manifest in found.items() if manifest.shares}
+    assert shares == {
+        **dict.fromkeys(("affine-mnist", "colored-mnist", "even-odd"), "mnist"),
+        "imagenet-100": "imagenet",
+        "scenenn-frames": "scenenn",
+    }
+    assert not set(shares) & set(shares.values())
+    for name in ("affine-mnist", "colored-mnist", "even-odd"):
+        assert found[name].files == found["mnist"].files
 
 
 def test_full_grids_multiply_to_their_samples() -> None:

@@ -587,8 +587,12 @@ class TestFind:
         assert find_members("y", tmp_path, holds).names.to_pylist() == SORTED
 
     def test_a_folder_that_may_not_be_entered(self, tmp_path, monkeypatch):
+        real = os.stat
+
         def refused(path, *given, **named):
-            raise PermissionError(13, "Permission denied", str(path))
+            if str(path).startswith(f"{tmp_path}/"):
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path, *given, **named)
 
         monkeypatch.setattr(os, "stat", refused)
         with pytest.raises(DataError, match=rf"{tmp_path} \(may not be entered\), .*run `setsup fetch y"):

@@ -96,9 +96,20 @@ def test_folders_and_zips_are_listed_as_ever(tmp_path):
     assert open_members(tmp_path, nested=True).names.to_pylist() == ["cars.tar"]
 
 
-def test_a_cut_or_false_inner_tar_is_named(tmp_path):
+def test_what_is_named_like_a_tar_and_is_none_stays_a_file(tmp_path):
+    others = {"none.tar": b"no tar at all" * 100, "short.tar": b"no", "empty.tar": b""}
+    left = {"._cars.tar": bytes(range(256)) * 3, "a/._cars.tar": packed({"x": b"y"}), ".trash/old.tar": packed({})}
+    (tmp_path / "x").write_bytes(packed({"cars.tar": packed(INNER["cars.tar"]), **others, **left}))
+    found = read_all(open_members(tmp_path / "x", nested=True))
+    assert {name: content for name, content in found.items() if "/" not in name} == others
+    assert {name: found[f"cars.tar/{name}"] for name in INNER["cars.tar"]} == INNER["cars.tar"]
+    assert not any("._cars.tar/" in name for name in found)
+
+
+def test_a_cut_or_damaged_inner_tar_is_named(tmp_path):
     whole = packed(INNER["cars.tar"])
-    for wrong in (whole[:1024], b"no tar at all" * 100, b""):
+    second = whole.index(b"2.mat")
+    for wrong in (whole[:1024], whole[:second] + b"?" + whole[second + 1 :]):
         (tmp_path / "x").write_bytes(packed({"list.txt": b"", "cars.tar": wrong}))
         with pytest.raises(DataError, match=r"x: cars\.tar is (cut off|damaged)"):
             open_members(tmp_path / "x", nested=True)

@@ -102,5 +102,25 @@ def test_a_file_as_root(tmp_path: Path) -> None:
         find_root("mnist", tmp_path / "all.zip", WANTED)
 
 
+def test_a_data_set_that_is_made_of_another_ones_files(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DataError) as caught:
+        find_root("affine-mnist", tmp_path, WANTED)
+    for place in ("affine-mnist", "mnist"):
+        assert f"{tmp_path / place} (no such folder)" in str(caught.value)
+    assert f"run `setsup fetch affine-mnist --root {tmp_path}`" in str(caught.value)
+    theirs = fill(tmp_path / "mnist", "a", "b")
+    assert find_root("affine-mnist", tmp_path, WANTED) == theirs
+    own = fill(tmp_path / "affine-mnist", "a", "b")
+    assert find_root("affine-mnist", tmp_path, WANTED) == own
+    assert find_root("mnist", tmp_path, WANTED) == theirs
+
+    monkeypatch.setenv("SETSUP_DATA", str(tmp_path))
+    names = ("affine-mnist", "mnist")
+    assert data_places("affine-mnist") == [folder / name for name in names for folder in (tmp_path, cache)]
+    assert data_places("mnist") == [tmp_path / "mnist", cache / "mnist"]
+
+
 def test_nothing_wanted(tmp_path: Path) -> None:
     assert find_root("table", tmp_path, []) == tmp_path

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-HELD = "image"
+HELD = "scene"
 
 TRAIN, VALID = ("0001", "0002", "0003", "0004"), ("0801", "0802")
 SIZES = {

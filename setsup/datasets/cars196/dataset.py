@@ -20,6 +20,7 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import check_rows
 from setsup.files.members import Members, find_members
+from setsup.files.roots import some
 
 __all__ = ["Cars196", "open"]
 
@@ -27,7 +28,6 @@ Array = npt.NDArray[Any]
 
 _PARTS = ("train", "test")
 _SEEN = 98  # classes on which metric learning trains; the others are for its tests
-_SHOWN = 5
 _HOLDS = {ANNOTATIONS: "devkit/cars_train_annos.mat or cars_annos.mat", PICTURES: "cars_train, cars_test or car_ims"}
 
 _log = logging.getLogger("setsup")
@@ -161,10 +161,9 @@ def _places(members: Members, images: list[str]) -> npt.NDArray[np.int64]:
     if len(lost) == len(images):
         raise DataError(f"{members.source} has none of the {len(images):,} pictures that its annotations name")
     if len(lost):
-        first = ", ".join(images[row] for row in lost[:_SHOWN].tolist())
         _log.warning(
-            "%s: %s of %s annotated pictures are not there (%s%s); they are left out",
-            *(members.source, f"{len(lost):,}", f"{len(images):,}", first, ", …" if len(lost) > _SHOWN else ""),
+            "%s: %s of %s annotated pictures are not there (%s); they are left out",
+            *(members.source, f"{len(lost):,}", f"{len(images):,}", some([images[row] for row in lost.tolist()])),
         )
     return places
 
@@ -183,9 +182,8 @@ def _table(cars: Cars, rows: npt.NDArray[np.int64]) -> FactorTable:
         of_class = [levels.index(value) if value in levels else -1 for value in values] + [-1]
         if levels:
             columns[Factor(name, kind, levels)] = np.array(of_class, np.int64)[codes]
-    columns[Factor("image", Kind.NOMINAL, tuple(cars.images[row] for row in rows.tolist()), role="key")] = np.arange(
-        len(rows)
-    )
+    files = tuple(cars.images[row] for row in rows.tolist())
+    columns[Factor("file", Kind.NOMINAL, files, role="key")] = np.arange(len(rows))
     columns[Factor("split", Kind.NOMINAL, _PARTS, role="split")] = cars.test[rows].astype(np.int64)
     columns[Factor("retrieval", Kind.NOMINAL, _PARTS, role="split")] = np.where(codes < 0, -1, codes >= _SEEN)
     return FactorTable(list(columns), {factor.name: column for factor, column in columns.items()})

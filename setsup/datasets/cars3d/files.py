@@ -16,6 +16,8 @@ from setsup.datasets.formats.tar_stream import is_gzip, stream_tar
 from setsup.errors import DataError
 from setsup.files import cache_folder, data_places, disk_errors, written
 from setsup.files.members import Members, find_members
+from setsup.files.roots import some
+from setsup.files.texts import text_of
 from setsup.progress import progress
 
 __all__ = ["LooseCars", "PackedCars", "Source", "find_cars"]
@@ -30,7 +32,6 @@ _LIST = "list.txt"
 _MESH = r"car_[^/]*_mesh"
 _PUBLISHED = 183
 _LONGEST_LIST = 1 << 20
-_SHOWN = 5
 
 _log = logging.getLogger("setsup")
 
@@ -208,10 +209,7 @@ def parse_list(content: bytes, label: str) -> tuple[str, ...]:
     ('car_002_mesh', 'car_001_mesh')
 
     """
-    try:
-        lines = [line.strip() for line in content.decode("utf-8-sig").splitlines()]
-    except UnicodeDecodeError as error:
-        raise DataError(f"{label} is no text (byte {error.start:,}); fetch it again") from error
+    lines = [line.strip() for line in text_of(content, label).splitlines()]
     stems = [line.removesuffix(".mat") for line in lines if line]
     for stem in stems:
         if not re.fullmatch(_MESH, stem) or "\\" in stem or not stem.isprintable():
@@ -228,10 +226,9 @@ def _check_listed(stems: Sequence[str], found: Sequence[str], label: str) -> Non
     there = set(found)
     missing = [f"{stem}.mat" for stem in stems if stem not in there]
     if missing:
-        more = ", …" if len(missing) > _SHOWN else ""
         raise DataError(
             f"{label} names {len(stems):,} files, of which {len(missing):,} are missing: "
-            f"{', '.join(missing[:_SHOWN])}{more}; unpack or fetch them again"
+            f"{some(missing)}; unpack or fetch them again"
         )
     if len(there) > len(stems):
         _log.warning(

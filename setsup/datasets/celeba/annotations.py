@@ -5,7 +5,6 @@ then a line an image; identities and partition have neither. Words are apart by 
 messages count from 1.
 """
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,19 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files import need_readable
 from setsup.files.listing import as_numpy
 from setsup.files.members import Members
+from setsup.files.texts import Place, find_beside
 
-__all__ = ["Annotation", "Place", "content_of", "find_annotation", "label_of", "read_annotation"]
+__all__ = ["MOST", "Annotation", "find_annotation", "read_annotation"]
 
 Array = npt.NDArray[Any]
-Place = tuple[Members, int] | Path
-"""A file in the release, or one beside it."""
+
+MOST = 1 << 30
+"""Bytes that a file may have."""
 
 _FOLDERS = ("", "Anno/", "Eval/")
 _ENDS = (".txt", ".csv")
-_MOST = 1 << 30  # bytes of a file
 _NAME = re.compile(rb"(\d{6})\.(?:jpg|png)")
 _IMAGE = "image_id"
 _SHOWN = 60
@@ -113,40 +112,10 @@ def find_annotation(members: Members, folders: Sequence[Path], stem: str) -> Pla
 
     """
     for end in _ENDS:
-        names = [f"{folder}{stem}{end}" for folder in _FOLDERS]
-        for name in names:
-            if name in members:
-                return members, members.place(name)
-        for folder in folders:
-            for name in names:
-                if os.path.isfile(folder / name):
-                    return folder / name
+        found = find_beside(members, folders, [f"{folder}{stem}{end}" for folder in _FOLDERS])
+        if found is not None:
+            return found
     return None
-
-
-def label_of(place: Place) -> str:
-    """What messages call a file."""
-    return str(place) if isinstance(place, Path) else place[0].label(place[1])
-
-
-def content_of(place: Place) -> bytes:
-    """Read a file.
-
-    Raises
-    ------
-    DataError
-        It is gone, cannot be read, or is far too long.
-
-    """
-    if not isinstance(place, Path):
-        return place[0].read(place[1], _MOST)
-    need_readable(place, "annotations")
-    try:
-        if place.stat().st_size > _MOST:
-            raise DataError(f"{place} has {place.stat().st_size:,} bytes, too many for annotations; fetch it again")
-        return place.read_bytes()
-    except OSError as error:
-        raise DataError(f"{place} cannot be read: {error.strerror or error}") from error
 
 
 def read_annotation(

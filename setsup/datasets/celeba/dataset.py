@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.cached_arrays import cached_array, file_states
-from setsup.datasets.celeba.annotations import Annotation, Place, content_of, find_annotation, label_of, read_annotation
+from setsup.datasets.celeba.annotations import MOST, Annotation, find_annotation, read_annotation
 from setsup.datasets.celeba.frame import ALIGNED, Frame
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import header, parallel
@@ -26,6 +26,7 @@ from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
 from setsup.files.listing import as_numpy
 from setsup.files.members import Members, Places, find_members
+from setsup.files.texts import Place, content_of, label_of
 
 __all__ = ["ATTRIBUTES", "CelebA", "open"]
 
@@ -71,7 +72,7 @@ _BLOCK = 256  # aligned images that are held at once
 class CelebA(Dataset):
     """Aligned faces; made by :func:`open`.
 
-    The key ``image`` is the number of the image. The factors, each where its file is there, are ``identity`` (the
+    The key ``number`` is that of the image. The factors, each where its file is there, are ``identity`` (the
     published number), the 40 attributes (False or True), named as in :data:`ATTRIBUTES`, ``face_found`` (key: whether
     there are 68 landmarks), ``split`` (train, valid, test) and, where identities and split are there, ``dcodr`` (train,
     test): the parts of the split, train without persons of fewer than 20 images and test without those of one.
@@ -305,7 +306,7 @@ def _read(what: str, place: Place) -> Annotation:
     _, names = _ANNOTATIONS[what]
     label = label_of(place)
     found = read_annotation(
-        content_of(place),
+        content_of(place, MOST, "annotations"),
         label,
         len(names or "1"),
         np.float32 if what == "landmarks68" else np.int32,
@@ -355,7 +356,7 @@ def _state(place: Place) -> object:
 def _table(
     images: Rows, columns: Mapping[str, Array], told: Mapping[str, Annotation], found68: Array | None
 ) -> FactorTable:
-    number = Factor("image", Kind.ORDINAL, tuple(images.tolist()), role="key")
+    number = Factor("number", Kind.ORDINAL, tuple(images.tolist()), role="key")
     factors: dict[Factor, Array] = {number: np.arange(len(images))}
     if "identity" in columns:
         ids, identity = np.unique(columns["identity"][:, 0], return_inverse=True)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.images import checked_size, corner
 from setsup.errors import DataError
 
 __all__ = ["ALIGNED", "Frame"]
@@ -55,13 +56,7 @@ class Frame:
     def __post_init__(self) -> None:
         """Check the numbers."""
         for name in ("crop", "size"):
-            found = getattr(self, name)
-            if found is None:
-                continue
-            sides = tuple(found) if isinstance(found, tuple | list) else ()
-            if len(sides) != 2 or not all(isinstance(side, int | np.integer) and side > 0 for side in sides):
-                raise DataError(f"{name} must be (height, width), two positive numbers of pixels, not {found!r}")
-            object.__setattr__(self, name, (int(sides[0]), int(sides[1])))
+            object.__setattr__(self, name, checked_size(getattr(self, name), name))
         if self.crop is not None and (self.crop[0] > ALIGNED[0] or self.crop[1] > ALIGNED[1]):
             raise DataError(f"crop={self.crop} is larger than the aligned images, which are 218 × 178 (height × width)")
 
@@ -112,9 +107,8 @@ class Frame:
         return np.asarray((edges / theirs + (their_origin - origin)) * scale - 0.5)
 
     def _corner(self) -> Size:
-        """Row and column of the crop's first pixel, as LORD and DCoDR cut it."""
-        height, width = self.crop or ALIGNED
-        return ALIGNED[0] // 2 - height // 2, ALIGNED[1] // 2 - width // 2
+        """Row and column of the crop's first pixel; LORD and DCoDR, whose crop is 128 × 128, cut there too."""
+        return corner(ALIGNED, self.crop or ALIGNED)
 
     def _block(self) -> tuple[int, int] | None:
         """Columns and rows of the blocks that become a pixel; None where they are no whole squares."""

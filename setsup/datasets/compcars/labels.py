@@ -4,7 +4,6 @@ A file has the viewpoint in its first line (−1 where it is uncertain), the num
 and ``x1 y1 x2 y2`` in the third: pixels, 1-based and inclusive.
 """
 
-import hashlib
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -12,10 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.cached_arrays import cached_array
+from setsup.datasets.cached_arrays import cached_array, release_state
 from setsup.datasets.images import parallel
 from setsup.errors import DataError
 from setsup.files.members import Members
+from setsup.files.roots import some
 
 __all__ = ["VIEWPOINTS", "parse_label", "read_labels"]
 
@@ -26,12 +26,13 @@ _KIND = np.dtype([("viewpoint", "i1"), ("box", "<f4", (4,))])
 _VERSION = 1  # of the cached columns
 _MOST = 1 << 12  # bytes of a label
 _BLOCK = 1024
-_SHOWN = 5
 _LARGEST = 1 << 24  # to which whole numbers are exact in single precision
 
 
 def read_labels(members: Members, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """Read labels on the first call, and from then on what the cache kept of them.
+
+    They are read anew when the release changes as :func:`~setsup.datasets.cached_arrays.release_state` notices it.
 
     Parameters
     ----------
@@ -49,12 +50,10 @@ def read_labels(members: Members, places: npt.NDArray[np.int64]) -> npt.NDArray[
     Raises
     ------
     DataError
-        Files are damaged; they are counted, and the first five named.
+        Files are damaged; they are counted, and the first three named.
 
     """
-    digest = hashlib.blake2b("\n".join(members.names.take(places).to_pylist()).encode("utf-8", "surrogatepass"))
-    digest.update(np.ascontiguousarray(members.sizes[places], dtype="<i8").tobytes())
-    made_of = (_VERSION, str(members.source.resolve()), members.prefix, digest.hexdigest())
+    made_of = (_VERSION, release_state(members, places))
     return cached_array("compcars-labels", made_of, _KIND, len(places), lambda: _read(members, places))
 
 
@@ -115,10 +114,9 @@ def _read(members: Members, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
             advance(len(block))
     damaged = [sentence for sentence in found if isinstance(sentence, str)]
     if damaged:
-        more = ", …" if len(damaged) > _SHOWN else ""
         raise DataError(
             f"{members.source}: {len(damaged):,} of {len(found):,} labels cannot be read "
-            f"({'; '.join(damaged[:_SHOWN])}{more}); unpack the release again"
+            f"({some(damaged, '; ')}); unpack the release again"
         )
     return np.array(found, _KIND)
 

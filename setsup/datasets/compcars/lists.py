@@ -12,6 +12,8 @@ import numpy.typing as npt
 from setsup.datasets.formats.mat import read_mat
 from setsup.errors import DataError
 from setsup.files.members import Members
+from setsup.files.roots import some
+from setsup.files.texts import text_of
 
 __all__ = ["ATTRIBUTES", "Models", "listed", "named", "read_models"]
 
@@ -20,7 +22,6 @@ ATTRIBUTES = ("maximum_speed", "displacement", "door_number", "seat_number", "ty
 
 _MOST = 1 << 25  # bytes of a file
 _LARGEST = 1e6
-_SHOWN = 3
 _MEND = "unpack the release again"
 
 _log = logging.getLogger("setsup")
@@ -129,11 +130,10 @@ def listed(members: Members, lists: Sequence[str], images: Any, columns: int = 1
         found[at[at >= 0]] = True
         lost = np.flatnonzero(at < 0)
         if len(lost):
-            first = ", ".join(wanted[turn] for turn in lost[:_SHOWN].tolist())
             _log.warning(
-                "%s: %s of its %s pictures are not in the release, or have no label (%s%s)",
-                *(members.label(place), f"{len(lost):,}", f"{len(wanted):,}", first),
-                ", …" if len(lost) > _SHOWN else "",
+                "%s: %s of its %s pictures are not in the release, or have no label (%s)",
+                *(members.label(place), f"{len(lost):,}", f"{len(wanted):,}"),
+                some([wanted[turn] for turn in lost.tolist()]),
             )
     return found
 
@@ -155,15 +155,8 @@ def _numbered(value: Any, label: str) -> dict[int, str]:
     return found
 
 
-def _text(content: bytes, label: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{label} is no text ({error.reason} at byte {error.start:,}); {_MEND}") from None
-
-
 def _attributes(content: bytes, label: str) -> dict[int, tuple[float, ...]]:
-    lines = [line.split() for line in _text(content, label).splitlines()]
+    lines = [line.split() for line in text_of(content, label, _MEND).splitlines()]
     if not lines or lines[0] != ["model_id", *ATTRIBUTES]:
         raise DataError(f"{label} does not begin with the line model_id {' '.join(ATTRIBUTES)}; {_MEND}")
     found: dict[int, tuple[float, ...]] = {}
@@ -185,7 +178,7 @@ def _attributes(content: bytes, label: str) -> dict[int, tuple[float, ...]]:
 
 def _paths(content: bytes, label: str, columns: int) -> list[str]:
     found = []
-    for number, line in enumerate(_text(content, label).splitlines(), 1):
+    for number, line in enumerate(text_of(content, label, _MEND).splitlines(), 1):
         words = line.split()
         if not words:
             continue

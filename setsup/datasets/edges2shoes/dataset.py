@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.edges2shoes.matching import Label, find_zappos
-from setsup.datasets.images import decode, parallel, resized
+from setsup.datasets.images import checked_size, decode, parallel, resized
 from setsup.datasets.sources import MemberImages
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -25,6 +25,7 @@ __all__ = ["Edges2Shoes", "open", "prepare"]
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 Pictures = npt.NDArray[np.uint8]
+Listed = tuple[Rows, tuple[str, ...], Rows]
 
 _DOMAINS = ("photo", "edges")
 _PARTS = ("train", "val")
@@ -58,6 +59,8 @@ class Edges2Shoes(Dataset):
         As for :func:`open`.
     labels : mapping of str to (levels, (pairs,) codes)
         What :meth:`~setsup.datasets.edges2shoes.matching.Zappos.labels` gives.
+    listed : tuple, optional
+        What :func:`open` found of the files already: places, names of the pairs, and parts.
 
     Raises
     ------
@@ -75,11 +78,12 @@ class Edges2Shoes(Dataset):
         size: tuple[int, int] | None = None,
         dilate: int = 0,
         labels: Mapping[str, Label] | None = None,
+        listed: Listed | None = None,
     ) -> None:
         if isinstance(dilate, bool) or not isinstance(dilate, int) or not 0 <= dilate <= 16:
             raise DataError(f"dilate must be a whole number of times from 0 to 16, not {dilate!r}")
         self._members, self._size, self._dilate = members, size, dilate
-        self._places, pairs, parts = _listed(members)
+        self._places, pairs, parts = listed or _listed(members)
         self._images = MemberImages(members, np.repeat(self._places, 2))
         self.factors = _table(pairs, parts, labels or {})
         self.modalities = {"image": Modality((*(size or (_SIDE, _SIDE)), 3), "uint8", color="srgb")}
@@ -178,16 +182,17 @@ def open(
         When the files are not there (with how to get them), or an argument is out of range.
 
     """
-    place = None if root is None else Path(root).expanduser()
+    size, place = checked_size(size), None if root is None else Path(root).expanduser()
     members = _find(place)
-    beside = find_zappos(members, _listed(members)[0], place, zappos)
+    listed = _listed(members)
+    beside = find_zappos(members, listed[0], place, zappos)
     labels = None if beside is None else beside.labels()
     if beside is not None and labels is None:
         _log.info(
             "%s has no labels yet: `setsup prepare edges2shoes` matches its photographs with %s",
             *(members.source, beside.pictures.source),
         )
-    return Edges2Shoes(members, size, dilate, labels)
+    return Edges2Shoes(members, size, dilate, labels, listed)
 
 
 def prepare(root: Path | str | None = None, zappos: Path | str | None = None) -> Path:
@@ -238,7 +243,7 @@ def _find(root: Path | None) -> Members:
     return find_members("edges2shoes", root, {_FILES: "train/*_AB.jpg"}, _ARCHIVES)
 
 
-def _listed(members: Members) -> tuple[Rows, tuple[str, ...], Rows]:
+def _listed(members: Members) -> Listed:
     """Places of the files in the order of their numbers, the names of the pairs, and the part of each."""
     places, groups = members.matching(_FILES)
     parts = np.array([_PARTS.index(part) for part in groups["split"].to_pylist()], np.int64)

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.cached_arrays import file_states, made_once
+from setsup.datasets.cached_arrays import file_states, made_once, release_state
 from setsup.datasets.images import decode, parallel
 from setsup.datasets.sources import Images, MemberImages
 from setsup.datasets.ut_zap50k.files import find_shoes, first_values, read_shoes
@@ -82,12 +82,15 @@ class Zappos:
         self.pictures, self.data = pictures, data
 
     def file(self) -> Path:
-        """Name the file in the cache folder that the matches are kept in; it follows from what they are made of."""
+        """Name the file in the cache folder that the matches are kept in; it follows from what they are made of.
+
+        A picture that is written over in place may not be noticed; see
+        :func:`~setsup.datasets.cached_arrays.release_state`.
+
+        """
         digest = hashlib.blake2b(f"{_VERSION} {_SIDE}".encode(), digest_size=16)
         for members, places in ((self._photos, self._places), (self.pictures, np.arange(len(self.pictures)))):
-            digest.update(f"{members.source.resolve()}\n{members.prefix}\n".encode("utf-8", "surrogateescape"))
-            digest.update("\n".join(members.names.take(places).to_pylist()).encode("utf-8", "surrogatepass"))
-            digest.update(np.ascontiguousarray(members.sizes[places], dtype="<i8").tobytes())
+            digest.update(release_state(members, places).encode())
         lists = [name for name in ("meta-data.csv", "image-path.mat") if name in self.data]
         digest.update(repr(file_states(self.data, [self.data.place(name) for name in lists])).encode())
         return cache_folder() / "prepared" / digest.hexdigest() / "edges2shoes-zappos.npy"
@@ -250,19 +253,17 @@ def nearest(queries: Bytes, others: Bytes, advance: Advance) -> tuple[Ints, Ints
     (array([1, 0]), array([1, 1]))
 
     """
-    first: dict[bytes, int] = {}
-    for row, vector in enumerate(others):
-        first.setdefault(vector.tobytes(), row)
-    kept = np.array(list(first.values()), np.int64)
+    kept = _first_of_equals(others)
+    blocks = [slice(begin, begin + _BLOCK) for begin in range(0, len(queries), _BLOCK)]
+    ours = _centred(queries)
     rows, squares = np.zeros(len(queries), np.int64), np.full(len(queries), np.iinfo(np.int64).max)
     for start in range(0, len(kept), _OTHERS):
         among = kept[start : start + _OTHERS]
         theirs = _centred(others[among])
         lengths = (theirs**2).sum(axis=1)
-        for begin in range(0, len(queries), _BLOCK):
-            block = slice(begin, begin + _BLOCK)
+        for block in blocks:
             # without the part that all have in common
-            near = among[np.argmin(lengths - 2 * (_centred(queries[block]) @ theirs.T), axis=1)]
+            near = among[np.argmin(lengths - 2 * (ours[block] @ theirs.T), axis=1)]
             found = _squares(queries[block], others[near])
             better = found < squares[block]
             rows[block] = np.where(better, near, rows[block])
@@ -296,6 +297,18 @@ def _kept(path: Path, pairs: int) -> npt.NDArray[np.float64] | None:
     found = np.frombuffer(content, "<f8", offset=len(head)).reshape(pairs, 2)
     sound = np.isfinite(found).all() and (found >= 0).all() and (found[:, 0] == np.floor(found[:, 0])).all()
     return found if sound else None
+
+
+def _first_of_equals(vectors: Bytes) -> Ints:
+    """Rows of vectors that no row before is equal to; a digest of each is kept rather than a copy of it."""
+    rows: dict[bytes, list[int]] = {}
+    found = []
+    for row, vector in enumerate(vectors):
+        alike = rows.setdefault(hashlib.blake2b(vector.tobytes(), digest_size=16).digest(), [])
+        if not any(np.array_equal(vectors[other], vector) for other in alike):
+            alike.append(row)
+            found.append(row)
+    return np.array(found, np.int64)
 
 
 def _centred(values: Bytes) -> npt.NDArray[np.float32]:

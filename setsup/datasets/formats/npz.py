@@ -37,6 +37,8 @@ _HEAD = re.compile(
     re.DOTALL,
 )
 _LENGTH = re.compile(rb"\d{1,18}L?")
+_NUMBER = re.compile(r"[<>|=]?(?:[biuf][0-9]{1,2}|\?)")
+_OBJECT = re.compile(r"[<>|=]?O[0-9]{0,2}")
 _SHOWN = 8
 
 
@@ -194,12 +196,13 @@ class NpzArray:
 
     def _dtype(self, told: bytes) -> np.dtype[Any]:
         text = told.decode("latin-1").strip("'")
+        if _OBJECT.fullmatch(text):
+            raise DataError(f"{self._label} holds pickled Python objects, which setsup never reads")
         try:
-            dtype = None if told.startswith(b"[") else np.dtype(text)
+            # numpy reads a small language here, with errors and warnings of its own
+            dtype = np.dtype(text) if _NUMBER.fullmatch(text) else None
         except (TypeError, ValueError):
             dtype = None
-        if dtype is not None and dtype.hasobject:
-            raise DataError(f"{self._label} holds pickled Python objects, which setsup never reads")
         if dtype is None or dtype.kind not in "biuf" or not dtype.itemsize:
             raise DataError(f"{self._label} holds {text[:40]!r}; an array of numbers was expected")
         return dtype

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.images import Source
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, imported
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -206,10 +206,7 @@ def _indexed(opened: "_Opened", label: str) -> FrameIndex:
 @contextmanager
 def told(label: str) -> Iterator[None]:
     """Tell what PyAV raises as a DataError."""
-    try:
-        import av  # noqa: F401
-    except ImportError as error:
-        raise DataError("reading videos needs PyAV; install it with: pip install 'setsup[video]'") from error
+    imported("av", "video")
     try:
         yield
     except SetsupError:

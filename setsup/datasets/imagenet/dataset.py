@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.imagenet.files import SPLITS, Pictures, find_pictures
-from setsup.datasets.images import header, parallel
+from setsup.datasets.images import checked_size, header, parallel
 from setsup.datasets.sources import PartedImages, fetch_images
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
 
 __all__ = ["SynsetPictures", "open"]
 
@@ -130,7 +129,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         When the files are not there, or are damaged.
 
     """
-    folder = None if root is None else Path(root).expanduser()
+    size, folder = checked_size(size), None if root is None else Path(root).expanduser()
     return SynsetPictures("imagenet", find_pictures("imagenet", folder), size=size)
 
 
@@ -141,9 +140,4 @@ def _table(pictures: Pictures, splits: tuple[str, ...]) -> FactorTable:
         named = pictures.categories
         extra = {} if named is None else {Factor("category", Kind.NOMINAL, named, role="key"): pictures.synset}
         factors = {Factor("synset", Kind.NOMINAL, levels): pictures.synset, **extra, **factors}
-    return FactorTable(list(factors), {factor.name: _codes(codes, len(factor)) for factor, codes in factors.items()})
-
-
-def _codes(values: Array, levels: int) -> Array:
-    dtype = code_dtype(levels)
-    return np.where(values < 0, np.iinfo(dtype).max, values).astype(dtype)
+    return FactorTable(list(factors), {factor.name: codes for factor, codes in factors.items()})

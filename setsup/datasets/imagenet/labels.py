@@ -20,6 +20,7 @@ from setsup.datasets.formats.mat import read_mat
 from setsup.datasets.formats.tar_stream import stream_tar
 from setsup.errors import DataError
 from setsup.files.members import Members, open_members
+from setsup.files.texts import content_of, find_beside, label_of, text_of
 
 __all__ = ["Labels", "find_labels", "synset_names", "unique_names"]
 
@@ -135,14 +136,9 @@ def find_labels(release: Members) -> Labels:
 
     def read(name: str) -> tuple[bytes, str] | None:
         names = [f"{folder}{name}" for folder in (_FOLDERS if name in (_META, _TRUTH) else ("",))]
-        for each in (f"{folder}{name}" for folder in around for name in names):
-            if each in whole:
-                place = whole.place(each)
-                return whole.read(place, _MOST), whole.label(place)
-        for path in (beside / name for name in names) if beside is not None else ():
-            if path.is_file():
-                return _content(path), str(path)
-        return None
+        every = [f"{folder}{name}" for folder in around for name in names]
+        place = find_beside(whole, [] if beside is None else [beside], every)
+        return None if place is None else (content_of(place, _MOST, "labels"), label_of(place))
 
     packed = f"{_KIT}.tar.gz"
     places = [whole.path(whole.place(folder + packed)) for folder in around if folder + packed in whole]
@@ -172,7 +168,7 @@ def synset_names(content: bytes, label: str) -> dict[str, str]:
     {'n01440764': 'tench, Tinca tinca', 'n01443537': 'goldfish'}
 
     """
-    lines = [_NAMED.fullmatch(line.strip()) for line in _text(content, label).splitlines()]
+    lines = [_NAMED.fullmatch(line.strip()) for line in text_of(content, label).splitlines()]
     found = {line[1]: line[2] for line in lines if line is not None}
     if not found:
         raise DataError(f"{label} has no line such as n01440764 tench, Tinca tinca; {_MEND}")
@@ -205,23 +201,6 @@ def unique_names(synsets: Sequence[str], names: dict[str, str]) -> tuple[str, ..
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
-def _content(path: Path) -> bytes:
-    try:
-        size = path.stat().st_size
-        if size > _MOST:
-            raise DataError(f"{path} has {size:,} bytes, more than the {_MOST:,} expected; {_MEND}")
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-
-
-def _text(content: bytes, label: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{label} is no text (byte {error.start:,}); {_MEND}") from error
-
-
 def _parsed_meta(content: bytes, label: str) -> dict[int, tuple[str, str]]:
     table = read_mat(content, label, ["synsets"], _MOST)["synsets"].reshape(-1)
     fields = ("ILSVRC2012_ID", "WNID", "words", "num_children")
@@ -247,7 +226,7 @@ def _parsed_meta(content: bytes, label: str) -> dict[int, tuple[str, str]]:
 
 def _from_kit(content: bytes, label: str, meta: dict[int, tuple[str, str]], numbers: Codes) -> tuple[list[str], Codes]:
     """Line i of the ground truth is the number of the synset of picture i, which counts from 1."""
-    lines = _text(content, label).split()
+    lines = text_of(content, label).split()
     ids = np.array([int(line) if line.isdecimal() and len(line) < 9 else -1 for line in lines], np.int64)
     known = np.array(sorted(meta), np.int64)
     wrong = np.flatnonzero(~np.isin(ids, known))

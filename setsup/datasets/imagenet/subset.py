@@ -7,7 +7,9 @@ from pathlib import Path
 
 from setsup.datasets.imagenet.dataset import SynsetPictures
 from setsup.datasets.imagenet.files import find_pictures, only
+from setsup.datasets.images import checked_size
 from setsup.errors import DataError
+from setsup.files.texts import read_beside, text_of
 
 __all__ = ["CMC", "open", "read_synsets"]
 
@@ -55,7 +57,7 @@ def open(
         When the files are not there or damaged, one of the synsets has no picture, or the list is none.
 
     """
-    folder = None if root is None else Path(root).expanduser()
+    size, folder = checked_size(size), None if root is None else Path(root).expanduser()
     wanted, where = (CMC, "CMC's list") if synsets is None else _wanted(synsets)
     return SynsetPictures("imagenet-100", only(find_pictures("imagenet-100", folder), wanted, where), size=size)
 
@@ -83,14 +85,8 @@ def read_synsets(path: Path | str) -> tuple[str, ...]:
 
     """
     path = Path(path).expanduser()
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MOST)
-        lines = [line.split() for line in content.decode("utf-8-sig").splitlines()]
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}; {_MEND}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is no text (byte {error.start:,}); {_MEND}") from error
+    content = read_beside(path, _MOST, "a list of synsets")
+    lines = [line.split() for line in text_of(content, str(path), _MEND).splitlines()]
     return _checked([line[0] for line in lines if line], str(path))
 
 

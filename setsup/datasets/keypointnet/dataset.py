@@ -22,6 +22,7 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
 from setsup.files.members import Members, find_members, open_members
+from setsup.files.texts import text_of
 
 __all__ = ["KeypointNet", "open"]
 
@@ -294,10 +295,7 @@ def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members:
 def _listed(members: Members, name: str, start: str = "") -> list[str]:
     """Models that a list names, as ``<class>-<model>``; `start` is put before a name that has no class."""
     place = members.place(name)
-    try:
-        lines = members.read(place, _LARGEST_LIST).decode("ascii").split()
-    except UnicodeDecodeError as error:
-        raise DataError(f"{members.label(place)} is no list of models in plain text; fetch it again") from error
+    lines = text_of(members.read(place, _LARGEST_LIST), members.label(place)).split()
     listed = [line if re.match("[0-9]{8}-", line) else start + line for line in lines]
     for number, line in enumerate(listed):
         if re.fullmatch(r"[0-9]{8}-[^/\\]+", line) is None:

@@ -30,6 +30,7 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import check_rows
 from setsup.files.members import Members, find_members
+from setsup.files.roots import some
 
 __all__ = ["Pascal3D", "geodesic", "open", "project", "read_abc_list", "rotation"]
 
@@ -38,7 +39,6 @@ Rows = npt.NDArray[np.int64]
 
 _ARCHIVES = ("PASCAL3D+_release1.1.zip", "PASCAL3D+_release1.1.tar")
 _HOLDS = (r"Annotations/[a-z]+_(pascal|imagenet)/[^/]+\.mat", r"Images/[a-z]+_(pascal|imagenet)/")
-_SHOWN = 5
 
 _log = logging.getLogger("setsup")
 
@@ -83,7 +83,7 @@ class Pascal3D(Dataset):
     ) -> None:
         self._members = members
         self._size, self._margin, self._jitter, self._seed = size, margin, jitter, seed
-        public = ("category", *POSE, "distance", "cad", *FLAGS, "source", *COARSE, "image", "object")
+        public = ("category", *POSE, "distance", "cad", *FLAGS, "source", *COARSE, "photo", "object")
         columns = {name: records.column(name) for name in public}
         columns |= {factor.name: codes for factor, codes in parts}
         self.factors = FactorTable([*map(records.__getitem__, public), *(factor for factor, _ in parts)], columns)
@@ -165,13 +165,13 @@ class Pascal3D(Dataset):
     def _found(self, records: FactorTable) -> Rows:
         """Places of the rows' pictures; missing ones are counted in the log."""
         folders = self._folders(np.arange(len(records)))
-        found = pictures(self._members, folders, records.values("image").tolist())
+        found = pictures(self._members, folders, records.values("photo").tolist())
         lost = np.flatnonzero(found < 0)
         if len(lost):
-            first = ", ".join(f"Images/{folders[row]}/{records.values('image', row)}" for row in lost[:_SHOWN].tolist())
+            first = some([f"Images/{folders[row]}/{records.values('photo', row)}" for row in lost.tolist()])
             _log.warning(
-                "%s: the pictures of %d of %d objects are missing (%s%s); fetching one of these will fail",
-                *(self._members.source, len(lost), len(records), first, ", …" if len(lost) > _SHOWN else ""),
+                "%s: the pictures of %d of %d objects are missing (%s); fetching one of these will fail",
+                *(self._members.source, len(lost), len(records), first),
             )
         return found
 
@@ -182,7 +182,7 @@ class Pascal3D(Dataset):
     def _need(self, rows: Rows) -> None:
         lost = rows[self._places[rows] < 0]
         if len(lost):
-            image = f"Images/{self._folders(lost[:1])[0]}/{self.factors.values('image', lost[0])}"
+            image = f"Images/{self._folders(lost[:1])[0]}/{self.factors.values('photo', lost[0])}"
             raise DataError(
                 f"{self._members.source} has no picture {image}.jpg or .JPEG (row {lost[0]}); unpack or fetch the "
                 "release again"
@@ -270,7 +270,7 @@ def _split(members: Members, folders: list[Path], records: FactorTable) -> tuple
             )
         codes = np.where(imagenet, 0, -1)
     else:
-        held = np.array([image in listed for image in records["image"].levels or ()])[records.codes("image")]
+        held = np.array([image in listed for image in records["photo"].levels or ()])[records.codes("photo")]
         codes = np.where(held & ~imagenet, 1, 0)
     return Factor("split", Kind.NOMINAL, ("train", "val"), role="split"), codes.astype(np.int64)
 

@@ -1,7 +1,6 @@
 """The lists of Pascal3D+: which images are for validation, and ABC's lists of objects to evaluate poses on."""
 
 import logging
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from setsup.datasets.pascal3d.objects import CATEGORIES, POSE, SIDES
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 from setsup.files.members import Members
+from setsup.files.roots import some
+from setsup.files.texts import content_of, find_beside, label_of, read_beside, text_of
 
 __all__ = ["ABC", "AbcList", "abc_codes", "read_abc_list", "validation"]
 
@@ -28,8 +29,8 @@ _OTHERS = ("image_sets/val.txt", "ImageSets/val.txt", "val.txt")
 _ID = re.compile(r"[\w+ -]+(?:\.[\w+ -]+)*")
 _VOC_ID = re.compile(r"\d{4}_\d{6}", re.ASCII)
 _MOST = 1 << 24  # bytes of a list
+_WHAT = "a list of images"
 _PIXELS, _DEGREES = 1.0, 1e-3  # by which a list may differ from the annotation
-_SHOWN = 5
 
 _log = logging.getLogger("setsup")
 
@@ -89,7 +90,7 @@ def read_abc_list(path: Path | str) -> AbcList:
 
     """
     path = Path(path).expanduser()
-    return _abc_list(_text(_content(path), str(path)), str(path))
+    return _abc_list(text_of(read_beside(path, _MOST, _WHAT), str(path)), str(path))
 
 
 def validation(members: Members, folders: Sequence[Path]) -> set[str] | None:
@@ -163,11 +164,10 @@ def abc_codes(members: Members, folders: Sequence[Path], table: FactorTable) -> 
 def _report(label: str, wanted: AbcList, rows: npt.NDArray[np.int64]) -> None:
     lost = np.flatnonzero(rows < 0)
     if len(lost):
-        first = ", ".join(f"line {turn + 1} ({wanted.images[turn]})" for turn in lost[:_SHOWN].tolist())
-        more = ", …" if len(lost) > _SHOWN else ""
+        first = some([f"line {turn + 1} ({wanted.images[turn]})" for turn in lost.tolist()])
         _log.warning(
-            "%s: %d of its %d objects agree with no annotated object: %s%s; they are left out of the part",
-            *(label, len(lost), len(wanted), first, more),
+            "%s: %d of its %d objects agree with no annotated object: %s; they are left out of the part",
+            *(label, len(lost), len(wanted), first),
         )
 
 
@@ -176,7 +176,7 @@ def _matched(wanted: AbcList, category: str, table: FactorTable) -> npt.NDArray[
     found = np.full(len(wanted), -1, dtype=np.int64)
     rows = table.rows(f"category == {category!r} and source == 'pascal'")
     here: dict[str, list[int]] = {}
-    for row, image in zip(rows.tolist(), table.values("image", rows).tolist(), strict=True):
+    for row, image in zip(rows.tolist(), table.values("photo", rows).tolist(), strict=True):
         here.setdefault(image, []).append(row)
     boxes = np.stack([table.column(name) for name in SIDES], axis=1).astype(np.float64)
     poses = np.stack([table.column(name) for name in POSE], axis=1).astype(np.float64)
@@ -197,32 +197,8 @@ def _matched(wanted: AbcList, category: str, table: FactorTable) -> npt.NDArray[
 
 def _found(members: Members, folders: Sequence[Path], name: str) -> tuple[str, str] | None:
     """Text and label of a list in the release, or beside it."""
-    if name in members:
-        place = members.place(name)
-        return _text(members.read(place, _MOST), members.label(place)), members.label(place)
-    for folder in folders:
-        if os.path.isfile(folder / name):
-            return _text(_content(folder / name), str(folder / name)), str(folder / name)
-    return None
-
-
-def _content(path: Path) -> bytes:
-    from setsup.files import need_readable
-
-    need_readable(path, "a list of images")
-    if path.stat().st_size > _MOST:
-        raise DataError(f"{path} has {path.stat().st_size:,} bytes, too many for a list of images; fetch it again")
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-
-
-def _text(content: bytes, label: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{label} is no text ({error.reason} at byte {error.start:,}); fetch it again") from None
+    place = find_beside(members, folders, [name])
+    return None if place is None else (text_of(content_of(place, _MOST, _WHAT), label_of(place)), label_of(place))
 
 
 def _ids(text: str, label: str) -> set[str]:

@@ -7,7 +7,6 @@ these are rows of ``bus_pascal/2008_000203.mat``, so that none comes twice. Angl
 pixels.
 """
 
-import hashlib
 import logging
 import os
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.boxes import clipped
-from setsup.datasets.cached_arrays import kept_or_made
+from setsup.datasets.cached_arrays import kept_or_made, release_state
 from setsup.datasets.images import header, parallel
 from setsup.datasets.pascal3d.objects import (
     CATEGORIES,
@@ -36,6 +35,7 @@ from setsup.datasets.sources import as_stored
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.members import Members
+from setsup.files.roots import some
 
 __all__ = ["ANNOTATIONS", "PICTURES", "SOURCES", "open_records", "pictures"]
 
@@ -48,9 +48,8 @@ ANNOTATIONS = rf"Annotations/{_FOLDER}/(?P<image>[^/.][^/]*)\.mat"
 PICTURES = rf"Images/{_FOLDER}/(?P<image>[^/.][^/]*)\.(?i:jpe?g|png)"
 """Names of the files; the extension of pictures comes from the folder, since some records have another one."""
 
-_VERSION = 2  # of the cached columns
+_VERSION = 3  # of the cached columns
 _BLOCK = 256
-_SHOWN = 5
 
 _log = logging.getLogger("setsup")
 
@@ -66,13 +65,13 @@ def open_records(members: Members) -> FactorTable:
     Returns
     -------
     FactorTable
-        ``category``, ``image``, ``object``, ``source``, ``cad``, the flags, the pose (NaN where it is unknown), the
+        ``category``, ``photo``, ``object``, ``source``, ``cad``, the flags, the pose (NaN where it is unknown), the
         view, and the box clipped to the picture, in the order of the files' names and of the objects within each.
 
     Raises
     ------
     DataError
-        When annotation files are damaged (they are counted, the first five named), or there are none.
+        When annotation files are damaged (they are counted, the first three named), or there are none.
 
     """
     from setsup.factors.arrow import save_table
@@ -81,7 +80,8 @@ def open_records(members: Members) -> FactorTable:
     places, groups = members.matching(ANNOTATIONS)
     if not len(places):
         raise DataError(f"{members.source} has no annotations such as Annotations/car_pascal/2008_000203.mat")
-    path = cache_folder() / "indexes" / "pascal3d" / f"{_identity(members, places)}.arrow"
+    state = release_state(members, np.concatenate([places, members.matching(PICTURES)[0]]))
+    path = cache_folder() / "indexes" / "pascal3d" / f"{_VERSION}-{state}.arrow"
     return kept_or_made(path, _kept, lambda: _read(members, places, groups), save_table)
 
 
@@ -95,21 +95,6 @@ def _kept(path: Path) -> FactorTable | None:
     except DataError as error:
         _log.info("%s is made anew: %s", path, error)
         return None
-
-
-def _identity(members: Members, places: npt.NDArray[np.int64]) -> str:
-    """Digest of what the release is: where it lies, names and sizes of its annotations and pictures, and times.
-
-    Of a folder the times of its folders, not of 60,000 files: on a network's disk these would take very long.
-    """
-    digest = hashlib.blake2b(f"{_VERSION} {members.source.resolve()}".encode(), digest_size=16)
-    for found in (places, members.matching(PICTURES)[0]):
-        digest.update("\n".join(members.names.take(found).to_pylist()).encode("utf-8", "surrogateescape"))
-        digest.update(np.ascontiguousarray(members.sizes[found], dtype="<i8").tobytes())
-    first = members.path(int(places[0]))
-    timed = [members.source] if first is None else sorted(filter(Path.is_dir, first.parent.parent.iterdir()))
-    digest.update(" ".join(str(path.stat().st_mtime_ns) for path in timed).encode())
-    return digest.hexdigest()
 
 
 # -- reading all -------------------------------------------------------------------------------------------------------
@@ -164,7 +149,7 @@ def _read(members: Members, places: npt.NDArray[np.int64], groups: dict[str, Any
         files += [file] * len(objects)
     boxless = [turn for turn, row in enumerate(rows) if np.isnan(row["left"])]
     if boxless:
-        first = ", ".join(members.label(int(places[files[turn]])) for turn in boxless[:_SHOWN])
+        first = some([members.label(int(places[files[turn]])) for turn in boxless])
         _log.warning(
             "%s: %d of %d objects are left out, since no pixel of their box lies in the picture; the first: %s",
             *(members.source, len(boxless), len(rows), first),
@@ -174,7 +159,7 @@ def _read(members: Members, places: npt.NDArray[np.int64], groups: dict[str, Any
         raise DataError(f"{members.source}: none of its {len(found):,} annotations has an object of its folder's class")
     which = np.array(files)[kept]
     names = {name: np.array(values)[which] for name, values in (("category", category), ("source", source))}
-    return _table([rows[turn] for turn in kept], {**names, "image": np.array(image)[which]})
+    return _table([rows[turn] for turn in kept], {**names, "photo": np.array(image)[which]})
 
 
 def _read_file(members: Members, item: tuple[int, str, int]) -> list[Row] | str:
@@ -202,26 +187,25 @@ def _read_file(members: Members, item: tuple[int, str, int]) -> list[Row] | str:
 def _refuse_damaged(members: Members, found: Sequence[list[Row] | str]) -> None:
     damaged = [sentence for sentence in found if isinstance(sentence, str)]
     if damaged:
-        more = ", …" if len(damaged) > _SHOWN else ""
         raise DataError(
             f"{members.source}: {len(damaged):,} of {len(found):,} annotation files cannot be read "
-            f"({'; '.join(damaged[:_SHOWN])}{more}); unpack or fetch the release again"
+            f"({some(damaged, '; ')}); unpack or fetch the release again"
         )
 
 
 def _table(rows: Sequence[Row], names: dict[str, Array]) -> FactorTable:
-    images, image = np.unique(names["image"], return_inverse=True)
+    photos, photo = np.unique(names["photo"], return_inverse=True)
     objects = np.array([row["object"] for row in rows], dtype=np.int64)
     columns: dict[str, Array] = {
         "category": _codes(names["category"], tuple(CATEGORIES)),
-        "image": image,
+        "photo": photo,
         "object": objects - 1,
         "source": _codes(names["source"], SOURCES),
         "cad": np.array([row["cad"] for row in rows], dtype=np.int64) - 1,
     }
     factors = [
         Factor("category", Kind.NOMINAL, tuple(CATEGORIES)),
-        Factor("image", Kind.NOMINAL, tuple(images.tolist()), role="key"),
+        Factor("photo", Kind.NOMINAL, tuple(photos.tolist()), role="key"),
         Factor("object", Kind.NOMINAL, tuple(range(1, int(objects.max()) + 1)), role="key"),
         Factor("source", Kind.NOMINAL, SOURCES),
         Factor("cad", Kind.NOMINAL, tuple(range(1, max(CATEGORIES.values()) + 1)), within="category"),

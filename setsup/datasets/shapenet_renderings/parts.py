@@ -23,6 +23,7 @@ from setsup.factors.arrow import open_table, save_table
 from setsup.factors.stored import code_dtype
 from setsup.files import cache_folder
 from setsup.files.members import Members, find_members
+from setsup.files.texts import text_of
 
 __all__ = ["CATEGORIES", "NAME", "Part", "check_apart", "open_part", "part_table"]
 
@@ -250,8 +251,5 @@ def _projection(members: Members) -> npt.NDArray[np.float32] | None:
 
 def _lines(members: Members, place: int) -> list[str]:
     """Lines of a list that are not empty."""
-    try:
-        text = members.read(place, _LIST_BYTES).decode()
-    except UnicodeDecodeError:
-        raise DataError(f"{members.label(place)} is no list of names in UTF-8; {_MEND}") from None
+    text = text_of(members.read(place, _LIST_BYTES), members.label(place), _MEND)
     return [line.strip() for line in text.splitlines() if line.strip()]

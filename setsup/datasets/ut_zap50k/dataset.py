@@ -9,18 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
-from setsup.datasets.images import header, parallel
+from setsup.datasets.images import checked_size, header, parallel
 from setsup.datasets.sources import MemberImages, fetch_images
 from setsup.datasets.ut_zap50k.files import COLUMNS, Shoes, find_shoes, first_values, read_shoes
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.roots import some
 
 __all__ = ["UtZap50k", "open"]
 
 Array = npt.NDArray[Any]
 
 _LOOKED_AT = 16
-_SHOWN = 5
 
 _log = logging.getLogger("setsup")
 
@@ -130,12 +130,12 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None, sq
         When the files are not there (with how to get them), or are damaged.
 
     """
+    size = checked_size(size)
     shoes = read_shoes(*find_shoes(root, square))
     if shoes.lost:
         _log.warning(
-            "%s: the pictures of %s lines of the catalogue are not there (%s%s); they are left out",
-            *(shoes.pictures.source, f"{len(shoes.lost):,}", ", ".join(shoes.lost[:_SHOWN])),
-            ", …" if len(shoes.lost) > _SHOWN else "",
+            "%s: the pictures of %s lines of the catalogue are not there (%s); they are left out",
+            *(shoes.pictures.source, f"{len(shoes.lost):,}", some(shoes.lost)),
         )
     return UtZap50k(shoes, size)
 

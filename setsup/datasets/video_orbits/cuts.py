@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from setsup.datasets.formats.video import VideoFile
-from setsup.errors import DataError
+from setsup.errors import imported
 
-__all__ = ["ContentCuts", "Cuts", "library", "no_cuts"]
+__all__ = ["ContentCuts", "Cuts", "no_cuts"]
 
 Cuts = Callable[[VideoFile], Sequence[int]]
 """``cuts(video)`` gives the number of the first frame of every shot but the first, rising."""
@@ -55,10 +54,10 @@ class ContentCuts:
 
     def __call__(self, video: VideoFile) -> list[int]:
         """Numbers of the frames at which shots begin, without the first."""
-        cv2, scenedetect = library("cv2"), library("scenedetect")
+        cv2, scenedetect = imported("cv2", "video"), imported("scenedetect", "video")
         rate = video.rate
         # lengths in whole frames: in seconds, rounding would decide whether a shot is long enough
-        detector = library("scenedetect.detectors").AdaptiveDetector(
+        detector = imported("scenedetect.detectors", "video").AdaptiveDetector(
             adaptive_threshold=self.ratio,
             min_content_val=self.change,
             min_scene_len=max(1, round(self.shortest * rate)),
@@ -89,28 +88,3 @@ def no_cuts(video: VideoFile) -> list[int]:
 
     """
     return []
-
-
-def library(name: str) -> Any:
-    """Import a module of the extra ``video``.
-
-    Raises
-    ------
-    DataError
-        When it is not installed.
-
-    Examples
-    --------
-    >>> library("no_such_thing")
-    Traceback (most recent call last):
-    setsup.errors.DataError: finding orbits in videos needs no_such_thing; install it with: pip install 'setsup[video]'
-
-    """
-    from importlib import import_module
-
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise DataError(
-            f"finding orbits in videos needs {name.partition('.')[0]}; install it with: pip install 'setsup[video]'"
-        ) from error

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from setsup.datasets.images import checked_size
 from setsup.datasets.sources import MemberImages
 from setsup.datasets.table import ImageTable
 from setsup.datasets.video_orbits.clips import FRAMES
@@ -13,6 +14,7 @@ from setsup.datasets.video_orbits.recipe import TABLE
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.members import Members, find_members
+from setsup.files.roots import some
 
 __all__ = ["open"]
 
@@ -20,7 +22,6 @@ _NAME = "video-orbits"
 _LARGEST = 4 << 30
 _ARCHIVES = (f"{_NAME}.zip", f"{_NAME}.tar")
 _TEXTS, _WHOLE, _NUMBERS = ("file", "video", "track"), ("shot", "frame"), ("time", "score", "yaw")
-_SHOWN = 3
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> ImageTable:
@@ -61,7 +62,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     FactorTable(3 rows: track 2, frame 2)
 
     """
-    folder = None if root is None else Path(root).expanduser()
+    size, folder = checked_size(size), None if root is None else Path(root).expanduser()
     try:
         members = find_members(_NAME, folder, {rf"{TABLE}$".replace(".", r"\."): TABLE}, _ARCHIVES)
     except DataError as missing:
@@ -100,9 +101,9 @@ def _of_table(members: Members) -> tuple[FactorTable, Any]:
     columns = _columns(members.read(place, _LARGEST), label)
     places = members.places(columns["file"])
     if (places < 0).any():
-        missing = [columns["file"][int(row)].as_py() for row in np.flatnonzero(places < 0)[:_SHOWN]]
+        missing = [columns["file"][int(row)].as_py() for row in np.flatnonzero(places < 0)]
         raise DataError(
-            f"{label}: {int((places < 0).sum()):,} of {len(places):,} files are missing: {', '.join(missing)[:300]}; "
+            f"{label}: {int((places < 0).sum()):,} of {len(places):,} files are missing: {some(missing)[:300]}; "
             "start `setsup prepare video-orbits` again, or put them back"
         )
     names = {name: columns[name].to_pylist() for name in columns.column_names if name != "file"}

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.video_orbits.cuts import library
 from setsup.datasets.video_orbits.tracks import overlap
-from setsup.errors import DataError
+from setsup.errors import DataError, imported
 from setsup.files import data_places
 
 __all__ = ["WEIGHTS", "Cascades", "Detector", "Faces", "YuNet", "confirmed"]
@@ -141,7 +140,7 @@ class Cascades:
 
     def __call__(self, frame: Frame) -> Faces:
         """Faces in a frame."""
-        cv2 = library("cv2")
+        cv2 = imported("cv2", "video")
         picture, back = _scaled(frame, self.side)
         grey = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
         boxes, scores = np.empty((0, 4)), np.empty(0)
@@ -218,7 +217,7 @@ class YuNet:
 
     def __call__(self, frame: Frame) -> Faces:
         """Faces in a frame."""
-        cv2 = library("cv2")
+        cv2 = imported("cv2", "video")
         path = self._path()
         small, back = _scaled(frame, self.side)
         picture, size = np.ascontiguousarray(small[..., ::-1]), small.shape[1::-1]
@@ -306,7 +305,7 @@ def _scaled(frame: Frame, side: int) -> tuple[Frame, Array]:
     scale = side / max(height, width)
     if scale >= 1:
         return frame, np.ones(2)
-    cv2 = library("cv2")
+    cv2 = imported("cv2", "video")
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     return cv2.resize(frame, size, interpolation=cv2.INTER_AREA), np.array([width / size[0], height / size[1]])
 

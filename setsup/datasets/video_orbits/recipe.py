@@ -24,12 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.video_orbits.clips import Clip, find_clips
-from setsup.datasets.video_orbits.cuts import ContentCuts, Cuts, library
+from setsup.datasets.video_orbits.cuts import ContentCuts, Cuts
 from setsup.datasets.video_orbits.faces import Cascades, Detector, Faces, YuNet, confirmed
 from setsup.datasets.video_orbits.tracks import Track, largest, link
 from setsup.datasets.video_orbits.yaw import Canonical, Yaw, least_yaw, yaw_of_points
-from setsup.errors import DataError, near
+from setsup.errors import DataError, imported, near
 from setsup.files import locked, written, written_folder
+from setsup.files.roots import some
 from setsup.progress import progress
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ COLUMNS = (
 _KEPT = ("video", "shot", "all")
 _VERSION = 1  # of what is written for the same recipe
 _RECORD, _PART = "recipe.json", "faces.csv"
-_NAMED = 3
 _log = logging.getLogger("setsup")
 
 
@@ -161,7 +161,7 @@ def extract(
     recipe |= {"keep": keep, "size": size, "margin": margin}
     clips = find_clips(videos, out)
     if clips[0].video is not None:
-        library("av")
+        imported("av", "video")
     damaged: list[DataError] = []
     with locked(out / TABLE), progress(len(clips), "finding orbits", "videos") as advance:
         for clip in clips:
@@ -360,8 +360,7 @@ def _table(out: Path, clips: Sequence[Clip], recipe: dict[str, Any]) -> Path:
             "detector"
         )
     if empty:
-        named = ", ".join(empty[:_NAMED]) + (", …" if len(empty) > _NAMED else "")
-        _log.warning("no face was found in %s of %s videos: %s", f"{len(empty):,}", f"{len(clips):,}", named)
+        _log.warning("no face was found in %s of %s videos: %s", f"{len(empty):,}", f"{len(clips):,}", some(empty))
     with written(out / _RECORD) as fresh:
         fresh.write_text(_json(recipe), encoding="utf-8")
     with written(out / TABLE) as fresh:

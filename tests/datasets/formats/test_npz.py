@@ -1,9 +1,11 @@
 import io
+import tempfile
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -123,6 +125,58 @@ def test_what_is_no_array_of_numbers(tmp_path, content, words, method):
     path = _zipped(tmp_path / "x.npz", {"a.npy": content}, method)
     with pytest.raises(DataError, match=rf"x\.npz: a\.npy .*{words}"):
         NpzArray(path, "a")
+
+
+_KINDS = [
+    "01i4,f4",
+    "=,",
+    "a5",
+    "i3",
+    "f3",
+    "u16",
+    "f99",
+    "",
+    "?,",
+    "(2,)i4",
+    "2i4",
+    "i",
+    "V0",
+    "<?4",
+    "c8",
+    "M8",
+    "=O",
+]
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_a_damaged_kind_of_number_is_refused(tmp_path, kind):
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': (4,), }}"
+    path = _zipped(tmp_path / "x.npz", {"a.npy": _npy(np.zeros(4, "u1"), header)})
+    with pytest.raises(DataError, match=r"x\.npz: a\.npy holds "):
+        NpzArray(path, "a")
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text("<>|=?biufcaOSUVMm0123456789,()[] ", max_size=6))
+def test_any_kind_of_number_is_read_or_refused(kind):
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': (0,), }}"
+    file = _npy(np.zeros(0, "u1"), header)
+    with tempfile.TemporaryDirectory() as folder:
+        path = _zipped(Path(folder) / "x.npz", {"a.npy": file})
+        try:
+            found = NpzArray(path, "a")
+        except DataError:
+            return
+    assert found.dtype == np.dtype(kind)
+    assert found.dtype.kind in "biuf"
+
+
+@pytest.mark.parametrize("kind", ["|b1", "?", "|u1", "<i2", ">u4", "=i8", "<f2", ">f8"])
+def test_kinds_of_numbers(tmp_path, kind):
+    array = np.arange(4).astype(kind)
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': (4,), }}"
+    found = NpzArray(_zipped(tmp_path / "x.npz", {"a.npy": _npy(array, header)}), "a")
+    assert np.array_equal(_whole(found), array)
 
 
 def test_objects_are_never_unpickled(tmp_path):

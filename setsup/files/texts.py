@@ -1,0 +1,100 @@
+"""Small texts of a benchmark, such as lists and annotations: in its release or beside it."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from setsup.errors import DataError
+from setsup.files.disk import need_readable
+from setsup.files.members import Members
+
+__all__ = ["Place", "content_of", "find_beside", "label_of", "read_beside", "text_of"]
+
+Place = tuple[Members, int] | Path
+"""A file in a release, or one beside it."""
+
+
+def text_of(content: bytes, label: str, mend: str = "fetch it again") -> str:
+    r"""Decode a text, which is UTF-8; the mark that some editors put at its beginning is no part of it.
+
+    Parameters
+    ----------
+    content : bytes
+        Of the file.
+    label : str
+        What messages call it.
+    mend : str
+        What to do about one that is no text.
+
+    Raises
+    ------
+    DataError
+        It is no text.
+
+    Examples
+    --------
+    >>> text_of(b"\xef\xbb\xbfa car\n", "list.txt")
+    'a car\n'
+
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{label} is no text ({error.reason} at byte {error.start:,}); {mend}") from None
+
+
+def find_beside(members: Members, folders: Iterable[Path], names: Sequence[str]) -> Place | None:
+    """Find the first of some names: in the release, else in folders.
+
+    Parameters
+    ----------
+    members : Members
+        The files of the release.
+    folders : iterable of Path
+        Where else the file may lie.
+    names : sequence of str
+        Names it may have, best first, relative to the release and to each folder.
+
+    """
+    for name in names:
+        if name in members:
+            return members, members.place(name)
+    return next((folder / name for folder in folders for name in names if os.path.isfile(folder / name)), None)
+
+
+def label_of(place: Place) -> str:
+    """What messages call a file."""
+    return str(place) if isinstance(place, Path) else place[0].label(place[1])
+
+
+def content_of(place: Place, most: int, what: str) -> bytes:
+    """Read a file, in the release or beside it.
+
+    Parameters
+    ----------
+    place : Place
+        The file.
+    most : int
+        Bytes that it may hold.
+    what : str
+        What it should be, for messages: ``"a list of images"``.
+
+    Raises
+    ------
+    DataError
+        It is gone, cannot be read, or is far too long.
+
+    """
+    return read_beside(place, most, what) if isinstance(place, Path) else place[0].read(place[1], most)
+
+
+def read_beside(path: Path, most: int, what: str) -> bytes:
+    """Read a file of the disk; parameters and errors are those of :func:`content_of`."""
+    need_readable(path, what)
+    try:
+        size = path.stat().st_size
+        if size > most:
+            raise DataError(f"{path} has {size:,} bytes, too many for {what}; fetch it again")
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
