@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from setsup import FactorTable
 from setsup.evaluation import nearest
 from setsup.experiments import Data, Measured, Preset, Sets, Trained
 from setsup.methods.networks import OverImages
@@ -46,7 +47,7 @@ class HalvesSettings:
     temperature: float = 0.1
     rate: float = 1e-2
 
-    def method(self, generator: torch.Generator) -> Halves:
+    def method(self, table: FactorTable, generator: torch.Generator) -> Halves:
         return Halves(self.width, self.temperature, self.rate)
 
 

@@ -68,7 +68,7 @@ def run(options: Options) -> int:
     try:
         embedded = embed(trained.method, dataset, device=trained.device, precision=trained.precision)
     except (RuntimeError, ValueError, KeyError) as error:
-        reason = str(error).splitlines()[0]
+        reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(f"the method of {found.folder} cannot embed {_named(dataset, split)}: {reason}") from error
     folder = options.out or found.folder / f"embeddings-{dataset.name}{f'-{split}' if split else ''}"
     files = _write(folder, embedded, dataset.factors)

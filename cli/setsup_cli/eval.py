@@ -1,17 +1,18 @@
 """``setsup eval``: what a paper measures, on trained methods."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, make_dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from tyro.conf import Positional
 
 from setsup.errors import SetsupError
 from setsup_cli.arguments import Device, Json, MaybeFolders, MaybeText, MaybeWords, Root, option
 from setsup_cli.output import say, show_json, show_table
-from setsup_cli.runs import check_device, evaluated, opened, words_about
-from setsup_cli.settings import changed, nested
+from setsup_cli.runs import check_device, evaluated, number, opened, words_about
+from setsup_cli.settings import nested
 from setsup_cli.source import check_root
 from setsup_cli.usage import words_given
 
@@ -44,6 +45,8 @@ class Options:
     root: Root = None
     device: Device = None
     json: Json = False
+    typed: ClassVar[frozenset[str]] = frozenset()
+    """Settings that were given, as ``information.steps``, be it with the value that they have anyway."""
 
 
 def asked(words: Sequence[str]) -> tuple[type, str]:
@@ -54,7 +57,8 @@ def asked(words: Sequence[str]) -> tuple[type, str]:
     preset = given.get("--preset", [None])[-1:]
     runs = [opened(Path(folder), *preset) for folder in given[""]]
     settings = [field for name, evaluation in _evaluations(runs, *preset).items() for field in nested(name, evaluation)]
-    return make_dataclass("Options", settings, bases=(Options,), frozen=True), HELP
+    typed = frozenset(name.removeprefix("--").replace("-", "_") for name in given if "." in name)
+    return make_dataclass("Options", settings, bases=(Options,), frozen=True, namespace={"typed": typed}), HELP
 
 
 def run(options: Any) -> int:
@@ -67,9 +71,7 @@ def run(options: Any) -> int:
     check_root(options.root)
     check_device(options.device)
     runs = [opened(folder, options.preset) for folder in options.runs]
-    usual = _evaluations(runs, options.preset)
-    other = {name: changed(getattr(options, name), evaluation) for name, evaluation in usual.items()}
-    presets = [_changed(evaluated(one, options.preset), other) for one in runs]
+    presets = [_changed(evaluated(one, options.preset), options) for one in runs]
     for one, preset in zip(runs, presets, strict=True):
         check_asked(one, preset, options.only or ())
     found = []
@@ -88,19 +90,24 @@ def run(options: Any) -> int:
 
 
 def _evaluations(runs: "Sequence[Run]", name: str | None) -> "dict[str, Evaluation]":
-    """Evaluations whose settings can be options."""
+    """All evaluations of some runs, with the settings that the first has which has them."""
     found: dict[str, Evaluation] = {}
     for run in runs:
         found = {**evaluated(run, name).evaluations, **found}
-    own = {field.name for field in fields(Options)}
-    return {name: evaluation for name, evaluation in found.items() if name.isidentifier() and name not in own}
+    return found
 
 
-def _changed(preset: "Preset", other: Mapping[str, Mapping[str, Any]]) -> "Preset":
+def _changed(preset: "Preset", options: Any) -> "Preset":
+    """The preset with the settings of its evaluations that were given: those of other runs may differ otherwise."""
     from setsup.experiments.settings import put
 
+    asked: dict[str, dict[str, Any]] = {name: {} for name in preset.evaluations}
+    for word in options.typed:
+        name, *path = word.split(".")
+        if name in asked:
+            asked[name][".".join(path)] = reduce(getattr, path, getattr(options, name))
     kept = preset.evaluations.items()
-    return replace(preset, evaluations={name: put(evaluation, other.get(name, {})) for name, evaluation in kept})
+    return replace(preset, evaluations={name: put(evaluation, asked[name]) for name, evaluation in kept})
 
 
 def _about(run: "Run") -> dict[str, Any]:
@@ -109,7 +116,7 @@ def _about(run: "Run") -> dict[str, Any]:
         "seed": run.seed,
         "stand_in": run.stand_in,
         "smoke": run.preset.shrunk,
-        "steps": run.steps_done(),
+        "steps": run.progress().steps,
         "finished": run.finished,
     }
 
@@ -127,6 +134,6 @@ def _say_results(run: "Run", kept: Mapping[str, Mapping[str, Any]]) -> None:
 
 def _rows(name: str, entry: Mapping[str, Any]) -> Iterator[list[str]]:
     for what, value in entry["values"].items():
-        yield [name, what, f"{value:.4g}"]
+        yield [name, what, number(value)]
     for what, (x, _) in entry["curves"].items():
         yield [name, what, f"curve of {len(x)} points"]

@@ -10,7 +10,7 @@ from setsup.errors import SetsupError
 if TYPE_CHECKING:
     from setsup.experiments import Preset, Run
 
-__all__ = ["check_device", "evaluated", "opened", "words_about"]
+__all__ = ["check_device", "evaluated", "number", "opened", "words_about"]
 
 
 def opened(folder: Path, preset: str | None = None) -> "Run":
@@ -77,7 +77,7 @@ def _own(name: str, folder: Path) -> "Preset | None":
 
 def words_about(run: "Run") -> Iterator[str]:
     """Lines that say what a run is, and why its numbers may not be a paper's."""
-    steps, preset = run.steps_done(), run.preset
+    steps, preset = run.progress().steps, run.preset
     yield f"{run.folder}: {preset.name}, seed {run.seed}" + (f", {steps:,} steps" if preset.learning else "")
     if not run.finished:
         yield f"NOT FINISHED: {preset.steps:,} steps are asked for"
@@ -101,5 +101,10 @@ def check_device(name: str | None) -> None:
     try:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(f"--device {name} is not to be had here: {reason}") from None
+
+
+def number(value: float | None) -> str:
+    """Four digits of a number of a run; none is kept of what was not finite."""
+    return "nan" if value is None else f"{value:.4g}"

@@ -94,9 +94,11 @@ def _readable(kind: Any) -> Any:
             return None
         return tuple[tuple(inner)]  # type: ignore[misc]
     parts = alternatives(kind)
-    if len(parts) == 1 or any(_readable(part) is None for part in parts):
+    # of a text or settings, as of an augmentation, words give the text
+    words = [word for word in map(_readable, parts) if word is not None] if len(parts) > 1 else []
+    if not {*words} - {NoneType}:
         return None
-    return Union[tuple(sorted(map(_readable, parts), key=lambda part: part is not NoneType))]  # noqa: UP007
+    return Union[tuple(sorted(words, key=lambda part: part is not NoneType))]  # noqa: UP007
 
 
 def _metavar(kind: Any) -> str:

@@ -1,6 +1,5 @@
 """``setsup train``: train a preset, with any of its settings changed, or go on where its runs were stopped."""
 
-import json
 import os
 import shlex
 from collections.abc import Iterator, Sequence
@@ -13,12 +12,14 @@ from tyro.conf import Positional
 from setsup.errors import DataError
 from setsup_cli.arguments import Json, MaybePath, MaybeText, Root, option
 from setsup_cli.output import say, show_json
+from setsup_cli.runs import number
 from setsup_cli.settings import changed, setting_fields, shown
 from setsup_cli.source import check_root
 from setsup_cli.usage import words_given
 
 if TYPE_CHECKING:
     from setsup.experiments import Preset, Run
+    from setsup.experiments.run import Progress
 
 __all__ = ["HELP", "Options", "asked", "run"]
 
@@ -73,16 +74,6 @@ class Options:
         option("tensorboard|wandb ...", "Where metrics go beside the run's folder."),
     ] = None
     json: Json = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Before:
-    """A run before it is trained, and what was trained on it earlier."""
-
-    run: "Run"
-    steps: int
-    seconds: float
-    images: int
 
 
 def asked(words: Sequence[str]) -> tuple[type, str]:
@@ -163,8 +154,10 @@ def _what(options: Any, usual: "Preset", other: dict[str, Any]) -> Iterator[str]
     if usual.data is None:
         return
     name, split = other.get("data.name", usual.data.name), other.get("data.split", usual.data.split)
+    where = other.get("data.where", usual.data.where)
     stands = f"{other.get('data.stand_in', usual.data.stand_in)}, a STAND-IN for {name}"
-    yield f"data: {stands if options.stand_in else name}{f', split {split}' if split else ''}"
+    parts = [stands if options.stand_in else name, *([f"split {split}"] if split else []), *([where] if where else [])]
+    yield f"data: {', '.join(parts)}"
     if other:
         before = flat(usual)
         words = [f"{key} {shown(value)} (not {shown(before[key])})" for key, value in other.items()]
@@ -188,12 +181,13 @@ def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) 
     """Train one seed, and say where it begins and what came of it."""
     from setsup.experiments import How, train
 
-    told, begun = _speaks() and not options.json, list[_Before]()
+    told = _speaks() and not options.json
+    begun: list[tuple[Run, Progress]] = []
 
     def begin(run: "Run") -> None:
-        begun.append(_Before(run, run.steps_done(), run.seconds(), run.images()))
+        begun.append((run, run.progress()))  # before it is trained
         if told:
-            for line in (*heading, _place(begun[0])):
+            for line in (*heading, _place(*begun[0])):
                 say(line)
 
     how = How(**{field.name: value for field in fields(How) if (value := getattr(options, field.name)) is not None})
@@ -208,9 +202,9 @@ def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) 
     except KeyboardInterrupt:
         if not begun:
             raise
-        at = f"at step {begun[0].run.steps_done():,} of {preset.steps:,}"
+        at = f"at step {begun[0][0].progress().steps:,} of {preset.steps:,}"
         raise KeyboardInterrupt(f"{at}; the same command goes on from there") from None
-    found = _found(options, run, begun[0])
+    found = _found(options, run, begun[0][1])
     if told:
         for line in _words(found):
             say(f"  {line}")
@@ -223,20 +217,18 @@ def _folder(options: Any, preset: "Preset") -> Path:
     return Path("runs", f"{preset.name}{'-stand-in' * options.stand_in}{'-smoke' * options.smoke}")
 
 
-def _place(before: _Before) -> str:
-    run = before.run
+def _place(run: "Run", before: "Progress") -> str:
     if run.preset.learning is None:
         return f"seed {run.seed}: {run.folder}: nothing is to be trained"
-    if run.finished:
+    if before.steps >= run.preset.steps:
         return f"seed {run.seed}: {run.folder} is finished"
     return f"seed {run.seed}: {run.folder}" + (f", going on from step {before.steps:,}" if before.steps else "")
 
 
-def _found(options: Any, run: "Run", before: _Before) -> dict[str, Any]:
+def _found(options: Any, run: "Run", before: "Progress") -> dict[str, Any]:
     """What is said of a trained run, for machines."""
-    seconds, images = run.seconds() - before.seconds, run.images() - before.images
-    metrics = run.folder / "metrics.jsonl"
-    lines = metrics.read_text().splitlines() if metrics.exists() else []
+    now = run.progress()
+    seconds, images = now.seconds - before.seconds, now.images - before.images
     words = ["setsup", "eval" if run.preset.evaluations else "embed", str(run.folder)]
     if ".py" in options.preset:
         words += ["--preset", options.preset]
@@ -244,11 +236,11 @@ def _found(options: Any, run: "Run", before: _Before) -> dict[str, Any]:
         "folder": str(run.folder),
         "seed": run.seed,
         "stand_in": run.stand_in,
-        "steps": run.steps_done(),
+        "steps": now.steps,
         "from_step": before.steps,
-        "seconds": run.seconds(),
+        "seconds": now.seconds,
         "images_per_second": images / seconds if seconds > 0 else None,
-        "metrics": {name: value for name, value in json.loads(lines[-1]).items() if name != "step"} if lines else {},
+        "metrics": run.metrics(),
         "next": shlex.join(words),
     }
 
@@ -259,5 +251,5 @@ def _words(found: dict[str, Any]) -> Iterator[str]:
         seconds = found["seconds"]
         parts = [f"{found['steps']:,} steps", f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.1f} s"]
         parts += [f"{rate:,.0f} images/s"] if rate is not None else []
-        yield ", ".join([*parts, *(f"{name} {value:.4g}" for name, value in found["metrics"].items())])
+        yield ", ".join([*parts, *(f"{name} {number(value)}" for name, value in found["metrics"].items())])
     yield found["next"]

@@ -43,7 +43,7 @@ def mine(
     sigma: npt.ArrayLike = 1.0,
     steps: int = 20_000,
     batch: int = 256,
-    last: int = 1_000,
+    last: int | None = None,
     rate: float = 3e-4,
     seed: int = 0,
     device: str | torch.device = "cpu",
@@ -67,8 +67,10 @@ def mine(
         Class indices, unknown where negative; or floats, unknown where NaN. Unknown rows are left out.
     sigma : float or (s,) floats
         Standard deviation of the noise, in units of the embedding: see :func:`noise_scale`.
-    steps, batch, last : int
-        Training steps, rows a step, and steps at the end over which is averaged.
+    steps, batch : int
+        Training steps, and rows a step.
+    last : int, optional
+        Steps at the end over which is averaged; 1,000 by default, or all where there are fewer.
     rate : float
         Learning rate.
     seed : int
@@ -103,7 +105,8 @@ def mine(
     (array([0.7]), array([0.7]))
 
     """
-    steps, batch, last = whole("steps", steps, 1), whole("batch", batch, 2), whole("last", last, 1)
+    steps, batch = whole("steps", steps, 1), whole("batch", batch, 2)
+    last = min(1_000, steps) if last is None else whole("last", last, 1)
     if last > steps:
         raise SetsupError(f"the last {last} of {steps} steps cannot be averaged: give fewer, or more steps")
     if not (math.isfinite(rate) and rate > 0):

@@ -16,7 +16,7 @@ from setsup.errors import SetsupError
 if TYPE_CHECKING:
     from setsup.experiments.drawing import Sets
     from setsup.experiments.evaluating import evaluate
-    from setsup.experiments.preset import Data, Drawing, Evaluation, Learning, Measured, Preset, smoke
+    from setsup.experiments.preset import Augmentation, Data, Drawing, Evaluation, Learning, Measured, Preset, smoke
     from setsup.experiments.registry import find_preset, presets
     from setsup.experiments.report import Claim, Column, Report, Row
     from setsup.experiments.report.findings import Findings
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from setsup.experiments.training import How, train
 
 __all__ = [
+    "Augmentation",
     "Claim",
     "Column",
     "Data",
@@ -60,7 +61,7 @@ if not TYPE_CHECKING:
     _HOMES = {
         "drawing": ("Sets",),
         "evaluating": ("evaluate",),
-        "preset": ("Data", "Drawing", "Evaluation", "Learning", "Measured", "Preset", "smoke"),
+        "preset": ("Augmentation", "Data", "Drawing", "Evaluation", "Learning", "Measured", "Preset", "smoke"),
         "registry": ("find_preset", "presets"),
         "report": ("Claim", "Column", "Report", "Row"),
         "report.findings": ("Findings",),

@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+from setsup.errors import SetsupError
 from setsup.experiments.preset import Preset
-from setsup.experiments.run import CHECKPOINT
+from setsup.experiments.run import CHECKPOINT, finite
 from setsup.files.atomic import written
 from setsup.progress import progress
 from setsup.random import fold, stream_key
@@ -46,9 +47,10 @@ class Keeper(Callback):
     def __init__(self, preset: Preset, folder: Path) -> None:
         self._preset, self._folder, self._metrics = preset, folder, folder / "metrics.jsonl"
         self._held: list[tuple[int, dict[str, torch.Tensor]]] = []
+        self._counts: list[int | torch.Tensor] = []
         self._last: dict[str, torch.Tensor] = {}
         self._before: dict[int, Any] = {}
-        self._seconds, self._images, self._since = 0.0, 0, 0.0
+        self._seconds, self._images, self._since, self._saved = 0.0, 0, 0.0, 0
         self.stopped: int | None = None
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -61,7 +63,7 @@ class Keeper(Callback):
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._before[number] = signal.signal(number, self._stop)
-        self._since = time.perf_counter()
+        self._since, self._saved = time.perf_counter(), trainer.global_step
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -74,14 +76,25 @@ class Keeper(Callback):
         fresh = {name: value for name, value in found.items() if places.get(name) != value.data_ptr()}
         self._held.append((step, fresh))
         self._last = found
-        self._images += batch["indices"].numel() * trainer.world_size
+        self._counts.append(batch["mask"].sum() if "mask" in batch else batch["indices"].numel())
         if trainer.strategy.reduce_boolean_decision(self.stopped is not None, all=False):
             self.stopped = self.stopped or signal.SIGTERM  # another rank was asked to
             trainer.should_stop = True
-        if step % self._preset.checkpoint_every == 0 or step == self._preset.steps or trainer.should_stop:
-            self._save(trainer, last=trainer.should_stop or step == self._preset.steps)
+        # with two optimisers a batch is two steps: counts may be passed over
+        last = trainer.should_stop or step >= self._preset.steps
+        if last or step - self._saved >= self._preset.checkpoint_every:
+            self._save(trainer, last=last)
         elif len(self._held) >= _FLUSH:
             self._write(trainer)
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Refuse to go on without draws, which Lightning would do for ever."""
+        step = trainer.global_step
+        if step < self._preset.steps and not trainer.should_stop:
+            raise SetsupError(
+                f"the draws of {self._preset.name} end after {step:,} of {self._preset.steps:,} steps: give it fewer "
+                "steps, or a sampler that goes on"
+            )
 
     def state_dict(self) -> dict[str, Any]:
         """Seconds and images of training so far, for the checkpoint."""
@@ -109,15 +122,21 @@ class Keeper(Callback):
             # all ranks take part in gathering a checkpoint, one writes it
             part = stack.enter_context(written(self._folder / CHECKPOINT)) if trainer.is_global_zero else Path("unused")
             trainer.save_checkpoint(part)
+        self._saved = trainer.global_step
 
     def _write(self, trainer: Trainer) -> None:
-        """Write the means over ranks of what was held."""
+        """Write the means over ranks of what was held, and count images."""
         values = [value for _, logged in self._held for value in logged.values()]
         means = iter(trainer.strategy.reduce(torch.stack(values)).tolist() if values else ())
+        # read now and not at every step: a GPU would be waited for
+        images = torch.as_tensor(sum(self._counts), device=trainer.strategy.root_device)
+        self._images += int(trainer.strategy.reduce(images, reduce_op="sum"))
+        self._counts.clear()
         if trainer.is_global_zero:
             with self._metrics.open("a") as lines:
                 for step, logged in self._held:
-                    lines.write(json.dumps({"step": step, **dict(zip(logged, means, strict=False))}) + "\n")
+                    line = {"step": step, **dict(zip(logged, map(finite, means), strict=False))}
+                    lines.write(json.dumps(line) + "\n")
                 lines.flush()
                 os.fsync(lines.fileno())  # no checkpoint outlives the lines of its steps
         self._held.clear()
@@ -129,24 +148,26 @@ class Keeper(Callback):
 
 
 class Bar(Callback):
-    """A bar on a terminal, in images, with their rate and the time left."""
+    """A bar on a terminal, in steps, with their rate and the time left."""
 
     def __init__(self, steps: int) -> None:
-        self._steps = steps
+        self._steps, self._at = steps, 0
         self._stack = ExitStack()
         self._advance: Callable[[int], None] | None = None
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Begin where the run goes on."""
+        self._at = trainer.global_step
+        if trainer.is_global_zero:
+            self._advance = self._stack.enter_context(progress(self._steps - self._at, "training", "steps"))
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Move on by the step's images."""
-        images = batch["indices"].numel() * trainer.world_size
-        if self._advance is None:
-            if not trainer.is_global_zero:
-                return
-            left = self._steps - trainer.global_step + 1
-            self._advance = self._stack.enter_context(progress(left * images, "training", "images"))
-        self._advance(images)
+        """Move on by the steps of a batch."""
+        if self._advance is not None:
+            self._advance(trainer.global_step - self._at)
+        self._at = trainer.global_step
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Take the bar away."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from setsup.errors import SetsupError, near
 from setsup.experiments.preset import Measured, Preset
 from setsup.experiments.run import Run
-from setsup.experiments.settings import flat
+from setsup.experiments.settings import about
 from setsup.experiments.trained import load_trained
 
 __all__ = ["check_asked", "evaluate"]
@@ -56,7 +56,7 @@ def evaluate(
     for name, evaluation in preset.evaluations.items():
         if not only or name in only:
             found[name] = evaluation.measure(trained)
-            run.keep(name, found[name], flat(evaluation))
+            run.keep(name, found[name], about(evaluation))
     return found
 
 

@@ -1,5 +1,6 @@
 """What is measured on trained methods whose embeddings are one vector an image: information, components, accuracy."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,6 +10,7 @@ import numpy.typing as npt
 from PIL.Image import Image
 
 from setsup import evaluation
+from setsup.errors import SetsupError
 from setsup.evaluation.maps import tsne_map, umap_map
 from setsup.experiments.preset import Measured
 
@@ -83,7 +85,9 @@ class FactorInformation:
         See :func:`~setsup.evaluation.mine`, :func:`~setsup.evaluation.probe_information` and
         :func:`~setsup.evaluation.neighbour_information`.
     steps : int, optional
-        Of the estimator's training; its own number by default.
+        Of the estimator's training; its own number by default. ``neighbours`` trains nothing and takes none.
+    sigma : float, optional
+        Of the noise, in units of the embeddings; by default that of :func:`noise_of`.
 
     """
 
@@ -91,25 +95,27 @@ class FactorInformation:
     samples: int = 249_856
     estimator: Literal["mine", "probe", "neighbours"] = "mine"
     steps: int | None = None
+    sigma: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check that steps are of a training."""
+        if self.estimator == "neighbours" and self.steps is not None:
+            raise SetsupError(f"the estimator neighbours trains nothing: give it steps None, not {self.steps}")
 
     def shrunk(self) -> "FactorInformation":
         """The same on few rows, with a short training."""
-        return replace(self, samples=_SMOKE_ROWS, steps=_SMOKE_STEPS)
+        return replace(self, samples=_SMOKE_ROWS, steps=None if self.estimator == "neighbours" else _SMOKE_STEPS)
 
     def measure(self, trained: "Trained") -> Measured:
         """Nats by factor."""
+        sigma = noise_of(trained, self.sigma)
         embedded, codes = _embedded(trained, self.factors, self.samples)
         if self.estimator == "neighbours":
-            sigma = noise_of(trained)
             nats = evaluation.neighbour_information(embedded, codes, sigma=sigma, seed=trained.seed).nats
         else:
             estimate = evaluation.mine if self.estimator == "mine" else evaluation.probe_information
-            options: dict[str, Any] = {"sigma": noise_of(trained), "seed": trained.seed, "device": trained.device}
-            if self.steps is not None:
-                options |= {"steps": self.steps} | (
-                    {"last": min(1_000, self.steps)} if self.estimator == "mine" else {}
-                )
-            nats = estimate(embedded, codes, **options).nats
+            steps = {} if self.steps is None else {"steps": self.steps}
+            nats = estimate(embedded, codes, sigma=sigma, seed=trained.seed, device=trained.device, **steps).nats
         return Measured(values=dict(zip(self.factors, nats, strict=True)))
 
 
@@ -124,9 +130,11 @@ class NoiseSweep:
     samples : int
         Rows that are embedded.
     scales : int
-        Scales of noise, evenly spaced in their logarithm from 10⁻³ to 10² times that of the loss.
+        Scales of noise, evenly spaced in their logarithm from 10⁻³ to 10² times σ.
     steps : int
         Of the training of each statistics network.
+    sigma : float, optional
+        σ, in units of the embeddings; by default that of :func:`noise_of`.
 
     """
 
@@ -134,6 +142,7 @@ class NoiseSweep:
     samples: int = 249_856
     scales: int = 40
     steps: int = 20_000
+    sigma: float | None = None
 
     def shrunk(self) -> "NoiseSweep":
         """Three scales, few rows and a short training."""
@@ -141,11 +150,10 @@ class NoiseSweep:
 
     def measure(self, trained: "Trained") -> Measured:
         """A curve of nats over σ for each factor."""
+        sigmas = np.geomspace(1e-3, 1e2, self.scales) * noise_of(trained, self.sigma)
         embedded, codes = _embedded(trained, self.factors, self.samples)
-        sigmas = np.geomspace(1e-3, 1e2, self.scales) * noise_of(trained)
-        last = min(1_000, self.steps)
         sigmas, found = evaluation.noise_sweep(
-            embedded, codes, sigmas, steps=self.steps, last=last, seed=trained.seed, device=trained.device
+            embedded, codes, sigmas, steps=self.steps, seed=trained.seed, device=trained.device
         )
         curves = zip(self.factors, found.nats.T, strict=True)
         return Measured(curves={name: (sigmas.tolist(), nats.tolist()) for name, nats in curves})
@@ -163,12 +171,15 @@ class Accuracy:
         Rows that are embedded; a tenth of them is held out.
     steps : int
         Of the training of each classifier.
+    sigma : float, optional
+        Of the noise, in units of the embeddings; by default that of :func:`noise_of`.
 
     """
 
     factors: tuple[str, ...]
     samples: int = 50_000
     steps: int = 5_000
+    sigma: float | None = None
 
     def shrunk(self) -> "Accuracy":
         """The same on few rows, with a short training."""
@@ -176,8 +187,8 @@ class Accuracy:
 
     def measure(self, trained: "Trained") -> Measured:
         """Share that is right, by factor."""
+        sigma = noise_of(trained, self.sigma)
         embedded, codes = _embedded(trained, self.factors, self.samples)
-        sigma = noise_of(trained)
         found = evaluation.probe_information(
             embedded, codes, sigma=sigma, steps=self.steps, seed=trained.seed, device=trained.device
         )
@@ -193,7 +204,29 @@ def _embedded(
     return trained.embed(rows=rows), np.stack([table.codes(name, rows) for name in factors], axis=1)
 
 
-def noise_of(trained: "Trained") -> float:
-    """σ of the noise at the scale that the loss of a method resolves; 1 for methods without a similarity."""
+def noise_of(trained: "Trained", sigma: float | None = None) -> float:
+    """σ of the noise at which embeddings are judged: as it is given, or the length that the loss of a method resolves.
+
+    A loss has such a length where the ``similarity`` of its method is ``l2sq``, −‖x − y‖²/τ, or ``l2``, −‖x − y‖/τ: √τ
+    and τ, as :func:`~setsup.evaluation.noise_scale` has them. With others σ has to be given. A cosine sees directions
+    only, so that no σ fits embeddings of any length; on the unit sphere, where ‖x − y‖² = 2 − 2 cos, that of
+    temperature τ resolves √(2τ).
+
+    Raises
+    ------
+    SetsupError
+        When σ is neither given nor known from the method, or is not positive.
+
+    """
     method: Any = trained.method
-    return evaluation.noise_scale(getattr(method, "similarity", ""), getattr(method, "temperature", 1.0))
+    if sigma is not None:
+        if not (math.isfinite(sigma) and sigma > 0):
+            raise SetsupError(f"sigma, the scale of the noise, must be a positive number, not {sigma!r}")
+        return float(sigma)
+    similarity, temperature = getattr(method, "similarity", None), getattr(method, "temperature", None)
+    if similarity not in ("l2sq", "l2") or temperature is None:
+        raise SetsupError(
+            f"{type(method).__name__} does not say by a similarity l2sq or l2 and a temperature at which scale of "
+            "noise its embeddings are judged: give the evaluation a sigma, in units of the embeddings"
+        )
+    return evaluation.noise_scale(similarity, temperature)

@@ -1,11 +1,12 @@
 """A preset: one experiment of a paper as plain, typed settings, from the data set to what is measured.
 
-A preset says *what* is trained; on which devices, in which precision, with which seed is said when it is run. Three of
-its parts are settings of the user's own kind: any frozen dataclass with the one method that is asked for below.
+A preset says *what* is trained; on which devices, in which precision, with which seed is said when it is run. Most of
+its parts may be settings of the user's own kind: any frozen dataclass with the one method that is asked for below.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,9 +20,13 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.experiments.trained import Trained
     from setsup.factors import FactorTable
+    from setsup.loading.batch import Transform
     from setsup.samplers import Sampler
 
-__all__ = ["Data", "Drawing", "Evaluation", "Learning", "Measured", "Preset", "smoke"]
+__all__ = ["Augmentation", "Data", "Drawing", "Evaluation", "Learning", "Measured", "Preset", "smoke"]
+
+_OPTIONS = ("runs", "preset", "only", "root", "device", "json", "help")
+"""Options of `setsup eval`, beside which those of evaluations stand under their names."""
 
 
 class Drawing(Protocol):
@@ -34,12 +39,21 @@ class Drawing(Protocol):
 class Learning(Protocol):
     """What learns from them: settings of a method, networks included."""
 
-    def method(self, generator: "torch.Generator") -> "LightningModule":
+    def method(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """The method of a run, a ``LightningModule`` with ``embed(batch) -> (sets, size, d)``.
 
-        Initial weights come from the generator, or from torch's global one: the seed of the run determines both.
+        The table is that of the data which are trained on, for counts of classes, of rows or of groups; indices of
+        batches are its rows. Initial weights come from the generator, or from torch's global one: the seed of the run
+        determines both.
         What a step logs is averaged over devices: all of them log the same names, in the same order.
         """
+
+
+class Augmentation(Protocol):
+    """What is done to batches: settings of a transform."""
+
+    def transform(self, seed: int) -> "Transform":
+        """The transform of a run, as ``transform=`` of :func:`setsup.loader` takes it."""
 
 
 class Evaluation(Protocol):
@@ -81,12 +95,18 @@ class Data:
         Its rows are trained on.
     stand_in : str, optional
         Data set with the same factors for those who lack the published files; it is never taken silently.
+    where : str, optional
+        Expression over the factors: other rows are left out, and those that are kept are renumbered.
+    options : tuple of (str, value)
+        What the benchmark's own ``open`` takes beside, such as ``(("size", (64, 64)),)``; not for the stand-in.
 
     """
 
     name: str
     split: str | None = None
     stand_in: str | None = None
+    where: str | None = None
+    options: tuple[tuple[str, Any], ...] = ()
 
     def open(self, root: Path | str | None = None, *, stand_in: bool = False, split: str | None = None) -> "Dataset":
         """Open it.
@@ -111,10 +131,10 @@ class Data:
         from setsup.datasets import load
 
         if not stand_in:
-            return load(self.name, root, split or self.split)
+            return load(self.name, root, split or self.split, self.where, **dict(self.options))
         if self.stand_in is None:
             raise SetsupError(f"nothing stands in for {self.name}: leave --stand-in out and fetch the published files")
-        return load(self.stand_in, None, split or self.split)
+        return load(self.stand_in, None, split or self.split, self.where)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +153,8 @@ class Preset:
         Settings of the sampler.
     learning : Learning, optional
         Settings of the method.
-    augmentation : str, optional
-        Name of a recipe of :mod:`setsup.loading.transforms`.
+    augmentation : str or Augmentation, optional
+        Name of a recipe of :mod:`setsup.loading.transforms`, or settings of a transform.
     steps : int
         Optimiser steps.
     seeds : int
@@ -142,7 +162,7 @@ class Preset:
     checkpoint_every : int
         Steps that are lost at most when a run is killed.
     evaluations : mapping of str to Evaluation
-        What ``setsup eval`` measures, by name.
+        What ``setsup eval`` measures, by names that can stand in Python and on the command line.
     shrunk : bool
         Whether :func:`smoke` made it: what its runs find means nothing.
 
@@ -153,7 +173,7 @@ class Preset:
     data: Data | None = None
     drawing: Drawing | None = None
     learning: Learning | None = None
-    augmentation: str | None = None
+    augmentation: str | Augmentation | None = None
     steps: int = 0
     seeds: int = 1
     checkpoint_every: int = 100
@@ -161,9 +181,22 @@ class Preset:
     shrunk: bool = False
 
     def __post_init__(self) -> None:
-        """Check the counts."""
+        """Check that it is whole."""
+        parts = {"data": self.data, "drawing": self.drawing, "learning": self.learning}
+        missing = [name for name, part in parts.items() if part is None]
+        if missing and len(missing) < len(parts):
+            raise SetsupError(f"{self.name} lacks {' and '.join(missing)}: give it data, drawing and learning, or none")
         if self.steps < 0 or self.seeds < 1 or self.checkpoint_every < 1:
             raise SetsupError(f"{self.name}: steps are 0 or more, seeds and checkpoint_every 1 or more")
+        if bool(self.steps) is bool(missing):
+            words = "1 or more where something learns" if self.steps == 0 else "0 where nothing learns"
+            raise SetsupError(f"{self.name}: steps are {words}, not {self.steps}")
+        for name in self.evaluations:
+            if not name.isidentifier() or iskeyword(name) or name.startswith("_") or name in _OPTIONS:
+                raise SetsupError(
+                    f"{self.name} cannot call an evaluation {name!r}: names are words of letters, digits and _, and "
+                    f"none of Python's nor of {', '.join(_OPTIONS)}"
+                )
 
 
 def smoke(preset: Preset) -> Preset:
@@ -177,6 +210,7 @@ def smoke(preset: Preset) -> Preset:
         checkpoint_every=2,
         drawing=_shrunk(preset.drawing),
         learning=_shrunk(preset.learning),
+        augmentation=_shrunk(preset.augmentation),
         evaluations={name: _shrunk(evaluation) for name, evaluation in preset.evaluations.items()},
         shrunk=True,
     )

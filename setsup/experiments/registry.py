@@ -2,13 +2,15 @@
 
 Another package offers presets through the entry-point group ``setsup.experiments``: a module with ``PRESETS``, a
 sequence of :class:`Preset`. A file is named in place of a preset, as ``my_method.py:mine/first`` or, where it holds one
-preset only, ``my_method.py``.
+preset only, ``my_method.py``. While it runs, it may import its neighbours, as a script may.
 """
 
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
@@ -19,7 +21,7 @@ from types import ModuleType
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
 
-__all__ = ["find_preset", "in_file", "modules_of_others", "named", "presets", "run_file"]
+__all__ = ["find_preset", "in_file", "modules_of_others", "named", "own_modules", "presets", "run_file"]
 
 _GROUP = "setsup.experiments"
 _OWN = ("setsup.experiments.abc",)
@@ -73,7 +75,13 @@ def named(name: str) -> Preset | None:
 
 
 def _own() -> dict[str, Preset]:
-    return {preset.name: preset for module in _OWN for preset in import_module(module).PRESETS}
+    return {preset.name: preset for module, _ in own_modules() for preset in module.PRESETS}
+
+
+def own_modules() -> Iterator[tuple[ModuleType, str]]:
+    """Setsup's own modules of experiments, and how they are called."""
+    for name in _OWN:
+        yield import_module(name), name
 
 
 def modules_of_others() -> Iterator[tuple[ModuleType, str]]:
@@ -107,13 +115,15 @@ def run_file(path: Path) -> ModuleType:
 
 @cache
 def _run(path: Path) -> ModuleType:
-    spec = spec_from_file_location(f"setsup_preset_{path.stem}", path)
+    name = f"setsup_preset_{path.stem}_{sha256(str(path).encode()).hexdigest()[:8]}"  # two files may have one stem
+    spec = spec_from_file_location(name, path)
     if not path.exists() or spec is None or spec.loader is None:
         raise DataError(f"there is no file {path}: name a preset, or a Python file that holds PRESETS")
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     try:
-        spec.loader.exec_module(module)
+        with _beside(path):
+            spec.loader.exec_module(module)
     except SetsupError:
         raise
     except Exception as error:
@@ -121,6 +131,18 @@ def _run(path: Path) -> ModuleType:
         where = f"{path}, line {lines[-1]}" if lines else path
         raise SetsupError(f"{where} fails with {type(error).__name__}: {error}") from error
     return module
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[None]:
+    """Let imports find what lies in the folder of a file."""
+    folder = str(path.parent)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
 
 
 def _checked(found: object, where: str) -> list[Preset]:

@@ -1,37 +1,49 @@
 """A run folder: what was trained, how far it is, and what was measured on it."""
 
 import json
+import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import ZipFile
 
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Measured, Preset, smoke
-from setsup.experiments.settings import changes, flat, learned, put
+from setsup.experiments.settings import changes, filled, flat, learned, put
 from setsup.files.atomic import written
 from setsup.files.locks import lock_file, locked
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["CHECKPOINT", "Run", "begin", "open_run"]
+    from setsup.factors import FactorTable
+
+__all__ = ["CHECKPOINT", "Progress", "Run", "begin", "open_run"]
 
 _PACKAGES = ("setsup", "torch", "lightning", "numpy")
 _PARTS = {"global_step", "callbacks", "state_dict", "optimizer_states", "LightningBatches"}
 CHECKPOINT = "last.ckpt"
-_DESCRIPTION, _EVALUATION = "run.json", "evaluation.json"
+_DESCRIPTION, _EVALUATION, _METRICS, _FACTORS = "run.json", "evaluation.json", "metrics.jsonl", "factors.parquet"
+
+
+class Progress(NamedTuple):
+    """How far a run is, as its checkpoint says: steps, seconds that they took with their data, images with repeats."""
+
+    steps: int
+    seconds: float
+    images: int
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """One training of a preset with one seed, as a folder.
 
-    ``run.json`` says what is trained and with which versions; ``metrics.jsonl`` and ``metrics.csv`` have a line a step;
+    ``run.json`` says what is trained, how and with which versions, each time it went on otherwise, too;
+    ``factors.parquet`` is the factor table of the data; ``metrics.jsonl`` and ``metrics.csv`` have a line a step;
     ``last.ckpt`` is the checkpoint, a Lightning one; ``evaluation.json`` and ``*.png`` are what was measured.
 
     Attributes
@@ -65,19 +77,56 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether all steps were trained."""
-        return self.steps_done() >= self.preset.steps
+        return self.progress().steps >= self.preset.steps
 
-    def steps_done(self) -> int:
-        """Steps that the checkpoint holds; 0 before the first one."""
-        return int(self.state()["global_step"]) if self.checkpoint.exists() else 0
+    @property
+    def draws_a_step(self) -> tuple[int, ...]:
+        """Devices that trained together, each on a draw of its own: one number for each time it went on otherwise."""
+        sessions = [self.description, *self.description.get("later", ())]
+        return tuple(one["how"].get("devices", 1) * one["how"].get("nodes", 1) for one in sessions)
 
-    def seconds(self) -> float:
-        """Seconds of training that the steps of the checkpoint took, data included."""
-        return float(self.state()["callbacks"]["Keeper"]["seconds"]) if self.checkpoint.exists() else 0.0
+    def progress(self) -> Progress:
+        """How far it is; nothing before the first checkpoint."""
+        if not self.checkpoint.exists():
+            return Progress(0, 0.0, 0)
+        state = self.state()
+        kept = state["callbacks"]["Keeper"]
+        return Progress(int(state["global_step"]), float(kept["seconds"]), int(kept.get("images", 0)))
 
-    def images(self) -> int:
-        """Images that were trained on in these seconds, repeats included."""
-        return int(self.state()["callbacks"]["Keeper"].get("images", 0)) if self.checkpoint.exists() else 0
+    def metrics(self) -> dict[str, float | None]:
+        """What the method logged in the last step of which there is a whole line; None for what was not finite."""
+        path = self.folder / _METRICS
+        for line in reversed(path.read_text(errors="replace").splitlines() if path.exists() else ()):
+            try:
+                found = json.loads(line)
+                found.pop("step")
+            except (ValueError, AttributeError, KeyError, TypeError):
+                continue  # cut off when the disk was full, or the machine went down
+            return dict(found)
+        return {}
+
+    def factors(self, root: Path | str | None = None) -> "FactorTable":
+        """Table of what it was trained on: the run keeps it, so that a method can be made where the data are not.
+
+        A run of an earlier version keeps none: then the data are opened, in a root where one is given.
+        """
+        from setsup.factors import FactorTable
+
+        path = self.folder / _FACTORS
+        if path.exists():
+            return FactorTable.from_parquet(path)
+        if self.preset.data is None:
+            raise SetsupError(f"{self.preset.name} trains on nothing, so there are no factors")
+        return self.preset.data.open(root or self.description.get("root"), stand_in=self.stand_in).factors
+
+    def keep_factors(self, table: "FactorTable") -> None:
+        """Keep the table of what is trained on, once there is a step: until then the folder may be begun anew."""
+        from pyarrow import parquet
+
+        path = self.folder / _FACTORS
+        if not (path.exists() and _trained(self.folder)):
+            with written(path) as part:
+                parquet.write_table(table.to_arrow(), part)
 
     def state(self) -> dict[str, Any]:
         """The checkpoint: a Lightning one, read without unpickling anything but tensors and plain values.
@@ -94,9 +143,7 @@ class Run:
         try:
             found = torch.load(self.checkpoint, map_location="cpu", weights_only=True, mmap=True)
         except FileNotFoundError:
-            raise DataError(
-                f"{self.folder} has no checkpoint yet: go on with `setsup train {self.preset.name}`"
-            ) from None
+            raise DataError(f"{self.folder} has no checkpoint yet: the command that began it goes on with it") from None
         except UnpicklingError as error:
             reason = "it holds more than tensors and plain values, or is damaged"
             raise DataError(f"{self.checkpoint} is not opened ({reason}): {advice}") from error
@@ -129,15 +176,15 @@ class Run:
 
     def changed(self, preset: Preset) -> dict[str, tuple[Any, Any]]:
         """What this run learns otherwise than a preset: setting → (preset's, run's)."""
-        return changes(learned(flat(preset)), learned(flat(self.preset)))
+        return changes(*(learned(flat(one), self.stand_in) for one in (preset, self.preset)))
 
     def measured(self) -> dict[str, Any]:
-        """Evaluations by name, as :meth:`keep` wrote them; none before the first."""
+        """Evaluations by name, as :meth:`keep` wrote them, None for what is not finite; none before the first."""
         path = self.folder / _EVALUATION
         return _read(path) if path.exists() else {}
 
     def keep(self, name: str, found: Measured, about: Mapping[str, Any]) -> None:
-        """Write what an evaluation found: numbers into ``evaluation.json``, pictures beside it.
+        """Write what an evaluation found: numbers into ``evaluation.json``, pictures beside it; earlier ones go.
 
         Parameters
         ----------
@@ -153,14 +200,17 @@ class Run:
             _draw(self.folder / f"{name}-{title}.png", picture)
         entry = {
             "about": dict(about),
-            "steps": self.steps_done(),
-            "values": {key: float(value) for key, value in found.values.items()},
-            "curves": {key: [list(map(float, axis)) for axis in curve] for key, curve in found.curves.items()},
+            "steps": self.progress().steps,
+            "values": {key: finite(value) for key, value in found.values.items()},
+            "curves": {key: [list(map(finite, axis)) for axis in curve] for key, curve in found.curves.items()},
             "pictures": [f"{name}-{title}.png" for title in found.pictures],
         }
         path = self.folder / _EVALUATION
         with locked(path):
-            _write(path, self.measured() | {name: entry})
+            before = self.measured()
+            _write(path, before | {name: entry})
+            for stale in _pictures(before.get(name)) - _pictures(*(before | {name: entry}).values()):
+                (self.folder / stale).unlink(missing_ok=True)
             lock_file(path).unlink(missing_ok=True)  # still held: who waits makes a new one
 
 
@@ -175,7 +225,8 @@ def begin(
 ) -> Run:
     """Make a run folder, or open the one that is there to go on with it.
 
-    A folder in which nothing has been trained yet is begun anew; in another the root is remembered that was given last.
+    A folder in which nothing has been trained yet is begun anew. In another the root is remembered that was given last,
+    and where it goes on in another way or with other versions than last, these stand below ``later``.
 
     Parameters
     ----------
@@ -206,16 +257,23 @@ def begin(
         "smoke": preset.shrunk,
         "root": None if root is None else str(Path(root).expanduser().absolute()),
         "settings": flat(preset),
-        "how": dict(how),
+        "how": json.loads(json.dumps(dict(how))),
         "versions": {"python": platform.python_version(), **_versions()},
     }
     if _trained(folder):
         there = _described(folder / _DESCRIPTION)
-        differing = changes(_identity(there), _identity(description))
+        old = there | {"settings": filled(preset, there["settings"])}
+        differing = changes(_identity(old), _identity(description))
         if differing:
             listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
             raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or ask for the same")
+        now = {key: description[key] for key in ("how", "versions")}
         description = there | {key: description[key] for key in ("root", "settings")}
+        later = list(there.get("later", ()))
+        last = later[-1] if later else there
+        steps = Run(folder, preset, seed, there).progress().steps
+        if steps < preset.steps and any(last.get(key) != value for key, value in now.items()):
+            description["later"] = [*later, {"from_step": steps, **now}]
         if description == there:
             return Run(folder, preset, seed, there)
     _write(folder / _DESCRIPTION, description)
@@ -226,7 +284,7 @@ def _identity(description: Mapping[str, Any]) -> dict[str, Any]:
     """What must be the same for a run to go on."""
     asked = {key: description[key] for key in ("preset", "seed", "stand_in")}
     how = {"smoke": description.get("smoke", False), "precision": description["how"].get("precision")}
-    return asked | learned(description["settings"]) | how
+    return asked | learned(description["settings"], description["stand_in"]) | how
 
 
 def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
@@ -264,7 +322,7 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
                 "name that, as in --preset my_method.py"
             )
     preset = smoke(preset) if description.get("smoke") else preset
-    return Run(folder, put(preset, settings), seed, description)
+    return Run(folder, put(preset, filled(preset, settings)), seed, description)
 
 
 def _described(path: Path) -> dict[str, Any]:
@@ -272,15 +330,25 @@ def _described(path: Path) -> dict[str, Any]:
     found = _read(path)
     kinds = {"preset": str, "seed": int, "stand_in": bool, "settings": dict, "how": dict}
     wrong = [name for name, kind in kinds.items() if not isinstance(found.get(name), kind)]
-    if wrong or not isinstance(found["how"].get("precision"), str):
-        what = wrong[0] if wrong else "precision"
+    if not wrong and not isinstance(found["how"].get("precision"), str):
+        wrong = ["precision"]
+    later = found.get("later", [])
+    hows = [one.get("how") if isinstance(one, dict) else None for one in later] if isinstance(later, list) else [None]
+    if not wrong and not all(map(_is_how, (found["how"], *hows))):
+        wrong = ["devices and nodes"]
+    if wrong:
+        what = wrong[0]
         raise DataError(f"{path} does not say its {what!r}: restore it, or train anew in another folder")
     return found
 
 
+def _is_how(how: Any) -> bool:
+    return isinstance(how, dict) and all(type(how.get(name, 1)) is int for name in ("devices", "nodes"))
+
+
 def _trained(folder: Path) -> bool:
     """Whether a folder holds any step."""
-    metrics = folder / "metrics.jsonl"
+    metrics = folder / _METRICS
     return (folder / CHECKPOINT).exists() or (metrics.exists() and metrics.stat().st_size > 0)
 
 
@@ -292,6 +360,18 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def finite(value: float) -> float | None:
+    """The number as JSON keeps it: null where it is not finite."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _pictures(*entries: Any) -> set[str]:
+    """Names of pictures of evaluations, as far as these are entries that `Run.keep` wrote."""
+    lists = [entry.get("pictures") for entry in entries if isinstance(entry, dict)]
+    names = [name for listed in lists if isinstance(listed, list) for name in listed]
+    return {name for name in names if isinstance(name, str) and Path(name).name == name}
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """Settings as flat names and values: what is stored, compared, and put back into a preset."""
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from setsup.errors import SetsupError, near
 
-__all__ = ["changes", "check", "flat", "learned", "put"]
+__all__ = ["about", "changes", "check", "filled", "flat", "learned", "put"]
 
 _WORDS = ("name", "shows", "evaluations", "shrunk")
 """Fields of a preset that do not change what is trained."""
@@ -17,39 +17,69 @@ _IDLE = ("seeds", "checkpoint_every")
 
 
 def flat(settings: Any) -> dict[str, Any]:
-    """What a preset trains, as values that JSON keeps, by dotted names.
+    """What a preset trains, as values that JSON keeps, by dotted names; settings within settings are of a class, too.
+
+    Examples
+    --------
+    >>> from setsup.experiments.preset import Preset
+    >>> list(flat(Preset(name="a/b", shows="nothing")))
+    ['data', 'drawing', 'learning', 'augmentation', 'steps', 'seeds', 'checkpoint_every']
+    >>> from setsup.experiments import find_preset
+    >>> mnist = flat(find_preset("abc/mnist"))
+    >>> mnist["learning"], mnist["learning.rate"]
+    ('ABCSettings', 0.0001)
+
+    """
+    found: dict[str, Any] = {}
+    for name in _names(settings):
+        value = getattr(settings, name)
+        if _has_settings(value):
+            found[name] = type(value).__qualname__
+            found |= {f"{name}.{inner}": one for inner, one in flat(value).items()}
+        else:
+            found[name] = _plain(value, name)
+    return found
+
+
+def about(evaluation: Any) -> dict[str, Any]:
+    """What an evaluation measures with: its class, under a name that no setting of it can have, and its settings.
+
+    Examples
+    --------
+    >>> from setsup.experiments.abc.measures import LossOverDimensions
+    >>> about(LossOverDimensions(sizes=(4,), dimensions=(1, 3)))
+    {'measure': 'LossOverDimensions', 'sizes': [4], 'dimensions': [1, 3], 'draws': 10000, 'error': 0.0}
+
+    """
+    return {"measure": type(evaluation).__qualname__, **flat(evaluation)}
+
+
+def filled(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Flat values, as an earlier version kept them, and the defaults of those settings that it did not have yet.
+
+    Without a default there is nothing to fill in. A class that was not kept is taken to be that of the settings.
 
     Examples
     --------
     >>> from setsup.experiments.preset import Data
-    >>> flat(Data("mnist", "train"))
-    {'name': 'mnist', 'split': 'train', 'stand_in': None}
+    >>> filled(Data("mnist", "train", where="digit != 9"), {"name": "mnist", "split": "test"})
+    {'name': 'mnist', 'split': 'test', 'stand_in': None, 'where': None, 'options': []}
 
     """
-    from setsup.experiments.preset import Preset
-
-    found: dict[str, Any] = {}
-    for member in fields(settings):
-        if isinstance(settings, Preset) and member.name in _WORDS:
-            continue
-        value = getattr(settings, member.name)
-        if is_dataclass(value) and not isinstance(value, type):
-            found |= {f"{member.name}.{name}": inner for name, inner in flat(value).items()}
-        else:
-            found[member.name] = _plain(value, member.name)
-    return found
+    return dict(values) | {name: value for name, value in _defaults(settings).items() if name not in values}
 
 
-def learned(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a preset's flat settings that what a run learns depends on.
+def learned(values: Mapping[str, Any], stand_in: bool) -> dict[str, Any]:
+    """Those of a preset's flat settings that what a run learns depends on, on the stand-in or on the published data.
 
     Examples
     --------
-    >>> learned({"steps": 4, "seeds": 10, "checkpoint_every": 100})
+    >>> learned({"data.stand_in": "shapes3d-procedural", "steps": 4, "seeds": 10}, stand_in=False)
     {'steps': 4}
 
     """
-    return {name: value for name, value in values.items() if name not in _IDLE}
+    idle = _IDLE if stand_in else (*_IDLE, "data.stand_in")
+    return {name: value for name, value in values.items() if name not in idle}
 
 
 def put(settings: Any, values: Mapping[str, Any]) -> Any:
@@ -58,13 +88,13 @@ def put(settings: Any, values: Mapping[str, Any]) -> Any:
     Raises
     ------
     SetsupError
-        When there is no such setting, or it is of another type.
+        When there is no such setting, it is of another type, or settings within them are of another class.
 
     Examples
     --------
-    >>> from setsup.experiments.preset import Data
-    >>> put(Data("mnist"), {"split": "test"})
-    Data(name='mnist', split='test', stand_in=None)
+    >>> from setsup.experiments import Sets
+    >>> put(Sets(inactive=("shape",)), {"size": 8}).size
+    8
 
     """
     known = flat(settings)
@@ -76,6 +106,9 @@ def put(settings: Any, values: Mapping[str, Any]) -> Any:
             raise SetsupError(f"there is no setting {name!r}{near(name, known)}")
         if dot:
             inner.setdefault(head, {})[rest] = value
+        elif _has_settings(getattr(settings, name)):
+            if value != known[name]:
+                raise SetsupError(f"the setting {name} is a {known[name]} here, not {value!r}")
         else:
             changed[head] = _as_before(value)
     check(settings, changed)
@@ -116,6 +149,33 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tu
     return {name: (before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)}
 
 
+def _names(settings: Any) -> list[str]:
+    from setsup.experiments.preset import Preset
+
+    words = _WORDS if isinstance(settings, Preset) else ()
+    return [member.name for member in fields(settings) if member.name not in words]
+
+
+def _has_settings(value: Any) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)
+
+
+def _defaults(settings: Any) -> dict[str, Any]:
+    """Flat values of the defaults that the classes of some settings declare."""
+    found: dict[str, Any] = {}
+    declared = {member.name: member for member in fields(settings)}
+    for name in _names(settings):
+        value, member = getattr(settings, name), declared[name]
+        if _has_settings(value):
+            found[name] = type(value).__qualname__
+            found |= {f"{name}.{inner}": one for inner, one in _defaults(value).items()}
+        elif member.default_factory is not MISSING or member.default is not MISSING:
+            usual = member.default if member.default_factory is MISSING else member.default_factory()
+            if not _has_settings(usual):
+                found[name] = _plain(usual, name)
+    return found
+
+
 def _plain(value: Any, name: str) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(part, name) for part in value]
@@ -146,6 +206,8 @@ def _fits(value: Any, hint: Any) -> bool:
         return hint is tuple or (len(hints) == len(value) and all(map(_fits, value, hints)))
     if hint in (int, float):
         return isinstance(value, (int, float) if hint is float else int) and not isinstance(value, bool)
+    if getattr(hint, "_is_protocol", False):
+        return _has_settings(value)
     return isinstance(value, hint) if hint in (bool, str, NoneType) else True
 
 

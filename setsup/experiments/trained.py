@@ -77,7 +77,7 @@ class Trained:
     @cached_property
     def untrained(self) -> LightningModule:
         """The same method with its initial weights."""
-        return fresh_method(self.preset, self.seed).eval().to(self.device)
+        return fresh_method(self.preset, self.dataset.factors, self.seed).eval().to(self.device)
 
     def sample(self, count: int) -> npt.NDArray[np.int64]:
         """At most so many rows of the data set, without repeats, the same for every evaluation of a seed."""
@@ -91,13 +91,16 @@ class Trained:
         Returns
         -------
         (n, d) float32
+            Of all who ask, so it is read-only.
 
         """
         dataset = self.dataset if dataset is None else dataset
         rows = np.arange(len(dataset)) if rows is None else np.asarray(rows)
         key = (self.method, dataset.name, dataset.factors.fingerprint, rows.tobytes())
         if key not in self._kept:
-            self._kept[key] = embed(self.method, dataset, rows, device=self.device, precision=self.precision)
+            found = embed(self.method, dataset, rows, device=self.device, precision=self.precision)
+            found.flags.writeable = False
+            self._kept[key] = found
         return self._kept[key]
 
 
@@ -129,10 +132,11 @@ def load_trained(
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if preset.learning is None:
         return Trained(preset, LightningModule(), run.seed, run.folder, device=device)
-    method = fresh_method(preset, run.seed)
+    root = root or run.description.get("root")
+    run.state()  # says what is missing before anything is opened
+    method = fresh_method(preset, run.factors(root), run.seed)
     load_weights(method, run)
     precision = run.description["how"]["precision"]
-    root = root or run.description.get("root")
     return Trained(preset, method.eval().to(device), run.seed, run.folder, root, run.stand_in, device, precision)
 
 
@@ -163,6 +167,11 @@ def embed(
     -------
     (n, d) float32
 
+    Raises
+    ------
+    SetsupError
+        When the method gives anything but one vector for each image.
+
     """
     chosen = dataset if rows is None else dataset.select(rows)
     once = EpochSampler(chosen.factors, min(_BATCH, len(chosen)), epochs=1, shuffle=False, partial="pad")
@@ -173,8 +182,13 @@ def embed(
         for batch in loader:
             with torch.autocast(kind, torch.bfloat16, enabled=precision == "bf16"):
                 embedded = method.embed(batch)
-            known = batch["mask"].reshape(-1)
-            kept = embedded.reshape(known.numel(), -1).float()[known]
+            mask = batch["mask"]
+            if embedded.ndim != 3 or embedded.shape[:2] != mask.shape:
+                raise SetsupError(
+                    f"{type(method).__name__}.embed gave {tuple(embedded.shape)} for {tuple(mask.shape)} images: it "
+                    "gives one vector for each image, (sets, size, d)"
+                )
+            kept = embedded.float()[mask]
             found.append(kept.cpu().numpy())
             advance(len(kept))
     return np.concatenate(found)

@@ -24,6 +24,7 @@ from setsup.experiments.callbacks import Bar, Keeper, Noise
 from setsup.experiments.preset import Preset
 from setsup.experiments.run import Run, begin
 from setsup.experiments.settings import check
+from setsup.factors import FactorTable
 from setsup.files.disk import disk_errors, make_folder
 from setsup.loading.lightning import LightningBatches
 from setsup.random import stream_key
@@ -35,14 +36,15 @@ _PRECISION = {"float32": "32-true", "bf16": "bf16-mixed"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class How:
-    """How a preset is run: nothing of this changes what is learned, but for rounding.
+    """How a preset is run. Only devices and nodes change what is learned by more than rounding.
 
     Attributes
     ----------
     precision : {"float32", "bf16"}
         With ``bf16`` convolutions and products run in bfloat16, weights and losses stay float32.
     devices, nodes : int
-        GPUs, or processes where there is none, on each of so many machines. W of them train on W draws a step.
+        GPUs, or processes where there is none, on each of so many machines. W of them train on W draws a step: another
+        experiment than with one, as reports say of such a run.
     accelerator : {"auto", "cpu", "gpu"}
         What trains.
     compile : bool
@@ -122,7 +124,7 @@ def train(
         return run
     # before there is a folder: what does not fit leaves none behind
     dataset = preset.data.open(root, stand_in=stand_in)
-    method, data = fresh_method(preset, seed), batches(preset, dataset, seed, how)
+    method, data = fresh_method(preset, dataset.factors, seed), batches(preset, dataset, seed, how)
     if how.compile:
         for network in method.children():
             network.compile()
@@ -134,6 +136,8 @@ def train(
         if trainer.is_global_zero:
             stack.enter_context(_alone(folder))
         run = begin(folder, preset, seed, root=root, stand_in=stand_in, how=asdict(how))
+        if trainer.is_global_zero:
+            run.keep_factors(dataset.factors)
         if begun is not None:
             begun(run)
         if run.finished:
@@ -143,8 +147,10 @@ def train(
             load_weights(method, run)  # Lightning does it once more, but says less where they do not fit
         try:
             trainer.fit(method, datamodule=data, ckpt_path=resumed, weights_only=True)
-        except SystemExit:  # Lightning's answer to a second Ctrl-C
-            raise KeyboardInterrupt from None
+        except SystemExit as end:
+            if isinstance(end.__context__, KeyboardInterrupt):  # Lightning's answer to a second Ctrl-C
+                raise KeyboardInterrupt from None
+            raise
     if keeper.stopped is not None and not run.finished:
         raise KeyboardInterrupt(signal.Signals(keeper.stopped).name)
     return run
@@ -196,14 +202,14 @@ def _trainer(preset: Preset, folder: Path, seed: int, how: How, callbacks: list[
         raise SetsupError(f"Lightning cannot train with {asked}: {reason}") from error
 
 
-def fresh_method(preset: Preset, seed: int) -> LightningModule:
-    """The untrained method of a seed."""
+def fresh_method(preset: Preset, table: FactorTable, seed: int) -> LightningModule:
+    """The untrained method of a seed, for the factors of what is trained on."""
     if preset.learning is None:
         raise SetsupError(f"{preset.name} trains nothing, so there is no method; it is evaluated only")
     key = stream_key(seed, "weights")
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(key)  # for layers that are made without the generator
-        method = preset.learning.method(torch.Generator().manual_seed(key))
+        method = preset.learning.method(table, torch.Generator().manual_seed(key))
     if not callable(getattr(method, "embed", None)):
         raise SetsupError(f"{type(method).__name__} has no embed(batch): it gives (sets, size, d) embeddings")
     return method
@@ -220,13 +226,15 @@ def load_weights(method: LightningModule, run: Run) -> None:
 
 def batches(preset: Preset, dataset: Dataset, seed: int, how: How) -> LightningBatches:
     """The batches that a preset trains on."""
+    if preset.drawing is None:
+        raise SetsupError(f"{preset.name} draws nothing: give it data, drawing and learning")
     transform = None
-    if preset.augmentation is not None:
+    if isinstance(preset.augmentation, str):
         from setsup.loading.transforms import recipe
 
         transform = recipe(preset.augmentation, seed=seed)
-    if preset.drawing is None:
-        raise SetsupError(f"{preset.name} draws nothing: give it the settings of a sampler, drawing=Sets(…)")
+    elif preset.augmentation is not None:
+        transform = preset.augmentation.transform(seed)
     sampler = preset.drawing.sampler(dataset.factors, seed)
     return LightningBatches(dataset, sampler, transform=transform, workers=how.workers)
 

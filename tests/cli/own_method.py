@@ -83,6 +83,32 @@ class Spread:
         return Measured(values={"deviation": found, "nothing": float("nan")}, curves={"line": ([0, 1], [0.5, found])})
 
 
+@dataclass(frozen=True)
+class Count:
+    """Rows; nothing can be set."""
+
+    def measure(self, trained: Trained) -> Measured:
+        return Measured({"rows": len(trained.dataset)})
+
+
+@dataclass(frozen=True)
+class Moved:
+    """An augmentation with settings: brightness times a number."""
+
+    times: float = 0.5
+
+    def transform(self, seed: int) -> Any:
+        return _Times(self.times)
+
+
+@dataclass(frozen=True)
+class _Times:
+    times: float
+
+    def __call__(self, batch: Any) -> Any:
+        return {**batch, "image": (batch["image"] * self.times).to(torch.uint8)}
+
+
 _MEAN = Preset(
     name="own/mean",
     shows="what one layer learns",
@@ -100,4 +126,7 @@ PRESETS = [
     replace(_MEAN, name="own/other", learning=DenseSettings(width=5)),
     replace(_MEAN, name="own/stand", data=Data("shapes3d", "train", stand_in="mnist")),
     replace(_MEAN, name="own/unmeasured", evaluations={}),
+    replace(_MEAN, name="own/count", evaluations={"count": Count(), "spread": Spread(20)}),
+    replace(_MEAN, name="own/wide", learning=DenseSettings(width=7), evaluations={"spread": Spread(20)}),
+    replace(_MEAN, name="own/moved", augmentation=Moved()),
 ]

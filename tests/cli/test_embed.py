@@ -127,3 +127,13 @@ def test_what_is_refused(setsup: Run, trained: Path, words: list[str], sentence:
 def test_an_experiment_without_a_training(setsup: Run) -> None:
     assert setsup("train", "abc/figS3", "--smoke").code == 0
     assert "nothing to embed with" in setsup("embed", "runs/abc/figS3-smoke/seed-0").err
+
+
+def test_an_error_without_words(setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("setsup.experiments.embed", fail)
+    found = setsup("embed", trained, *MEAN)
+    assert found.code == 2
+    assert found.err == f"setsup: the method of {RUN} cannot embed mnist, split train: RuntimeError\n"

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +173,32 @@ def test_words_behind_a_setting_are_its_values() -> None:
     given = words_given(Options, ["runs/a", "runs/b", "--components.maps", "pca", "tsne", "--device", "cpu"])
     assert given == {"": ["runs/a", "runs/b"], "--components.maps": ["pca", "tsne"], "--device": ["cpu"]}
     assert words_given(Options, ["--components.samples", "50", "runs/a"])[""] == ["runs/a"]
+
+
+def test_an_evaluation_without_settings(setsup: Run, digits: Path) -> None:
+    preset = f"{OWN}:own/count"
+    assert setsup("train", preset, "--root", digits, "--steps", 2).code == 0
+    found = setsup("eval", "runs/own/count/seed-0", "--preset", preset, "--spread.samples", "30")
+    assert (found.code, found.err) == (0, "")
+    results = kept("runs/own/count/seed-0")
+    assert results["count"]["values"] == {"rows": 200}
+    assert results["spread"]["about"]["samples"] == 30
+
+
+def test_a_setting_that_is_typed_reaches_all_runs_be_it_the_default_of_the_first(setsup: Run, digits: Path) -> None:
+    folders = []
+    for name in ("mean", "wide"):
+        assert setsup("train", f"{OWN}:own/{name}", "--root", digits, "--steps", 2).code == 0
+        folders.append(f"runs/own/{name}/seed-0")
+    asked = ["eval", *folders, "--preset", OWN, "--only", "spread"]
+    assert setsup(*asked).code == 0
+    assert [kept(folder)["spread"]["about"]["samples"] for folder in folders] == [50, 20]
+    assert setsup(*asked, "--spread.samples", "50").code == 0
+    assert [kept(folder)["spread"]["about"]["samples"] for folder in folders] == [50, 50]
+
+
+def test_names_that_the_verb_needs_itself_are_those_that_presets_refuse() -> None:
+    from setsup.experiments.preset import _OPTIONS
+    from setsup_cli.eval import Options
+
+    assert {field.name for field in fields(Options)} | {"help"} == set(_OPTIONS)

@@ -269,3 +269,34 @@ def test_an_experiment_without_a_training(setsup: Run) -> None:
     assert (found.code, found.err) == (0, "")
     assert "nothing is to be trained" in found.out
     assert found.out.splitlines()[-1] == "  setsup eval runs/abc/figS3-smoke/seed-0"
+
+
+def test_settings_of_an_augmentation_are_options(setsup: Run, digits: Path) -> None:
+    preset = f"{OWN}:own/moved"
+    assert "--augmentation.times NUMBER (default: 0.5)" in words_of(setsup("train", preset, "--help").out)
+    common = ["train", preset, "--root", digits, "--steps", 2]
+    assert setsup(*common).code == 0
+    assert setsup(*common, "--augmentation.times", "0", "--out", "dark").code == 0
+    assert described("dark/seed-0")["settings"]["augmentation.times"] == 0
+    first, dark = (Path(at, "seed-0", "metrics.jsonl").read_text() for at in ("runs/own/moved", "dark"))
+    assert [json.loads(line)["loss"] for line in dark.splitlines()] == [0, 0]
+    assert first != dark
+    assert "--augmentation TEXT|None" in words_of(setsup("train", MEAN, "--help").out)
+
+
+def test_rows_that_are_trained_on(setsup: Run, digits: Path) -> None:
+    found = setsup("train", MEAN, "--root", digits, "--steps", 2, "--data.where", "digit == 3")
+    assert (found.code, found.err) == (0, "")
+    assert "data: mnist, split train, digit == 3\n" in found.out
+
+
+def test_a_finished_run_whose_metrics_were_cut_off(setsup: Run, digits: Path) -> None:
+    common = ["train", MEAN, "--root", digits, "--steps", 3, "--json"]
+    (first,) = setsup(*common).json["runs"]
+    path = Path("runs/own/mean/seed-0/metrics.jsonl")
+    path.write_text(path.read_text()[:-5])
+    found = setsup(*common)
+    assert (found.code, found.err) == (0, "")
+    (again,) = found.json["runs"]
+    lines = path.read_text().splitlines()
+    assert again["metrics"] == {"loss": json.loads(lines[1])["loss"]} != first["metrics"]

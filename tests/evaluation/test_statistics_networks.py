@@ -146,6 +146,14 @@ def test_the_estimate_is_the_mean_of_the_last_losses() -> None:
     assert found.nats[0] == pytest.approx(-np.mean(losses[-5:]), abs=1e-6)
 
 
+@pytest.mark.parametrize(("steps", "last"), [(3, 3), (1_002, 1_000)])
+def test_a_thousand_steps_or_all_are_averaged(steps: int, last: int) -> None:
+    points, factors = six(20)
+    how = {"steps": steps, "batch": 4}
+    found, expected = (estimate(points, factors[:, 5], **how, **more).nats for more in ({}, {"last": last}))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_the_network_is_that_of_the_paper() -> None:
     layers = initial(0, 64)
     assert [tuple(layer.shape) for layer in layers[::2]] == [(65, 128), (128, 128), (128, 128), (128, 1)]

@@ -71,5 +71,6 @@ class Held:
 
 def trained(method: LightningModule, dataset: Dataset, **options: Any) -> Trained:
     """The method as if it had been trained on the data set."""
-    preset = Preset(name="small/held", shows="nothing", data=Held(dataset))
+    parts = {"data": Held(dataset), "drawing": object(), "learning": object(), "steps": 1}
+    preset = Preset(name="small/held", shows="nothing", **parts)
     return Trained(**{"preset": preset, "method": method.eval(), "seed": 0, "folder": Path("nowhere")} | options)

@@ -30,7 +30,7 @@ class Tiny:
     rate: float = 1e-3
     halve_every: int | None = None
 
-    def method(self, generator: torch.Generator) -> ABC:
+    def method(self, table: Any, generator: torch.Generator) -> ABC:
         """The method of a run."""
         # with ReLU, or a bias at the end, some gradients are 0 but for rounding, which Adam would make steps of
         layers = nn.Linear(192, 16), nn.Linear(16, 4, bias=False)

@@ -78,12 +78,12 @@ def test_two_processes_learn_from_the_mean_of_two_draws(trained: Path) -> None:
     for rank in range(2):
         np.testing.assert_array_equal(noted(trained / f"whole-{rank}.jsonl"), SETS.block(0, 2 * STEPS).indices[rank::2])
     preset = replace(PLAIN, steps=STEPS)
-    encoder = fresh_method(preset, 5).encoder
+    encoder = fresh_method(preset, SHAPES.factors, 5).encoder
     losses = looped(encoder, draws(SHAPES, SETS), STEPS, ranks=2)
     lines = [json.loads(line) for line in (trained / "whole" / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == list(range(1, STEPS + 1))
     np.testing.assert_allclose([line["loss"] for line in lines], losses, rtol=1e-5)
-    found = fresh_method(preset, 5)
+    found = fresh_method(preset, SHAPES.factors, 5)
     found.load_state_dict(torch.load(trained / "whole" / "last.ckpt", weights_only=True)["state_dict"])
     for weight, expected in zip(found.encoder.parameters(), encoder.parameters(), strict=True):
         torch.testing.assert_close(weight, expected, rtol=1e-5, atol=1e-6)
@@ -95,7 +95,7 @@ def test_all_processes_stop_at_one_step_and_one_goes_on_with_the_next_draw(
     assert sorted(path.name for path in trained.glob("rank * stopped")) == ["rank 0 stopped", "rank 1 stopped"]
     folder = trained / "stopped"
     run = open_run(folder, PLAIN)
-    assert run.steps_done() == STOPPED
+    assert run.progress().steps == STOPPED
     for rank in range(2):
         rows = noted(trained / f"stopped-{rank}.jsonl")
         np.testing.assert_array_equal(rows, SETS.block(0, 2 * STOPPED).indices[rank::2])

@@ -63,7 +63,7 @@ def test_all_evaluations_are_measured_and_kept(fresh: Run) -> None:
     assert found["twice"].values["sum"] == pytest.approx(2 * expected(fresh))
     kept = json.loads((fresh.folder / "evaluation.json").read_text())
     assert list(kept) == ["once", "twice"]
-    assert kept["twice"]["about"] == {"times": 2.0}
+    assert kept["twice"]["about"] == {"measure": "Weights", "times": 2.0}
     assert kept["twice"]["values"] == pytest.approx(dict(found["twice"].values))
     assert kept["twice"]["steps"] == 2
 
@@ -109,7 +109,7 @@ def test_what_was_measured_before_an_error_is_kept(fresh: Run) -> None:
 
 def test_a_run_is_measured_at_any_of_its_checkpoints(tmp_path: Path) -> None:
     run = begin(tmp_path, SHORT, 0, how={"precision": "float32"})
-    with pytest.raises(DataError, match="has no checkpoint yet: go on with `setsup train small/plain`"):
+    with pytest.raises(DataError, match="has no checkpoint yet: the command that began it goes on with it"):
         evaluate(run, device="cpu")
     assert not (tmp_path / "evaluation.json").exists()
 
@@ -117,7 +117,7 @@ def test_a_run_is_measured_at_any_of_its_checkpoints(tmp_path: Path) -> None:
 def test_an_experiment_that_trains_nothing_is_measured(tmp_path: Path) -> None:
     preset = smoke(find_preset("abc/figS3"))
     run = train(preset, tmp_path, how=HERE)
-    assert (run.finished, run.steps_done(), run.checkpoint.exists()) == (True, 0, False)
+    assert (run.finished, run.progress().steps, run.checkpoint.exists()) == (True, 0, False)
     (found,) = evaluate(open_run(tmp_path), device="cpu").values()
     assert set(found.curves) == {"sets of 4", "sets of 32"}
     with pytest.raises(SetsupError, match="trains something else"):

@@ -12,6 +12,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from lightning.pytorch import LightningModule  # noqa: E402
 
+from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments.measures import Accuracy, Components, FactorInformation, NoiseSweep  # noqa: E402
 from tests.evaluation.channels import two_codes  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, trained  # noqa: E402
@@ -59,22 +60,72 @@ def test_a_factor_that_is_embedded_is_known_and_no_other_is(estimator: Any, step
 @pytest.mark.parametrize("temperature", [0.09, 1.0, 4.0])
 def test_the_noise_is_the_root_of_the_temperature(estimator: Any, temperature: float) -> None:
     method = OneHot("colour", 2, temperature=temperature)
-    measure = FactorInformation(factors=("colour",), samples=4_000, estimator=estimator, steps=600)
+    steps = 600 if estimator == "probe" else None
+    measure = FactorInformation(factors=("colour",), samples=4_000, estimator=estimator, steps=steps)
     found = measure.measure(trained(method, Numbered(6_000))).values["colour"]
     assert found == pytest.approx(two_codes(0, math.sqrt(temperature)), abs=0.04)
 
 
-def test_noise_of_other_similarities() -> None:
-    measure = FactorInformation(factors=("colour",), samples=4_000, estimator="neighbours")
-    for similarity, sigma in (("l2", 4.0), ("cosine", 1.0)):
-        method = OneHot("colour", 2, temperature=4.0)
+def similar(similarity: Any = None, temperature: float | None = None) -> OneHot:
+    """A method with a similarity and a temperature, or without."""
+    method = OneHot("colour", 2)
+    del method.similarity, method.temperature
+    if similarity is not None:
         method.similarity = similarity
-        found = measure.measure(trained(method, Numbered(6_000))).values["colour"]
-        assert found == pytest.approx(two_codes(0, sigma), abs=0.04)
-    plain = OneHot("colour", 2)
-    del plain.similarity, plain.temperature  # a method that has neither
-    found = measure.measure(trained(plain, Numbered(6_000))).values["colour"]
-    assert found == pytest.approx(two_codes(0, 1.0), abs=0.04)
+    if temperature is not None:
+        method.temperature = temperature
+    return method
+
+
+def test_the_noise_of_a_distance_is_its_temperature() -> None:
+    measure = FactorInformation(factors=("colour",), samples=4_000, estimator="neighbours")
+    found = measure.measure(trained(similar("l2", 4.0), Numbered(6_000))).values["colour"]
+    assert found == pytest.approx(two_codes(0, 4.0), abs=0.04)
+
+
+MEASURES = (FactorInformation, NoiseSweep, Accuracy)
+
+
+@pytest.mark.parametrize("kind", MEASURES)
+@pytest.mark.parametrize(
+    "method",
+    [
+        similar(),
+        similar("l2sq"),
+        similar(None, 1.0),
+        similar("cosine", 0.1),
+        similar("l1", 4.0),
+        similar(torch.dist, 1),
+    ],
+)
+def test_no_noise_is_made_up_for_a_method_that_does_not_say_which(kind: Any, method: Any) -> None:
+    dataset = Numbered(600)
+    with pytest.raises(SetsupError, match=r"^OneHot does not say .*: give the evaluation a sigma") as caught:
+        kind(factors=("colour",)).shrunk().measure(trained(method, dataset))
+    assert "\n" not in str(caught.value)
+    assert dataset.fetched == 0, "it is said before all is embedded"
+
+
+@pytest.mark.parametrize("method", [similar(), similar("cosine", 0.1), similar("l2sq", 100.0)])
+def test_noise_that_is_given_is_taken(method: Any) -> None:
+    some = trained(method, Numbered(6_000))
+    measure = FactorInformation(factors=("colour",), samples=4_000, estimator="neighbours", sigma=1.0)
+    assert measure.measure(some).values["colour"] == pytest.approx(two_codes(0, 1.0), abs=0.04)
+    found = Accuracy(factors=("colour",), samples=5_000, steps=800, sigma=0.5).measure(some)
+    assert found.values["colour"] == pytest.approx(NormalDist().cdf(math.sqrt(0.5) / 0.5), abs=0.02)
+    sweep = NoiseSweep(factors=("colour",), scales=2, steps=1, samples=600, sigma=3.0).measure(some)
+    assert sweep.curves["colour"][0] == pytest.approx([3e-3, 3e2])
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan, math.inf])
+def test_noise_that_is_none(sigma: float) -> None:
+    with pytest.raises(SetsupError, match="sigma, the scale of the noise, must be a positive number, not"):
+        Accuracy(factors=("colour",), sigma=sigma).measure(trained(OneHot(), Numbered(600)))
+
+
+def test_an_estimator_that_trains_nothing_takes_no_steps() -> None:
+    with pytest.raises(SetsupError, match="the estimator neighbours trains nothing: give it steps None, not 5000"):
+        FactorInformation(factors=("colour",), estimator="neighbours", steps=5_000)
 
 
 def test_estimates_are_functions_of_the_seed() -> None:

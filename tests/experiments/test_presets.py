@@ -1,8 +1,10 @@
 """Every preset is whole, from its data to its networks; and one of each kind trains and is measured."""
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 import setsup  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import (  # noqa: E402
+    Data,
     How,
     Preset,
     evaluate,
@@ -22,6 +25,7 @@ from setsup.experiments import (  # noqa: E402
     smoke,
     train,
 )
+from setsup.experiments.settings import flat, put  # noqa: E402
 from setsup.experiments.training import batches, fresh_method  # noqa: E402
 from tests.true_files import mnist  # noqa: E402
 
@@ -60,7 +64,7 @@ def test_its_first_batch_fits_its_method(name: str, digits: Path) -> None:
     rows = draw.indices[:, :slots]
     images = np.moveaxis(dataset.fetch(np.maximum(rows, 0))["image"], -1, -3)
     images = torch.from_numpy(np.repeat(images[:, :, None], 2, 2) if copies else images)
-    method = fresh_method(preset, 0)
+    method = fresh_method(preset, dataset.factors, 0)
     batch = {"image": images, "mask": torch.from_numpy(rows >= 0)}
     loss = method.loss(batch)
     assert loss.shape == ()
@@ -120,6 +124,47 @@ def test_counts_that_are_too_small(counts: dict[str, int]) -> None:
         replace(find_preset("abc/mnist"), **counts)
 
 
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"data": None}, "abc/mnist lacks data: give it data, drawing and learning, or none"),
+        ({"drawing": None}, "abc/mnist lacks drawing: give it data, drawing and learning, or none"),
+        ({"drawing": None, "learning": None}, "abc/mnist lacks drawing and learning: give it"),
+        ({"steps": 0}, "abc/mnist: steps are 1 or more where something learns, not 0"),
+        ({"data": None, "drawing": None, "learning": None}, "abc/mnist: steps are 0 where nothing learns, not 500"),
+    ],
+)
+def test_what_trains_is_whole(changed: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SetsupError, match=f"^{sentence}"):
+        replace(find_preset("abc/mnist"), **changed)
+
+
+@pytest.mark.parametrize("name", ["class", "only", "root", "device", "json", "help", "k-nn", "a/b", "", "_a", "1st"])
+def test_names_that_no_evaluation_can_have(name: str) -> None:
+    preset = find_preset("abc/mnist")
+    with pytest.raises(SetsupError, match=r"^abc/mnist cannot call an evaluation ") as caught:
+        replace(preset, evaluations=dict.fromkeys([name], preset.evaluations["style"]))
+    assert repr(name) in str(caught.value)
+
+
+def test_rows_and_options_of_the_data(digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = replace(find_preset("abc/mnist").data, where="digit in (3, 5)")
+    opened = data.open(digits)
+    assert set(opened.factors.values("digit")) == {3, 5}
+    assert set(opened.factors.values("split")) == {"train"}
+    assert set(data.open(digits, split="test").factors.values("split")) == {"test"}
+    asked = []
+    monkeypatch.setattr("setsup.datasets.load", lambda *words, **options: asked.append((words, options)))
+    some = Data("pascal3d", "train", "mnist", "a == 1", (("size", (64, 32)), ("margin", 0.1)))
+    some.open("there")
+    some.open("there", stand_in=True)
+    assert asked == [
+        (("pascal3d", "there", "train", "a == 1"), {"size": (64, 32), "margin": 0.1}),
+        (("mnist", None, "train", "a == 1"), {}),
+    ]
+    assert put(Data("pascal3d"), json.loads(json.dumps(flat(some)))) == some
+
+
 def test_data_are_never_replaced_silently() -> None:
     with pytest.raises(DataError, match="setsup fetch shapes3d"):
         find_preset("abc/fig3a").data.open()
@@ -133,7 +178,7 @@ def trained_and_measured(name: str, folder: Path, digits: Path) -> None:
     stand_in = preset.data is not None and preset.data.stand_in is not None
     run = train(preset, folder, root=None if stand_in else digits, stand_in=stand_in, how=How(workers=0))
     assert run.finished
-    assert run.steps_done() == min(4, find_preset(name).steps)
+    assert run.progress().steps == min(4, find_preset(name).steps)
     again = open_run(folder)
     assert again.preset == preset
     found = evaluate(again, device="cpu")

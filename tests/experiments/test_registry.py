@@ -24,7 +24,7 @@ from setsup.experiments.drawing import Sets
 class Mine:
     rate: float = 0.5
 
-    def method(self, generator):
+    def method(self, table, generator):
         raise NotImplementedError
 
 
@@ -166,3 +166,27 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_names_of_no_preset(name: str) -> None:
     with pytest.raises(SetsupError, match="there is no preset"):
         find_preset(name)
+
+
+def test_a_file_imports_its_neighbours_as_a_script_does(tmp_path: Path) -> None:
+    (tmp_path / "neighbour_of_mine.py").write_text("STEPS = 7\n")
+    own = "from dataclasses import replace\nimport neighbour_of_mine\n" + FILE
+    (tmp_path / "own.py").write_text(f'{own}PRESETS = [replace(preset("a"), steps=neighbour_of_mine.STEPS)]\n')
+    before = list(sys.path)
+    assert find_preset(f"{tmp_path}/own.py").steps == 7
+    assert sys.path == before
+    (tmp_path / "broken.py").write_text("import no_such_neighbour")
+    with pytest.raises(SetsupError, match="no_such_neighbour"):
+        find_preset(f"{tmp_path}/broken.py")
+    assert sys.path == before
+
+
+def test_two_files_of_one_name_are_two_modules(tmp_path: Path) -> None:
+    found = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "own.py").write_text(FILE + f'PRESETS = [preset("mine/{name}")]\n')
+        found.append(find_preset(f"{tmp_path}/{name}/own.py"))
+    for preset in found:
+        kind = type(preset.learning)
+        assert getattr(sys.modules[kind.__module__], kind.__qualname__) is kind

@@ -1,13 +1,14 @@
 """A run folder says what is in it, and whatever happened to its files, one sentence or the right thing comes out."""
 
 import json
+import math
 import os
 import pickle
 import shutil
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.experiments import How, Measured, Run, load_trained, open_run, smoke, train  # noqa: E402
+from setsup.experiments import Data, How, Measured, Run, load_trained, open_run, smoke, train  # noqa: E402
 from setsup.experiments.run import begin  # noqa: E402
 from tests.experiments.small import DROPOUT, PLAIN, Tiny  # noqa: E402
 from tests.fuzzing import mutations  # noqa: E402
@@ -73,9 +74,9 @@ def ways(folder: Path) -> list[Callable[[], object]]:
 def test_a_run_says_what_was_trained(stopped: Path) -> None:
     run = open_run(stopped, SHORT)
     assert (run.folder, run.preset, run.seed, run.stand_in) == (stopped, SHORT, 0, False)
-    assert (run.steps_done(), run.finished) == (3, False)
-    assert run.seconds() > 0
-    assert run.images() == 3 * 2 * 4
+    assert (run.progress().steps, run.finished) == (3, False)
+    assert run.progress().seconds > 0
+    assert run.progress().images == 3 * 2 * 4
     about = json.loads((stopped / "run.json").read_text())
     assert about["versions"]["torch"] == torch.__version__
     assert about["how"]["precision"] == "float32"
@@ -98,7 +99,93 @@ def test_settings_that_were_changed_for_a_run_come_back(tmp_path: Path) -> None:
     run = open_run(tmp_path, SHORT)
     assert (run.preset, run.seed, run.stand_in) == (changed, 7, True)
     assert run.description["root"] == str(Path.home() / "there")
-    assert (run.steps_done(), run.seconds(), run.finished) == (0, 0, False)
+    assert (run.progress().steps, run.progress().seconds, run.finished) == (0, 0, False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twin(Tiny):
+    """Another method with the same settings."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Later(Tiny):
+    """What Tiny is in the next version."""
+
+    margin: float = 0.0
+
+
+def of_earlier(folder: Path) -> dict[str, Any]:
+    """Make run.json what it was before it had classes and all settings."""
+    found = json.loads((folder / "run.json").read_text())
+    new = ("data", "drawing", "learning", "data.where", "data.options")
+    described(folder, settings={name: value for name, value in found["settings"].items() if name not in new})
+    return found
+
+
+def test_a_method_with_the_same_settings_is_another(folder: Path) -> None:
+    twin = replace(SHORT, learning=Twin())
+    run = open_run(folder, SHORT)
+    assert run.changed(twin) == {"learning": ("Twin", "Tiny")}
+    refused(SetsupError, "learning 'Tiny' there, 'Twin' asked", lambda: train(twin, folder, how=HERE))
+    refused(SetsupError, "the setting learning is a Twin here, not 'Tiny'", lambda: open_run(folder, twin))
+    of_earlier(folder)
+    assert open_run(folder, SHORT).preset == SHORT
+    assert train(SHORT, folder, how=HERE).finished
+
+
+def test_a_new_setting_does_not_keep_a_run_from_going_on(folder: Path) -> None:
+    found = of_earlier(folder)
+    changed = replace(SHORT, learning=Later(margin=0.5))
+    assert open_run(folder, changed).preset.learning == Later(), "it was trained as the default has it"
+    refused(SetsupError, r"learning.margin 0\.0 there, 0\.5 asked", lambda: train(changed, folder, how=HERE))
+    now = replace(SHORT, learning=Later())
+    assert open_run(folder, now).preset == now
+    assert train(now, folder, how=HERE).finished
+    kept = json.loads((folder / "run.json").read_text())["settings"]
+    assert kept == found["settings"] | {"learning": "Later", "learning.margin": 0.0}
+
+
+def test_the_name_of_a_stand_in_that_was_not_taken_is_of_no_account(tmp_path: Path) -> None:
+    one, other = (replace(SHORT, data=Data("shapes3d-procedural", stand_in=name)) for name in (None, "mnist"))
+    assert begin(tmp_path / "a", one, 0, how={"precision": "float32"}).changed(other) == {}
+    stood_in = begin(tmp_path / "b", one, 0, stand_in=True, how={"precision": "float32"})
+    assert stood_in.changed(other) == {"data.stand_in": ("mnist", None)}
+    run = train(replace(one, steps=2), tmp_path / "c", how=HERE)
+    assert train(replace(other, steps=2), run.folder, how=HERE).finished
+
+
+def test_each_way_of_going_on_is_remembered(folder: Path) -> None:
+    before = json.loads((folder / "run.json").read_text())
+    assert open_run(folder, SHORT).draws_a_step == (1,)
+    how = before["how"] | {"devices": 2, "nodes": 2}
+    run = begin(folder, SHORT, 0, how=how)
+    (session,) = run.description["later"]
+    assert session == {"from_step": 3, "how": how, "versions": before["versions"]}
+    assert run.draws_a_step == (1, 4)
+    assert begin(folder, SHORT, 0, how=how).description == run.description, "once"
+    assert json.loads((folder / "run.json").read_text()) == run.description
+    assert train(SHORT, folder, how=HERE).finished
+    assert open_run(folder, SHORT).draws_a_step == (1, 4, 1)
+    kept = (folder / "run.json").read_text()
+    train(SHORT, folder, how=How(workers=1))
+    assert (folder / "run.json").read_text() == kept, "nothing went on"
+
+
+@pytest.mark.parametrize("later", [3, [3], [{}], [{"how": {"devices": "two"}}]])
+def test_what_is_said_of_going_on_may_be_damaged(folder: Path, later: Any) -> None:
+    described(folder, later=later)
+    refused(DataError, "run.json does not say its 'devices and nodes'", *ways(folder))
+
+
+@pytest.mark.parametrize("end", ['{"step": 5, "lo', "12", '{"loss": 3}', "[]", ""])
+def test_the_last_whole_line_of_metrics_counts(folder: Path, end: str) -> None:
+    path = folder / "metrics.jsonl"
+    path.write_text('{"step": 1, "loss": 9}\n{"step": 2, "loss": 4.0, "rate": null}\n' + end)
+    assert open_run(folder, SHORT).metrics() == {"loss": 4.0, "rate": None}
+    path.write_text(end)
+    assert open_run(folder, SHORT).metrics() == {}
+    path.unlink()
+    assert open_run(folder, SHORT).metrics() == {}
 
 
 def test_a_shrunk_run_opens_shrunk(tmp_path: Path) -> None:
@@ -144,7 +231,7 @@ def test_another_description_is_not_trained_on(folder: Path, changed: dict[str, 
         ({"steps": "many"}, "the setting steps takes int, not 'many'"),
         ({"learning.rate": None}, "the setting rate takes float, not None"),
         ({"learning.speed": 1}, "there is no setting 'learning.speed'"),
-        ({"learning": {}}, "there is no setting 'learning'"),
+        ({"learning": {}}, "the setting learning is a Tiny here, not {}"),
     ],
 )
 def test_settings_that_are_none_are_not_opened(folder: Path, settings: dict[str, Any], sentence: str) -> None:
@@ -331,6 +418,27 @@ def test_measurements_are_kept_beside_each_other(folder: Path) -> None:
     assert kept["second"]["values"] == {"c": 2.0}
     with Image.open(folder / "first-map.png") as drawn:
         assert np.array_equal(np.asarray(drawn), np.asarray(picture))
+
+
+def test_pictures_of_an_earlier_measurement_go(folder: Path) -> None:
+    run, picture = open_run(folder, SHORT), Image.new("RGB", (4, 5))
+    (folder / "mine.png").touch()
+    run.keep("first", Measured(pictures={"a": picture, "b": picture}), {})
+    run.keep("second", Measured(pictures={"a": picture}), {})
+    run.keep("first", Measured(pictures={"b": picture, "c": picture}), {})
+    names = {path.name for path in folder.glob("*.png")}
+    assert names == {"mine.png", "first-b.png", "first-c.png", "second-a.png"}
+    run.keep("second", Measured(), {})
+    assert not (folder / "second-a.png").exists()
+
+
+def test_numbers_that_are_not_finite_are_null(folder: Path) -> None:
+    curve = ([1.0, 2.0], [math.nan, 0.5])
+    open_run(folder, SHORT).keep("first", Measured({"a": math.nan, "b": -math.inf, "c": 1}, {"d": curve}), {})
+    text = (folder / "evaluation.json").read_text()
+    entry = json.loads(text, parse_constant=lambda word: pytest.fail(word))["first"]
+    assert entry["values"] == {"a": None, "b": None, "c": 1.0}
+    assert entry["curves"] == {"d": [[1.0, 2.0], [None, 0.5]]}
 
 
 def test_measurements_of_two_at_a_time_are_all_kept(folder: Path) -> None:

@@ -16,7 +16,7 @@ from setsup.errors import SetsupError
 from setsup.experiments import Data, Preset, presets, smoke
 from setsup.experiments.abc import ABCSettings
 from setsup.experiments.drawing import Sets
-from setsup.experiments.settings import changes, check, flat, put
+from setsup.experiments.settings import about, changes, check, filled, flat, put
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,10 @@ def by_hand(settings: Any, before: str = "") -> dict[str, Any]:
     found = {}
     for member in fields(settings):
         value = getattr(settings, member.name)
-        inner = by_hand(value, f"{before}{member.name}.") if is_dataclass(value) else {before + member.name: value}
-        found |= inner
+        if is_dataclass(value):
+            found |= {before + member.name: type(value).__name__, **by_hand(value, f"{before}{member.name}.")}
+        else:
+            found[before + member.name] = value
     return found
 
 
@@ -113,12 +115,40 @@ def words(preset: Preset) -> dict[str, Any]:
     return {name: getattr(preset, name) for name in ("name", "shows", "evaluations", "shrunk")}
 
 
+@dataclass(frozen=True)
+class Twin:
+    """Another class with the same settings."""
+
+    word: str = "a"
+    pairs: tuple[tuple[int, float], ...] = ()
+
+
+def test_the_class_of_settings_is_a_part_of_them() -> None:
+    one, other = Outer(), Outer(inner=Twin())  # type: ignore[arg-type]
+    assert changes(flat(one), flat(other)) == {"inner": ("Inner", "Twin")}
+    with pytest.raises(SetsupError, match="the setting inner is a Inner here, not 'Twin'"):
+        put(one, flat(other))
+    kept = {name: value for name, value in flat(one).items() if name != "inner"}  # as an earlier version kept it
+    assert put(one, kept) == one
+    assert about(Inner()) == {"measure": "Inner", "word": "a", "pairs": []}
+    assert about(Inner()) != about(Twin())
+
+
+def test_settings_that_an_earlier_version_did_not_have_are_filled_in_with_their_defaults() -> None:
+    now = Outer(count=7, words=("b",), inner=Inner(word="c"))
+    assert filled(now, {}) == flat(Outer())
+    assert filled(now, {"count": 3, "inner.word": "d"}) == flat(Outer(count=3, inner=Inner("d")))
+    data = {"split": None, "stand_in": None, "where": None, "options": []}
+    assert filled(Data("mnist"), {}) == data, "there is none of a name"
+
+
 ABC = Preset(
     name="some",
     shows="nothing",
     data=Data("shapes3d"),
     drawing=Sets(inactive=("shape",)),
     learning=ABCSettings(encoder="shapes3d"),
+    steps=10,
 )
 
 
@@ -127,7 +157,8 @@ ABC = Preset(
     [
         ("stepps", 3, "there is no setting 'stepps'; did you mean 'steps'"),
         ("learning.ratte", 3, "there is no setting 'learning.ratte'; did you mean 'learning.rate'"),
-        ("learning", "abc", "there is no setting 'learning'"),
+        ("learning", "abc", "the setting learning is a ABCSettings here, not 'abc'"),
+        ("augmentation", 3, "the setting augmentation takes"),
         ("learning.rate.start", 1.0, "there is no setting 'learning.rate.start'"),
         ("augmentation.size", 3, "there is no setting 'augmentation.size'"),
         ("", 1, "there is no setting ''"),

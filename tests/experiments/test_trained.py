@@ -47,7 +47,7 @@ def test_rows_of_a_part_are_its_own() -> None:
 
 
 def test_dropout_is_off_for_a_while_and_every_part_gets_its_mode_back() -> None:
-    method = fresh_method(DROPOUT, 0).train()
+    method = fresh_method(DROPOUT, setsup.load("shapes3d-procedural").factors, 0).train()
     method.encoder[1].eval()
     before = [part.training for part in method.modules()]
     shapes, rows = setsup.load("shapes3d-procedural"), np.arange(3)
@@ -113,6 +113,28 @@ def test_embeddings_are_made_once() -> None:
     part = some.open("test")
     assert some.embed(part)[:, 0].tolist() == list(range(1, 300, 2))
     assert some.embed(part, np.array([3]))[:, 0].tolist() == [7]
+
+
+def test_embeddings_that_others_get_too_cannot_be_written() -> None:
+    some = trained(ROWS, Numbered(30))
+    with pytest.raises(ValueError, match="read-only"):
+        some.embed()[0] = 7
+    assert some.embed()[0] == 0
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 2), (2, 1), (), (1, 1, 1)])
+def test_only_a_vector_an_image_is_an_embedding(shape: tuple[int, ...]) -> None:
+    class Maps(RowNumbers):
+        def embed(self, batch):  # type: ignore[no-untyped-def]
+            sets, size = batch["mask"].shape
+            if len(shape) == 2:
+                return torch.zeros(sets * size, 2)
+            return torch.zeros(sets, size, *shape)
+
+    sentence = r"^Maps.embed gave \(.*\) for \(1, 4\) images: it gives one vector for each image, \(sets, size, d\)$"
+    with pytest.raises(SetsupError, match=sentence) as caught:
+        embed(Maps().eval(), Numbered(4))
+    assert "\n" not in str(caught.value)
 
 
 def test_two_data_sets_with_the_same_factors_are_two() -> None:
@@ -181,5 +203,5 @@ def test_a_run_remembers_where_its_files_were(tmp_path: Path) -> None:
 
 def test_a_run_without_a_checkpoint_has_no_trained_method(tmp_path: Path) -> None:
     run = begin(tmp_path, SHORT, 0, how={"precision": "float32"})
-    with pytest.raises(DataError, match="has no checkpoint yet: go on with `setsup train small/plain`"):
+    with pytest.raises(DataError, match="has no checkpoint yet: the command that began it goes on with it"):
         load_trained(run)

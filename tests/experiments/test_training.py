@@ -1,9 +1,11 @@
 """`train` does what a loop written by hand does, in every way of running it; and what does not fit is refused early."""
 
 import json
+import math
 import random
 import shutil
 import signal
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +16,19 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
+from lightning.pytorch import LightningModule  # noqa: E402
 from torch import nn  # noqa: E402
 
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import Data, How, Run, load_trained, train  # noqa: E402
+from setsup.experiments import Data, How, Run, embed, load_trained, open_run, smoke, train  # noqa: E402
+from setsup.experiments.callbacks import Keeper  # noqa: E402
 from setsup.experiments.drawing import Sets  # noqa: E402
 from setsup.experiments.training import fresh_method  # noqa: E402
+from setsup.factors import FactorTable  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
-from tests.experiments.small import DROPOUT, FEW, HALVED, PLAIN, Pooled  # noqa: E402
+from tests.experiments.small import AUGMENTED, DROPOUT, FEW, HALVED, PLAIN, Pooled  # noqa: E402
 
 SHAPES = setsup.load("shapes3d-procedural")
 HERE = How(workers=0)
@@ -41,7 +46,7 @@ def losses(run: Run) -> list[float]:
 def test_training_is_a_loop_of_adam_over_the_draws(tmp_path: Path, seed: int) -> None:
     run = train(SHORT, tmp_path, seed=seed, how=HERE)
     sets = setsup.SetSampler(SHAPES.factors, inactive=["wall_hue"], size=4, sets=2, where=FEW, seed=seed)
-    encoder = fresh_method(SHORT, seed).encoder
+    encoder = fresh_method(SHORT, SHAPES.factors, seed).encoder
     np.testing.assert_allclose(losses(run), looped(encoder, draws(SHAPES, sets), 6), rtol=2e-6)
     trained = load_trained(run, device="cpu").method.encoder
     for weight, expected in zip(trained.parameters(), encoder.parameters(), strict=True):
@@ -58,12 +63,12 @@ def test_the_rate_is_halved_every_so_many_steps(tmp_path: Path) -> None:
 def test_a_finished_run_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = train(SHORT, tmp_path, how=HERE)
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
-    assert before.keys() == {"run.json", "metrics.jsonl", "metrics.csv", "last.ckpt"}
+    assert before.keys() == {"run.json", "factors.parquet", "metrics.jsonl", "metrics.csv", "last.ckpt"}
     monkeypatch.setattr(ABC, "training_step", None)  # nothing is trained
     again = train(SHORT, tmp_path, how=HERE)
     assert again.finished
-    assert again.steps_done() == run.steps_done() == 6
-    assert 0 < run.seconds() == again.seconds()
+    assert again.progress().steps == run.progress().steps == 6
+    assert 0 < run.progress().seconds == again.progress().seconds
     assert before == {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()}
 
 
@@ -183,7 +188,7 @@ def test_a_way_to_run_that_there_is_not(changed: dict[str, Any], sentence: str) 
 class Blind:
     """A method that embeds nothing."""
 
-    def method(self, generator: torch.Generator) -> Any:
+    def method(self, table: Any, generator: torch.Generator) -> Any:
         from lightning import LightningModule
 
         return LightningModule()
@@ -193,8 +198,6 @@ class Blind:
     ("changed", "options", "sentence"),
     [
         ({"learning": Blind()}, {}, r"LightningModule has no embed\(batch\)"),
-        ({"learning": None}, {}, "trains nothing"),
-        ({"drawing": None}, {}, "draws nothing"),
         ({"drawing": Sets(inactive=("wall_heu",))}, {}, "wall_heu"),
         ({"augmentation": "abc-shapes4d"}, {}, "did you mean 'abc-shapes3d'"),
         ({"data": Data("mnist")}, {}, "setsup fetch mnist"),
@@ -239,7 +242,7 @@ class Logging(ABC):
 class LoggingSettings:
     """Its layers initialise themselves."""
 
-    def method(self, generator: torch.Generator) -> Logging:
+    def method(self, table: Any, generator: torch.Generator) -> Logging:
         return Logging(nn.Sequential(Pooled(), nn.Linear(192, 2)), rate=1e-5)
 
 
@@ -280,6 +283,203 @@ def test_training_leaves_the_process_as_it_was(tmp_path: Path) -> None:
 
 
 def test_initial_weights_are_those_of_the_seed_whoever_draws_them() -> None:
-    first, again, other = (fresh_method(LOGGING, seed).encoder[1].weight for seed in (0, 0, 1))
+    first, again, other = (fresh_method(LOGGING, SHAPES.factors, seed).encoder[1].weight for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+
+
+class Alternating(LightningModule):
+    """Two networks with an optimiser each, stepped by hand; one embeds, the other reads how bright the embedded was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.automatic_optimization = False
+        self.encoder, self.reader = nn.Sequential(Pooled(), nn.Linear(192, 4)), nn.Linear(4, 1)
+
+    def embed(self, batch: Any) -> torch.Tensor:
+        found: torch.Tensor = self.encoder(batch["image"])
+        return found
+
+    def training_step(self, batch: Any, batch_idx: int) -> None:
+        if self.global_step == Alternating.at:
+            sys.exit(3)
+        brightness = batch["image"].float().mean((-1, -2, -3))[..., None] / 255
+        for optimiser in self.optimizers():
+            loss = ((self.reader(nn.functional.dropout(self.embed(batch))) - brightness) ** 2).mean()
+            optimiser.zero_grad()
+            self.manual_backward(loss)
+            optimiser.step()
+        self.log("loss", loss)
+
+    def configure_optimizers(self) -> Any:
+        return [torch.optim.Adam(part.parameters(), 1e-3) for part in (self.encoder, self.reader)]
+
+    at: int | None = None
+    """Steps after which the program is left."""
+
+
+@dataclass(frozen=True)
+class AlternatingSettings:
+    """No settings."""
+
+    def method(self, table: Any, generator: torch.Generator) -> Alternating:
+        return Alternating()
+
+
+@pytest.mark.parametrize("steps", [5, 6, 7])
+def test_two_optimisers_are_two_steps_a_batch_and_the_run_ends_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    preset = replace(SHORT, name="small/two", learning=AlternatingSettings(), steps=steps, checkpoint_every=3)
+    saved, whole = [], Keeper._save
+
+    def save(self: Keeper, trainer: Any, last: bool) -> None:
+        saved.append(trainer.global_step)
+        whole(self, trainer, last)
+
+    monkeypatch.setattr(Keeper, "_save", save)
+    run = train(preset, tmp_path / "whole", how=HERE)
+    ends = 2 * -(-steps // 2)
+    assert run.finished
+    assert run.progress().steps == ends
+    assert run.progress().images == ends // 2 * 2 * 4
+    assert saved == ([4, ends] if ends == 6 else [4, 8])
+    lines = (run.folder / "metrics.jsonl").read_text()
+    assert [json.loads(line)["step"] for line in lines.splitlines()] == list(range(2, ends + 1, 2))
+    assert len((run.folder / "metrics.csv").read_text().splitlines()) == 1 + ends // 2
+    # left in the middle, with a code of its own, it goes on from the last checkpoint
+    monkeypatch.setattr(Alternating, "at", 4)
+    with pytest.raises(SystemExit) as left:
+        train(preset, tmp_path / "left", how=HERE)
+    assert left.value.code == 3
+    monkeypatch.setattr(Alternating, "at", None)
+    again = train(preset, tmp_path / "left", how=HERE)
+    assert (again.folder / "metrics.jsonl").read_text() == lines
+    for name, weight in run.state()["state_dict"].items():
+        assert torch.equal(again.state()["state_dict"][name], weight)
+    monkeypatch.setattr(Alternating, "training_step", None)
+    assert train(preset, tmp_path / "left", how=HERE).finished, "nothing is left to be trained"
+
+
+def test_slots_without_an_image_are_no_images(tmp_path: Path) -> None:
+    hues = ("wall_hue", "floor_hue", "object_hue")
+    drawing = Sets(inactive=hues, size=6, where=FEW)  # four shapes have all the same hues
+    run = train(replace(SHORT, drawing=drawing), tmp_path, how=HERE)
+    assert run.progress().images == SHORT.steps * 2 * 4
+
+
+class Failing(ABC):
+    """Logs what is not a number."""
+
+    def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
+        self.log("score", torch.tensor([1.0, math.nan, math.inf][batch_idx % 3]))
+        return super().training_step(batch, batch_idx)
+
+
+@dataclass(frozen=True)
+class FailingSettings:
+    """No settings."""
+
+    def method(self, table: Any, generator: torch.Generator) -> Failing:
+        return Failing(nn.Sequential(Pooled(), nn.Linear(192, 2)))
+
+
+def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
+    def refused(word: str) -> None:
+        raise AssertionError(word)
+
+    run = train(replace(SHORT, learning=FailingSettings(), checkpoint_every=2), tmp_path, how=HERE)
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    found = [json.loads(line, parse_constant=refused) for line in lines]
+    assert [line["score"] for line in found] == [1, None, None, 1, None, None]
+    assert run.metrics().keys() == {"loss", "score"}
+    assert run.metrics()["score"] is None
+
+
+@dataclass(frozen=True)
+class Classes:
+    """A head with an output for each level of a factor."""
+
+    factor: str = "shape"
+
+    def method(self, table: FactorTable, generator: torch.Generator) -> ABC:
+        weights = torch.tensor(np.bincount(table.codes(self.factor)), dtype=torch.float32)
+        method = ABC(nn.Sequential(Pooled(), nn.Linear(192, len(weights))))
+        method.register_buffer("counts", weights)
+        method.register_buffer("memory", torch.zeros(len(table), 1))
+        return method
+
+
+def test_a_method_is_made_for_the_factors_of_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = Data("shapes3d-procedural", where="scale == 0.75 and orientation < 0")
+    drawing = Sets(inactive=("wall_hue",), size=4)
+    run = train(replace(SHORT, data=data, drawing=drawing, learning=Classes()), tmp_path, how=HERE)
+    rows = 10**3 * 4 * 7  # of 15 orientations from −30° to 30°
+    state = run.state()["state_dict"]
+    assert state["counts"].tolist() == [rows / 4] * 4
+    assert len(state["memory"]) == rows
+    # where the data are no more, the method is there
+    monkeypatch.setattr(Data, "open", lambda *_, **__: pytest.fail("the data were opened"))
+    trained = load_trained(run, device="cpu")
+    assert embed(trained.method, SHAPES, np.arange(3)).shape == (3, 4)
+    assert run.factors().fingerprint == SHAPES.factors.where(data.where).fingerprint
+
+
+def test_a_run_that_kept_no_factors_opens_its_data(tmp_path: Path) -> None:
+    run = train(replace(SHORT, learning=Classes()), tmp_path, how=HERE)
+    (tmp_path / "factors.parquet").unlink()
+    assert load_trained(run, device="cpu").method.memory.shape == (480_000, 1)
+
+
+@dataclass(frozen=True)
+class Turned:
+    """Hues turned by a share of the circle, the same for all."""
+
+    turn: float = 0.0
+    small: bool = False
+
+    def transform(self, seed: int) -> Any:
+        from setsup.loading.transforms import Augment, Hue
+
+        return Augment([Hue(self.turn, self.turn)], copies=2, seed=seed, stream="turned")
+
+    def shrunk(self) -> "Turned":
+        return replace(self, small=True)
+
+
+def test_an_augmentation_has_settings_of_its_own(tmp_path: Path) -> None:
+    preset = replace(AUGMENTED, steps=2, augmentation=Turned(0.5))
+    run = train(preset, tmp_path / "half", how=HERE)
+    assert open_run(run.folder, preset).preset == preset
+    assert json.loads((run.folder / "run.json").read_text())["settings"]["augmentation.turn"] == 0.5
+    assert smoke(preset).augmentation == Turned(0.5, small=True)
+    other = train(replace(preset, augmentation=Turned(0.0)), tmp_path / "none", how=HERE)
+    assert losses(run) != losses(other)
+    # two equal copies of each image, in floats from 0 to 1, as by hand
+    encoder = fresh_method(preset, SHAPES.factors, 0).encoder
+    sets = setsup.SetSampler(SHAPES.factors, inactive=[], size=4, sets=1, where=FEW, seed=0)
+    (embedded,) = encoder(next(draws(SHAPES, sets)) / 255)
+    scores = -(torch.cdist(embedded, embedded) ** 2)
+    assert losses(other)[0] == pytest.approx((torch.logsumexp(scores, 1) - scores.diagonal()).mean().item(), rel=1e-5)
+    with pytest.raises(SetsupError, match=r"augmentation.turn 0\.5 there, 0\.0 asked"):
+        train(replace(preset, augmentation=Turned(0.0)), run.folder, how=HERE)
+
+
+@dataclass(frozen=True)
+class Once:
+    """Every row once."""
+
+    size: int = 1
+
+    def sampler(self, table: FactorTable, seed: int) -> setsup.EpochSampler:
+        return setsup.EpochSampler(table, self.size, epochs=1, seed=seed)
+
+
+def test_draws_that_end_before_the_steps_do(tmp_path: Path) -> None:
+    data = Data("shapes3d-procedural", where=f"{FEW} and wall_hue == 0 and floor_hue == 0")  # 10 hues, 4 shapes
+    drawing = replace(Once(), size=8)
+    preset = replace(AUGMENTED, data=data, drawing=drawing, steps=5)
+    assert train(preset, tmp_path / "whole", how=HERE).finished
+    for _ in range(2):
+        with pytest.raises(SetsupError, match="the draws of small/augmented end after 5 of 6 steps: give it fewer"):
+            train(replace(preset, steps=6), tmp_path / "short", how=HERE)

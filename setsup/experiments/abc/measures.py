@@ -39,6 +39,8 @@ class DigitStyle:
         Images of the withheld digit in the picture.
     every : int
         Of the test images, only each so manyth: 1 takes all.
+    sigma : float, optional
+        Of the noise, in units of the embeddings; by default that of :func:`~setsup.experiments.measures.noise_of`.
 
     """
 
@@ -46,6 +48,7 @@ class DigitStyle:
     components: int = 8
     shown: int = 400
     every: int = 1
+    sigma: float | None = None
 
     def shrunk(self) -> "DigitStyle":
         """The same on a twentieth of the test images."""
@@ -55,12 +58,12 @@ class DigitStyle:
         """Measures of the trained network, the untrained one, and pixels; a scatter and a sheet of neighbours."""
         from setsup.experiments.trained import embed
 
+        sigma = noise_of(trained, self.sigma)
         train, test = trained.dataset, trained.open("test")
         tested = np.arange(0, len(test), self.every)
         apart = [part.select(_rows(part, self.withheld)) for part in (train, test)]
         digits, images = _digits(test)[tested], test.fetch(tested, ["image"])["image"]
         withheld = np.concatenate([_images(part) for part in apart])
-        sigma = noise_of(trained)
 
         def measured(of_tested: Reals, of_withheld: Reals) -> dict[str, float]:
             found = digit_measures(of_tested, digits, images, of_withheld, withheld, sigma=sigma, seed=trained.seed)

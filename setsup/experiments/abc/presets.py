@@ -15,6 +15,7 @@ from setsup.experiments.preset import Data, Evaluation, Preset
 if TYPE_CHECKING:
     import torch
 
+    from setsup.factors import FactorTable
     from setsup.methods.abc import ABC
 
 __all__ = ["FACTORS", "HELD", "PRESETS", "WORDS", "ABCSettings"]
@@ -58,7 +59,7 @@ class ABCSettings:
     rate: float = 3e-5
     halve_every: int | None = None
 
-    def method(self, generator: "torch.Generator") -> "ABC":
+    def method(self, table: "FactorTable", generator: "torch.Generator") -> "ABC":
         """The method of a run."""
         from setsup.methods import networks
         from setsup.methods.abc import ABC

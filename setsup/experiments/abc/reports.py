@@ -5,12 +5,14 @@ claims name almost no thresholds either. Those tested here are ours, and every c
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 from setsup.experiments.abc.measures import LossOverDimensions
 from setsup.experiments.abc.presets import FACTORS, HELD, WORDS
 from setsup.experiments.report import Claim, Column, Means, Report, Row
+from setsup.experiments.report.judges import has, rises, within
 
 __all__ = ["REPORTS"]
 
@@ -46,28 +48,12 @@ _STYLE = {
 _NAMES = {"first 1": "component 1", "first 2": "components 1 and 2", "first 3": "components 1 to 3"} | _STYLE
 """Of values, where they are other than their keys without underscores."""
 
-Judge = Callable[[Means], tuple[bool | None, str]]
-
 
 def _label(key: str) -> str:
     return _NAMES.get(key, key.replace("_", " "))
 
 
-def _within(keys: Sequence[str], least: float = -math.inf, most: float = math.inf) -> Judge:
-    """Whether values lie between bounds in each row that was run, and by how much they miss them."""
-
-    def words(key: str, value: float) -> str:
-        miss = max(least - value, value - most)
-        return f"{_label(key)} {value:.3f}" + (f" (misses by {miss:.3f})" if miss > 0 else "")
-
-    def judge(means: Means) -> tuple[bool | None, str]:
-        rows = {row: {key: means[row][key].mean for key in keys} for row in means if _has(means, row, keys)}
-        if not rows:
-            return None, "needs a measured run"
-        found = (f"{row}: {', '.join(map(words, held, held.values()))}" for row, held in rows.items())
-        return all(least <= value <= most for held in rows.values() for value in held.values()), "; ".join(found)
-
-    return judge
+_within, _rises = partial(within, label=_label), partial(rises, label=_label)
 
 
 def _left_out(means: Means) -> tuple[bool | None, str]:
@@ -77,29 +63,12 @@ def _left_out(means: Means) -> tuple[bool | None, str]:
     return (None, words) if hidden is None or far is None else (hidden and far, f"{words}; {how_far}")
 
 
-def _rises(keys: Sequence[str], first: str, second: str) -> Judge:
-    """Whether the mean of each value is larger in the second row than in the first."""
-
-    def judge(means: Means) -> tuple[bool | None, str]:
-        if not _has(means, first, keys) or not _has(means, second, keys):
-            return None, f"needs measured runs of {first} and {second}"
-        pairs = {key: (means[first][key].mean, means[second][key].mean) for key in keys}
-        words = "; ".join(f"{_label(key)} {before:.2f} → {after:.2f}" for key, (before, after) in pairs.items())
-        return all(before < after for before, after in pairs.values()), f"from {first} to {second}: {words}"
-
-    return judge
-
-
 def _unchanged(means: Means) -> tuple[bool | None, str]:
-    if not _has(means, _CURATED, FACTORS) or not _has(means, _RANDOM, FACTORS):
+    if not has(means, _CURATED, FACTORS) or not has(means, _RANDOM, FACTORS):
         return None, f"needs measured runs of {_CURATED} and {_RANDOM}"
     differences = {key: abs(means[_CURATED][key].mean - means[_RANDOM][key].mean) for key in FACTORS}
     most = max(differences, key=lambda key: differences[key])
     return differences[most] <= _ALIKE, f"the largest difference is {differences[most]:.2f}, of {_label(most)}"
-
-
-def _has(means: Means, row: str, keys: Sequence[str]) -> bool:
-    return row in means and set(keys) <= means[row].keys()
 
 
 def _columns(levels: bool = True, at: float | None = None) -> tuple[Column, ...]:
@@ -209,7 +178,7 @@ def _figure_4d() -> Report:
     active = tuple(key for key in _LEVELS if key != "wall_hue")
 
     def more(means: Means) -> tuple[bool | None, str]:
-        totals = {row: sum(means[row][key].mean for key in active) for row in rows.values() if _has(means, row, active)}
+        totals = {row: sum(means[row][key].mean for key in active) for row in rows.values() if has(means, row, active)}
         if len(totals) < 2:
             return None, "needs runs of at least two sizes"
         found = list(totals.values())

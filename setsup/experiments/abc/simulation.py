@@ -16,15 +16,13 @@ References
 
 """
 
-import json
 import math
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,9 +30,10 @@ import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import SetsupError
 from setsup.evaluation.information import whole
-from setsup.files import disk_errors, locked, written
+from setsup.experiments.abc.cells import CELLS, Cell, read_cells, write_cells
+from setsup.files import locked
 from setsup.methods import correspondence_loss
 from setsup.methods.similarity import Similarity
 from setsup.progress import progress
@@ -49,7 +48,6 @@ _TOGETHER = 1 << 18  # similarities computed at a time: about what a cache holds
 _BLOCK, _LEAST = 100, 5  # draws between two looks at the standard error, and blocks before the first look
 _STEP, _STEPS = math.log(2), 40  # of the walk towards the best temperature, in ln τ
 _CLOSE = 1e-3  # in ln τ: by then the loss is within 10⁻⁵ of its least value
-_FILE = "simulation.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,15 +277,15 @@ def simulate(
         raise SetsupError(f"the relative standard error must be a number from 0 to below 1, not {error!r}")
     stream_key(seed, "simulation")  # checks the seed
     settings = {"simulation": 1, "seed": int(seed), "draws": draws, "error": float(error)}
-    file = None if folder is None else Path(folder) / _FILE
+    file = None if folder is None else Path(folder) / CELLS
     with nullcontext() if file is None else locked(file):
-        cells = {} if file is None else _read(file, settings)
+        cells = {} if file is None else read_cells(file, settings)
         with progress(len(rows) * len(columns), "simulation", "cells") as advance:
             for size, count in product(rows, columns):
                 if (size, count) not in cells:
                     cells[size, count] = _cell(size, count, draws, error, seed, device)
                     if file is not None:
-                        _write(file, settings, cells)
+                        write_cells(file, settings, cells)
                 advance()
     table = [[cells[size, count] for count in columns] for size in rows]
     return Simulation(
@@ -300,23 +298,11 @@ def simulate(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    """One size and number of dimensions: a line of the file."""
-
-    size: int
-    dimensions: int
-    temperature: float
-    loss: float
-    error: float
-    draws: int
-
-
-def _cell(size: int, dimensions: int, draws: int, error: float, seed: int, device: str | torch.device) -> _Cell:
+def _cell(size: int, dimensions: int, draws: int, error: float, seed: int, device: str | torch.device) -> Cell:
     sought = min(draws, max(200, (1 << 16) // size))  # the mean over a large set varies less from draw to draw
     temperature = best_temperature(size, dimensions, sought, seed=seed, device=device)
     losses = _measured(size, dimensions, temperature, draws, error, seed, "l2sq", device)
-    return _Cell(size, dimensions, temperature, *_mean(losses), len(losses))
+    return Cell(size, dimensions, temperature, *_mean(losses), len(losses))
 
 
 def _measured(
@@ -390,39 +376,3 @@ def _several(name: str, given: Iterable[int], least: int) -> list[int]:
     if not found or len(set(found)) < len(found):
         raise SetsupError(f"the {name} must be one or more different numbers, not {found}")
     return found
-
-
-def _write(file: Path, settings: dict[str, Any], cells: dict[tuple[int, int], _Cell]) -> None:
-    lines = [settings, *(asdict(cell) for cell in cells.values())]
-    with written(file) as part:
-        part.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-
-
-def _read(file: Path, settings: dict[str, Any]) -> dict[tuple[int, int], _Cell]:
-    """Results that a file holds; a last line without an end was cut off, and its result is not known."""
-    try:
-        with disk_errors(file):
-            *lines, _ = file.read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return {}
-    values = [_value(line, f"{file}, line {number}") for number, line in enumerate(lines, 1)]
-    if values and values[0] != settings:
-        raise DataError(f"{file} holds a simulation of {values[0]}, not of {settings}: choose another folder for these")
-    cells = [_checked(value, f"{file}, line {number}") for number, value in enumerate(values[1:], 2)]
-    return {(cell.size, cell.dimensions): cell for cell in cells}
-
-
-def _value(line: bytes, where: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{where} is damaged; remove the file to simulate anew") from error
-
-
-def _checked(value: Any, where: str) -> _Cell:
-    """One result; only what `_write` may have written."""
-    types = {field.name: field.type for field in fields(_Cell)}
-    known = isinstance(value, dict) and {name: type(of) for name, of in value.items()} == types
-    if not known or not all(0 <= number < math.inf for number in value.values()):
-        raise DataError(f"{where} is no result of a simulation; remove the file to simulate anew")
-    return _Cell(**value)

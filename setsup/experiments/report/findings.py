@@ -14,6 +14,7 @@ import numpy as np
 
 from setsup.errors import DataError
 from setsup.experiments.report import Claim, Column, Report, Row, Spread
+from setsup.experiments.run import finite
 
 __all__ = ["Findings", "Line", "Result", "Verdict", "fill"]
 
@@ -384,20 +385,16 @@ def _line_dict(line: Line) -> dict[str, Any]:
         "seeds": list(line.seeds),
         "folders": list(line.folders),
         "values": {
-            key: {"mean": _finite(spread.mean), "sd": spread.sd, "n": spread.n} for key, spread in line.values.items()
+            key: {"mean": finite(spread.mean), "sd": spread.sd, "n": spread.n} for key, spread in line.values.items()
         },
         "curves": {
             name: {
                 "x": x,
-                "mean": [_finite(height) for height in mean],
-                "sd": None if sd is None else [_finite(width) for width in sd],
+                "mean": [finite(height) for height in mean],
+                "sd": None if sd is None else [finite(width) for width in sd],
             }
             for name, (x, mean, sd) in line.curves.items()
         },
         "pictures": [{"seed": seed, "file": str(path)} for seed, path in line.pictures],
         "needs": list(line.needs),
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

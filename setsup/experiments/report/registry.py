@@ -6,19 +6,16 @@ so does a file of the user's own. Where a preset has none, one of all that its e
 
 from collections.abc import Iterable
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 from setsup.errors import SetsupError, near
 from setsup.experiments.preset import Preset
-from setsup.experiments.registry import find_preset, in_file, modules_of_others, presets, run_file
+from setsup.experiments.registry import find_preset, in_file, modules_of_others, own_modules, presets, run_file
 from setsup.experiments.report import Report, Row
 from setsup.experiments.report.findings import Findings, fill
 from setsup.experiments.report.results import read_results
 
 __all__ = ["find_report", "report_on", "reports"]
-
-_OWN = ("setsup.experiments.abc",)
 
 
 def reports() -> dict[str, Report]:
@@ -30,9 +27,8 @@ def reports() -> dict[str, Report]:
     'nats'
 
     """
-    modules = [(import_module(module), module) for module in _OWN] + list(modules_of_others())
     found: dict[str, Report] = {}
-    for module, where in modules:
+    for module, where in (*own_modules(), *modules_of_others()):
         for report in _reports_in(module, where):
             found.setdefault(report.name, report)
     return found

@@ -1,6 +1,7 @@
 """What reports read: the evaluations of runs, and in words how each run differs from the preset it stands for."""
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
@@ -10,7 +11,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Preset
 from setsup.experiments.report.findings import Result
 from setsup.experiments.run import Run, open_run
-from setsup.experiments.settings import changes, flat
+from setsup.experiments.settings import about, changes, filled
 
 __all__ = ["read_results"]
 
@@ -91,22 +92,24 @@ def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -
     asked: dict[str, tuple[Any, Any]] = {}
     for name, entry in measured.items():
         front = f"{name}: " if len(evaluations) > 1 else ""
-        values |= {front + key: value for key, value in entry["values"].items()}
-        curves |= {front + key: (x, y) for key, (x, y) in entry["curves"].items()}
+        values |= {front + key: _number(value) for key, value in entry["values"].items()}
+        for key, axes in entry["curves"].items():
+            x, y = ([_number(value) for value in axis] for axis in axes)
+            curves[front + key] = x, y
         pictures += [path for path in (run.folder / Path(file).name for file in entry["pictures"]) if path.exists()]
         if name in preset.evaluations:
-            now = flat(preset.evaluations[name])
-            asked |= {f"{name}.{key}": change for key, change in changes(now, entry["about"]).items()}
+            now = about(preset.evaluations[name])
+            then = {"measure": now["measure"]} | filled(preset.evaluations[name], entry["about"])
+            asked |= {f"{name}.{key}": change for key, change in changes(now, then).items()}
     steps = min((entry["steps"] for entry in measured.values()), default=None)
     wanted = run.preset.steps
     done = steps if steps is not None and steps >= wanted else _steps_done(run, steps)
     differing = [f"{name} {_word(old)} → {_word(new)}" for name, (old, new) in (run.changed(preset) | asked).items()]
     if run.description.get("smoke"):
         differing = ["smoke"]
-    how = run.description["how"]
-    processes = how.get("devices", 1) * how.get("nodes", 1)
-    if processes > 1:
-        differing.append(f"{processes} draws a step")
+    least, most = min(run.draws_a_step), max(run.draws_a_step)
+    if most > 1:
+        differing.append(f"{most if least == most else f'{least} to {most}'} draws a step")
     if steps is not None and steps < done:
         differing.append(f"measured after {steps:,} of {wanted:,} steps")
     elif done < wanted:
@@ -117,7 +120,7 @@ def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -
         run.seed,
         str(run.folder),
         stand_in=run.preset.data.stand_in or "" if run.stand_in and run.preset.data else "",
-        precision=how["precision"],
+        precision=run.description["how"]["precision"],
         changed=tuple(differing),
         values=values,
         curves=curves,
@@ -128,7 +131,7 @@ def _result(run: Run, called: str, preset: Preset, evaluations: Sequence[str]) -
 
 def _steps_done(run: Run, measured: int | None) -> int:
     """Steps of the checkpoint; those that were measured where there is none any more."""
-    return max(run.steps_done(), measured or 0)
+    return max(run.progress().steps, measured or 0)
 
 
 def _command(run: Run, called: str) -> str:
@@ -165,12 +168,17 @@ def _entry(run: Run, name: str, entry: Any) -> dict[str, Any]:
 
 
 def _numbers(values: Any) -> bool:
-    return isinstance(values, dict) and all(isinstance(value, int | float) for value in values.values())
+    return isinstance(values, dict) and all(isinstance(value, int | float | None) for value in values.values())
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _is_curve(curve: Any) -> bool:
-    """Two lists of equally many numbers."""
+    """Two lists of equally many numbers; heights may be unknown."""
     if not isinstance(curve, list) or len(curve) != 2 or not all(isinstance(axis, list) and axis for axis in curve):
         return False
     x, y = curve
-    return len(x) == len(y) and all(isinstance(number, int | float) for number in (*x, *y))
+    known = all(isinstance(place, int | float) for place in x) and all(isinstance(at, int | float | None) for at in y)
+    return known and len(x) == len(y)

@@ -18,7 +18,7 @@ from setsup.random import fold, stream_key, uniform
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning")  # the package of experiments needs it
 
-from setsup.experiments.abc import simulation  # noqa: E402
+from setsup.experiments.abc import cells, simulation  # noqa: E402
 from setsup.experiments.abc.simulation import Simulation, best_temperature, simulate, simulated_loss  # noqa: E402
 from setsup.methods import correspondence_loss  # noqa: E402
 
@@ -284,10 +284,10 @@ def test_whatever_the_bytes_an_error_or_results(
     file.write_bytes(uninterrupted[1][:at] + junk + (uninterrupted[1][at:] if more else b""))
     first = json.loads(uninterrupted[1].splitlines()[0])
     try:
-        cells = simulation._read(file, first)
+        found = cells.read_cells(file, first)
     except DataError:
         return
-    assert all(isinstance(cell, simulation._Cell) for cell in cells.values())
+    assert all(isinstance(cell, cells.Cell) for cell in found.values())
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:

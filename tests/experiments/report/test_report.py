@@ -163,6 +163,7 @@ class TestWhichRunsBelong:
             ({"small": True}, {"samples": 512}, ["smoke"], False),
             ({"how": {"devices": 2, "nodes": 2}}, {}, ["4 draws a step"], False),
             ({}, {"steps": 5_000}, ["information.steps none → 5,000"], False),
+            ({}, {"measure": "Accuracy"}, ["information.measure FactorInformation → Accuracy"], False),
             ({"stand_in": True}, {"samples": 9}, [
                 "stand-in: shapes3d-procedural", "information.samples 249,856 → 9"
             ], False),
@@ -182,6 +183,21 @@ class TestWhichRunsBelong:
         assert first.holds is (True if sound else None)
         if asked.get("stand_in") and sound:
             assert first.on.startswith("on the stand-in")
+
+    def test_several_devices_in_any_of_its_sessions(self, tmp_path: Path) -> None:
+        run = trained(tmp_path, "abc/fig4a", done=120)
+        begin(tmp_path, run.preset, 0, how=HOW | {"devices": 2})
+        trained(tmp_path, "abc/fig4a")
+        measured(run, "information", nats(0, 1, 1, 0, 0, 0))
+        line = lines_of(report_on(find_report("abc/fig4a"), [tmp_path]), "both sets curated")[1]
+        assert (line.differs, line.sound) == (("1 to 2 draws a step",), False)
+
+    def test_measured_before_the_evaluation_had_a_setting(self, tmp_path: Path) -> None:
+        run = trained(tmp_path, "abc/fig4a")
+        now = flat(find_preset("abc/fig4a").evaluations["information"])
+        run.keep("information", nats(0, 1, 1, 0, 0, 0), {key: now[key] for key in ("factors", "estimator")})
+        line = report_on(find_report("abc/fig4a"), [tmp_path]).lines[0]
+        assert (line.differs, line.seeds) == ((), (0,))
 
     def test_unfinished(self, tmp_path: Path) -> None:
         run = measured(trained(tmp_path / "a", "abc/fig4a", done=120), "information", nats(0, 1, 1, 0, 0, 0))
@@ -331,7 +347,7 @@ class TestVerdicts:
 
 MINE = """
 from dataclasses import dataclass
-from setsup.experiments import Data, Measured, Preset
+from setsup.experiments import Data, Measured, Preset, Sets
 from setsup.experiments.report import Report, Row
 
 @dataclass(frozen=True)
@@ -339,7 +355,8 @@ class Score:
     folds: int = 5
 
 PRESETS = [
-    Preset(name=f"mine/{name}", shows="mine", data=Data("mnist"), steps=steps, seeds=2,
+    Preset(name=f"mine/{name}", shows="mine", data=Data("mnist"), drawing=Sets(inactive=("digit",)),
+           learning=Score(), steps=steps, seeds=2,
            evaluations={"score": Score(), "more": Score(folds=2)})
     for steps, name in enumerate(("first", "second", "third"), 1)
 ]

@@ -1,0 +1,73 @@
+"""Criteria of claims that papers have in common, as :class:`~setsup.experiments.Claim` takes them."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from setsup.experiments.report import Means
+
+__all__ = ["Judge", "has", "rises", "within"]
+
+Judge = Callable[[Means], tuple[bool | None, str]]
+"""From values by row and column to (whether a claim holds, by how much in words); None where they are not enough."""
+
+
+def within(
+    keys: Sequence[str], least: float = -math.inf, most: float = math.inf, *, label: Callable[[str], str] = str
+) -> Judge:
+    """Whether values lie between bounds in each row that was run, and by how much they miss them.
+
+    Parameters
+    ----------
+    keys : sequence of str
+        Of columns.
+    least, most : float
+        Bounds, which may be met.
+    label : callable
+        Names of the columns in words.
+
+    Examples
+    --------
+    >>> from setsup.experiments.report import Spread
+    >>> within(("r2",), least=0.5)({"a": {"r2": Spread(0.4, None, 1)}, "b": {"r2": Spread(0.9, None, 1)}})
+    (False, 'a: r2 0.400 (misses by 0.100); b: r2 0.900')
+
+    """
+
+    def words(key: str, value: float) -> str:
+        miss = max(least - value, value - most)
+        return f"{label(key)} {value:.3f}" + (f" (misses by {miss:.3f})" if miss > 0 else "")
+
+    def judge(means: Means) -> tuple[bool | None, str]:
+        rows = {row: {key: means[row][key].mean for key in keys} for row in means if has(means, row, keys)}
+        if not rows:
+            return None, "needs a measured run"
+        found = (f"{row}: {', '.join(map(words, held, held.values()))}" for row, held in rows.items())
+        return all(least <= value <= most for held in rows.values() for value in held.values()), "; ".join(found)
+
+    return judge
+
+
+def rises(keys: Sequence[str], first: str, second: str, *, label: Callable[[str], str] = str) -> Judge:
+    """Whether the mean of each value is larger in the second row than in the first.
+
+    Examples
+    --------
+    >>> from setsup.experiments.report import Spread
+    >>> rises(("r2",), "a", "b")({"a": {"r2": Spread(0.4, None, 1)}, "b": {"r2": Spread(0.9, None, 1)}})
+    (True, 'from a to b: r2 0.40 → 0.90')
+
+    """
+
+    def judge(means: Means) -> tuple[bool | None, str]:
+        if not has(means, first, keys) or not has(means, second, keys):
+            return None, f"needs measured runs of {first} and {second}"
+        pairs = {key: (means[first][key].mean, means[second][key].mean) for key in keys}
+        words = "; ".join(f"{label(key)} {before:.2f} → {after:.2f}" for key, (before, after) in pairs.items())
+        return all(before < after for before, after in pairs.values()), f"from {first} to {second}: {words}"
+
+    return judge
+
+
+def has(means: Means, row: str, keys: Sequence[str]) -> bool:
+    """Whether there are all of some values in a row."""
+    return row in means and set(keys) <= means[row].keys()
