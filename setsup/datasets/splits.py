@@ -155,6 +155,9 @@ def _names(table: FactorTable, declared: Sequence[ManifestSplit]) -> list[str]:
 
 def _unknown(dataset: Dataset, name: str, known: Sequence[str]) -> DataError:
     names = list(dict.fromkeys(known))
+    if name in names:
+        there = ", ".join(map(str, dataset.factors[_SPLIT].levels or ())) if _SPLIT in dataset.factors else "none"
+        return DataError(f"{dataset.name} has no split {name!r} as it is opened here, with another option: {there}")
     if not names:
         return DataError(f"{dataset.name} is not divided into splits; leave out split={name!r}")
     hint = near(name, names)

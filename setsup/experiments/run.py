@@ -181,7 +181,7 @@ class Run:
     def measured(self) -> dict[str, Any]:
         """Evaluations by name, as :meth:`keep` wrote them, None for what is not finite; none before the first."""
         path = self.folder / _EVALUATION
-        return _read(path) if path.exists() else {}
+        return _read(path, "remove it, and measure anew") if path.exists() else {}
 
     def keep(self, name: str, found: Measured, about: Mapping[str, Any]) -> None:
         """Write what an evaluation found: numbers into ``evaluation.json``, pictures beside it; earlier ones go.
@@ -374,13 +374,13 @@ def _pictures(*entries: Any) -> set[str]:
     return {name for name in names if isinstance(name, str) and Path(name).name == name}
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, advice: str = "restore it, or train anew in another folder") -> dict[str, Any]:
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read ({error}): restore it, or train anew in another folder") from None
+        raise DataError(f"{path} cannot be read ({error}): {advice}") from None
     if not isinstance(found, dict):
-        raise DataError(f"{path} is no JSON object: restore it, or train anew in another folder")
+        raise DataError(f"{path} is no JSON object: {advice}")
     return found
 
 

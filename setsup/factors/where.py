@@ -202,37 +202,34 @@ class _Condition:
                 factor = self._factor(name)
                 if factor.levels is None:
                     self._refuse(name, f"factor {factor.name!r} is continuous: it has no levels to count the rows of")
-                numbers = self._counts(factor)
+                groups = self.table.group_by([factor.name])  # levels that are nested count within their outer ones
+                known = groups.of_rows()
+                numbers = np.append(groups.sizes, 0)[known]
             case ast.Call(func=ast.Name(id="count")):
                 self._refuse(node, "count takes one factor, as in count(identity) >= 20")
-            case ast.BinOp(left=ast.Name() as name, op=ast.Mod(), right=ast.Constant(value=int() as by)) if (
-                type(by) is int and by > 0
-            ):
+            case ast.BinOp(ast.Name() as name, ast.Mod(), ast.Constant(int() as by)) if by > 0 and by is not True:
                 factor = self._factor(name)
                 if not all(type(level) is int for level in factor.levels or ("none",)):
                     self._refuse(name, f"factor {factor.name!r} has no whole numbers as levels, which % needs")
-                numbers = np.array([level % by for level in factor.levels or ()])
+                remainders = np.array([level % by for level in factor.levels or ()])
+                known = self.table.codes(factor.name)
+                numbers = np.append(remainders, 0)[known]
+            case ast.BinOp(op=ast.Mod()):
+                self._refuse(node, "% takes a factor and a whole number above 0, as in digit % 2 == 0")
             case _:
                 self._refuse_kind(node)
         value = self._constant(other)
         if _sort(value) != "number":
             self._refuse(other, f"this is compared with a number, not {value!r}")
-        chosen = _COMPARED[link](numbers, value)
-        return self._looked_up(factor, chosen if wanted else ~chosen)
-
-    def _counts(self, factor: Factor) -> npt.NDArray[np.int64]:
-        """How many rows have each level."""
-        if self.table.is_grid:
-            return np.full(len(factor), len(self.table) // len(factor))
-        column = self.table.column(factor.name)
-        found = np.zeros(len(factor) + 1, dtype=np.int64)  # the last one takes the unknown
-        for rows in _blocks(len(column)):
-            found += np.bincount(np.minimum(column[rows], len(factor)), minlength=len(found))
-        return found[:-1]
+        return np.asarray((_COMPARED[link](numbers, value) == wanted) & (known >= 0))
 
     def _contained(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
         """Find a factor among values."""
         if not isinstance(name, ast.Name):
+            if isinstance(name, ast.BinOp | ast.Call):
+                self._refuse(
+                    name, "a remainder or a count is compared with one number by ==, != or an order, not by in"
+                )
             self._constant(name)
             self._refuse(name, "what stands before 'in' must be a factor, without quotes")
         factor = self._factor(name)

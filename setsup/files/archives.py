@@ -4,7 +4,7 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -72,10 +72,12 @@ class ArchiveFile:
         self._about = (size, mtime_ns)
         self._open: dict[str, int] = {}
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # modules may be gone when this is called
         for descriptor in self._open.values():
-            with suppress(OSError):
-                os.close(descriptor)
+            try:
+                close(descriptor)
+            except OSError:
+                pass
 
     def descriptor(self) -> int:
         """Open the archive, unless it is.

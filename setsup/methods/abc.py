@@ -7,6 +7,7 @@ References
 
 """
 
+import math
 from typing import Any, Literal
 
 import torch
@@ -79,6 +80,8 @@ class ABC(LightningModule):
         super().__init__()
         if objective not in _OBJECTIVES:
             raise SetsupError(f"the objective is one of {', '.join(_OBJECTIVES)}, not {objective!r}")
+        if not (math.isfinite(rate) and rate > 0):
+            raise SetsupError(f"the learning rate is a positive number, not {rate!r}")
         self.encoder = encoder
         self.similarity, self.temperature = similarity, temperature
         self.objective, self.neighbours = objective, neighbours

@@ -174,6 +174,16 @@ def test_unknown_satisfies_neither_a_condition_nor_its_negation(condition):
     assert not evaluate(f"not ({condition})", hidden).any()
 
 
+def test_nested_levels_count_within_their_outer_ones():
+    person, session = (
+        Factor("person", Kind.NOMINAL, ("ann", "bob")),
+        Factor("session", Kind.ORDINAL, (1, 2), within="person"),
+    )
+    table = FactorTable([person, session], {"person": [0, 0, 0, 1, 1, -1], "session": [0, 0, 1, 0, 0, 0]})
+    assert evaluate("count(session) == 2", table).tolist() == [True, True, False, True, True, False]
+    assert evaluate("not count(session) == 2", table).tolist() == [False, False, True, False, False, False]
+
+
 def test_numbers_given_as_decimals_are_met_though_stored_as_float32():
     table = FactorTable([FACTORS[5]], {"angle": np.array([0.7, 0.1], dtype=np.float32)})
     assert evaluate("angle >= 0.7", table).tolist() == [True, False]
@@ -232,12 +242,14 @@ def test_wide_codes_with_unknown_values():
         ("count(shape) == 'cube'", "compared with a number, not 'cube'", "^"),
         ("count(shape) == count(digit)", "a function call cannot stand", "^"),
         ("count(shape)", "a function call cannot stand", "^"),
-        ("count(shape) in (1, 2)", "a function call cannot stand", "^"),
+        ("count(shape) in (1, 2)", "compared with one number", "^"),
+        ("digit % 3 in (0, 1)", "compared with one number", "^"),
         ("scale % 2 == 0", "'scale' has no whole numbers", "^"),
         ("angle % 2 == 0", "'angle' has no whole numbers", "^"),
         ("glasses % 2 == 0", "'glasses' has no whole numbers", "^"),
-        ("digit % 0 == 0", "arithmetic cannot stand", "^"),
-        ("digit % digit == 0", "arithmetic cannot stand", "^"),
+        ("digit % 0 == 0", "a whole number above 0", "^"),
+        ("digit % digit == 0", "a whole number above 0", "^"),
+        ("count(digit) % 2 == 0", "a whole number above 0", "^"),
         ("digit + 1 == 3", "arithmetic cannot stand", "^"),
         ("digit == 1 + 1", "arithmetic cannot stand", "^"),
         ("shape == f'{digit}'", "an f-string cannot stand", "^"),

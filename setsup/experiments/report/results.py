@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any
 
 from setsup.errors import DataError, SetsupError
-from setsup.experiments.preset import Preset
+from setsup.experiments.preset import Preset, smoke
 from setsup.experiments.report.findings import Result
 from setsup.experiments.run import Run, open_run
 from setsup.experiments.settings import about, changes, filled
@@ -58,7 +58,12 @@ def read_results(
                 if name in own:
                     raise
                 continue  # of a preset that is not known here, and so none of these
-            same = {called: preset for called, preset in presets.items() if not run.changed(preset)}
+            shrunk = run.preset.shrunk
+            same = {
+                called: preset
+                for called, preset in presets.items()
+                if not run.changed(smoke(preset) if shrunk else preset)
+            }
             named = {called: preset for called, preset in presets.items() if preset.name == run.preset.name}
             for called, preset in (same or named).items():
                 results.append(_result(run, called, preset, evaluations))

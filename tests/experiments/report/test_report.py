@@ -131,6 +131,10 @@ class TestWhichRunsBelong:
         run = trained(tmp_path, "abc/fig3a")
         measured(run, "information", nats(0, 1, 1, 0, 0, 0), like="abc/fig4a")
         assert report_on(find_report("abc/fig4a"), [tmp_path]).lines[0].seeds == (0,)
+        small = trained(tmp_path / "small", "abc/fig3a", small=True)
+        measured(small, "information", nats(0, 1, 1, 0, 0, 0), like="abc/fig4a")
+        [line] = [line for line in report_on(find_report("abc/fig4a"), [small.folder]).lines if line.run]
+        assert (line.seeds, line.differs) == ((0,), ("smoke",))
         # with curves of its own
         found = report_on(find_report("abc/fig3c"), [tmp_path])
         assert found.lines[0].needs == (f"setsup eval {tmp_path} --preset abc/fig3c",)
