@@ -69,7 +69,9 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         try:
             members = find_members(_NAME, folder, [FRAMES], _ARCHIVES)
         except DataError:
-            raise missing from None
+            raise DataError(
+                f"{missing}; orbits of a folder of videos are found by `setsup prepare video-orbits --root VIDEOS`"
+            ) from None
         unfinished, _ = members.matching(r"(?:.+/)?tracks/.+/recipe\.json")
         if len(unfinished):
             raise DataError(
