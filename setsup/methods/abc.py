@@ -80,8 +80,8 @@ class ABC(LightningModule):
         super().__init__()
         if objective not in _OBJECTIVES:
             raise SetsupError(f"the objective is one of {', '.join(_OBJECTIVES)}, not {objective!r}")
-        if not (math.isfinite(rate) and rate > 0):
-            raise SetsupError(f"the learning rate is a positive number, not {rate!r}")
+        if not (math.isfinite(rate) and rate >= 0):
+            raise SetsupError(f"the learning rate is a number from 0 on, not {rate!r}")
         self.encoder = encoder
         self.similarity, self.temperature = similarity, temperature
         self.objective, self.neighbours = objective, neighbours

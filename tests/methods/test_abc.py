@@ -154,6 +154,12 @@ def test_gradients_reach_every_weight() -> None:
         assert weight.grad.abs().max() > 0 or name.endswith("bias"), name
 
 
+@pytest.mark.parametrize("rate", [-1.0, float("nan"), float("inf")])
+def test_a_rate_that_is_none(rate: float) -> None:
+    with pytest.raises(SetsupError, match="the learning rate is a number from 0 on"):
+        ABC(encoder(), rate=rate)
+
+
 def test_the_rate_is_halved_and_adam_has_the_epsilon_of_keras() -> None:
     made = ABC(encoder(), rate=0.8, halve_every=3).configure_optimizers()
     adam, scheduler = made["optimizer"], made["lr_scheduler"]["scheduler"]
