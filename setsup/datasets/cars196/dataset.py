@@ -38,7 +38,7 @@ class Cars196(Dataset):
 
     Factors: ``model_class`` (196 names such as ``Acura RL Sedan 2012``; unknown in the test part where its labels are
     not there), what these names tell, ``make``, ``body`` (unknown where a name tells none) and ``year``; the key
-    ``image``, the file in the release; ``split`` as published, and ``retrieval``, the split of metric learning: its
+    ``file``, the picture in the release; ``split`` as published, and ``retrieval``, the split of metric learning: its
     first 98 classes for training and the other 98 for tests. The modalities are ``image``, the box cut out and resized
     (proportions not kept, bilinear, antialiased), and ``box``, as annotated.
 
