@@ -8,23 +8,19 @@ The published zips open as they are, and so do the folders they hold. For pairs 
 """
 
 import logging
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import checked_size
-from setsup.datasets.sources import PartedImages, fetch_images
+from setsup.datasets.pictures import PictureFiles
+from setsup.datasets.sources import PartedImages
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.members import Members, find_members, open_members
 
 __all__ = ["Div2k", "open"]
-
-Array = npt.NDArray[Any]
 
 _SPLITS = ("train", "valid", "test")
 _SCALES = (1, 2, 3, 4, 8)
@@ -63,7 +59,7 @@ class _Picture(NamedTuple):
     place: int
 
 
-class Div2k(Dataset):
+class Div2k(PictureFiles):
     """Photographs in high resolution, and smaller ones made of them.
 
     Rows are pictures: those in high resolution by id, then the others by degradation, scale, id and variant, so that
@@ -89,52 +85,12 @@ class Div2k(Dataset):
 
     """
 
-    name = "div2k"
-    computes = True
-
     def __init__(
         self, members: list[Members], size: tuple[int, int] | None = None, crop: tuple[int, int] | None = None
     ) -> None:
         found = _pictures(members)
-        self.factors = _table(found)
-        self._members = tuple(members)
-        self._part = np.array([picture.part for picture in found], np.uint16)
-        self._places = np.array([picture.place for picture in found], np.uint32)
-        self._images = PartedImages(self._members, self._part, self._places)
-        self._size, self._crop = size, crop
-        shape: tuple[int | None, int | None] = size or crop or (None, None)
-        self.modalities = {"image": Modality((*shape, 3), "uint8", color="srgb")}
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        shape = self.modalities["image"].shape
-        return {name: fetch_images(self._images, rows, shape, self._size, crop=self._crop) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            fetch_images(self._images, rows, self.modalities["image"].shape, self._size, out[name], self._crop)
-
-    @of_row
-    def paths(self, indices: npt.ArrayLike) -> list[str]:
-        """Names of the files of the given rows, such as ``DIV2K_train_LR_bicubic/X2/0001x2.png``.
-
-        Parameters
-        ----------
-        indices : integer array of any shape
-            Row numbers.
-
-        """
-        rows, _ = fetch_request(self, indices, ())
-        flat = rows.reshape(-1)
-        found = zip(self._part[flat].tolist(), self._places[flat].tolist(), strict=True)
-        return [self._members[part].names[place].as_py() for part, place in found]
-
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"Div2k({str(self._members[0].source)!r}, {len(self):,} rows)"
+        part, places = (np.array(numbers, np.int64) for numbers in zip(*(each[-2:] for each in found), strict=True))
+        super().__init__("div2k", _table(found), PartedImages(members, part, places), size, crop)
 
 
 def open(

@@ -10,16 +10,16 @@ subject, session, recording and shot make an orbit of views, with the frontal on
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
-from setsup.datasets.images import checked_size, header, parallel
-from setsup.datasets.sources import MemberImages, fetch_images
+from setsup.datasets.images import checked_size
+from setsup.datasets.pictures import PictureFiles
+from setsup.datasets.sources import MemberImages
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
@@ -55,12 +55,11 @@ _SPLITS = ("train", "test")
 _PATTERN = r"session\d\d/multiview/\d\d\d/\d\d/\d\d_\d/\d\d\d_\d\d_\d\d_\d\d\d_\d\d\.png"
 _EXAMPLE = "session01/multiview/001/01/05_1/001_01_01_051_00.png"
 _SHAPE = (480, 640, 3)
-_LOOKED_AT = 16
 
 _log = logging.getLogger("setsup")
 
 
-class MultiPie(Dataset):
+class MultiPie(PictureFiles):
     """Pictures of faces by subject, session, recording, camera and shot.
 
     Factors: ``subject`` (the ids that are there, as texts of three digits), ``session`` (1 to 4, within five months),
@@ -93,48 +92,9 @@ class MultiPie(Dataset):
 
     """
 
-    name = "multi-pie"
-    computes = True
-
     def __init__(self, members: Members, size: tuple[int, int] | None = None) -> None:
         places, fields = _parsed(members)
-        self.factors = _table(fields)
-        self._members, self._places, self._size = members, places, size
-        self._images = MemberImages(members, places)
-        spread = np.unique(np.linspace(0, len(places) - 1, min(len(places), _LOOKED_AT)).astype(np.int64))
-        sizes = {(found.height, found.width) for found in parallel(lambda at: header(*at), self._images.take(spread))}
-        common: tuple[int | None, int | None] = size or (sizes.pop() if len(sizes) == 1 else (None, None))
-        self.modalities = {"image": Modality((*common, 3), "uint8", color="srgb")}
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        shape = self.modalities["image"].shape
-        return {name: fetch_images(self._images, rows, shape, self._size) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            fetch_images(self._images, rows, self.modalities["image"].shape, self._size, out[name])
-
-    @of_row
-    def paths(self, indices: npt.ArrayLike) -> list[str]:
-        """Names of the files of the given rows, such as ``session01/multiview/001/01/05_1/001_01_01_051_00.png``.
-
-        Parameters
-        ----------
-        indices : integer array of any shape
-            Row numbers.
-
-        """
-        rows, _ = fetch_request(self, indices, ())
-        found: list[str] = self._members.names.take(self._places[rows.reshape(-1)]).to_pylist()
-        return found
-
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"MultiPie({str(self._members.source)!r}, {len(self):,} rows)"
+        super().__init__("multi-pie", _table(fields), MemberImages(members, places), size)
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> MultiPie:

@@ -272,6 +272,16 @@ class MemberImages:
             for place, row in zip(places, rows.tolist(), strict=True)
         ]
 
+    def paths(self, rows: npt.NDArray[np.int64]) -> list[str]:
+        """Name of each row's file in the release."""
+        found: list[str] = self._members.names.take(self._places[rows]).to_pylist()
+        return found
+
+    @property
+    def source(self) -> Path:
+        """The folder or archive."""
+        return self._members.source
+
 
 class PartedImages:
     """Images among the files of a release that consists of several folders or archives.
@@ -307,6 +317,19 @@ class PartedImages:
             members = self._members[part]
             found.append((partial(members.read, place), f"{members.label(place)} (row {row})"))
         return found
+
+    def paths(self, rows: npt.NDArray[np.int64]) -> list[str]:
+        """Name of each row's file in its folder or archive."""
+        parts, found = self._parts[rows], np.empty(len(rows), dtype=object)
+        for part in np.unique(parts):
+            chosen = parts == part
+            found[chosen] = self._members[part].names.take(self._places[rows[chosen]]).to_pylist()
+        return list(found)
+
+    @property
+    def source(self) -> Path:
+        """The first folder or archive."""
+        return self._members[0].source
 
 
 def as_stored(members: Members, place: int) -> bytes:

@@ -1,26 +1,22 @@
 """ImageNet as ILSVRC 2012 published it: rows are pictures, numbered alike in every form of the release."""
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.imagenet.files import SPLITS, Pictures, find_pictures
-from setsup.datasets.images import checked_size, header, parallel
-from setsup.datasets.sources import PartedImages, fetch_images
+from setsup.datasets.images import checked_size
+from setsup.datasets.pictures import PictureFiles
+from setsup.datasets.sources import PartedImages
 from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["SynsetPictures", "open"]
 
 Array = npt.NDArray[Any]
 
-_LOOKED_AT = 16
 
-
-class SynsetPictures(Dataset):
+class SynsetPictures(PictureFiles):
     """Pictures by synset: ImageNet, a subset of it, or a test set with its synsets.
 
     Factors: ``synset`` (WordNet's id, such as ``n01440764``; unknown for validation pictures without labels),
@@ -59,54 +55,11 @@ class SynsetPictures(Dataset):
 
     """
 
-    computes = True
-
     def __init__(
         self, name: str, pictures: Pictures, splits: tuple[str, ...] = SPLITS, size: tuple[int, int] | None = None
     ) -> None:
-        self.name = name
-        self.factors = _table(pictures, splits)
-        self._parts = pictures.parts
-        self._part, self._places = pictures.part.astype(np.uint16), pictures.places.astype(np.uint32)
-        self._images, self._size = PartedImages(self._parts, self._part, self._places), size
-        common: tuple[int | None, int | None] = size or self._common()
-        self.modalities = {"image": Modality((*common, 3), "uint8", color="srgb")}
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        shape = self.modalities["image"].shape
-        return {name: fetch_images(self._images, rows, shape, self._size, lenient=True) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            fetch_images(self._images, rows, self.modalities["image"].shape, self._size, out[name], lenient=True)
-
-    @of_row
-    def paths(self, indices: npt.ArrayLike) -> list[str]:
-        """Names of the files of the given rows in their folder or archive, such as ``n01440764/n01440764_18.JPEG``.
-
-        Parameters
-        ----------
-        indices : integer array of any shape
-            Row numbers.
-
-        """
-        rows, _ = fetch_request(self, indices, ())
-        flat = rows.reshape(-1)
-        found = zip(self._part[flat].tolist(), self._places[flat].tolist(), strict=True)
-        return [self._parts[part].names[place].as_py() for part, place in found]
-
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"SynsetPictures({self.name!r}, {str(self._parts[0].source)!r}, {len(self):,} rows)"
-
-    def _common(self) -> tuple[int | None, int | None]:
-        spread = np.unique(np.linspace(0, len(self) - 1, min(len(self), _LOOKED_AT)).astype(np.int64))
-        sizes = {(found.height, found.width) for found in parallel(lambda at: header(*at), self._images.take(spread))}
-        return sizes.pop() if len(sizes) == 1 else (None, None)
+        images = PartedImages(pictures.parts, pictures.part, pictures.places)
+        super().__init__(name, _table(pictures, splits), images, size, lenient=True)
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> SynsetPictures:

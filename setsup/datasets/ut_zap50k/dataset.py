@@ -1,16 +1,16 @@
 """UT Zappos50K: 50,025 pictures of shoes, each with what a shop's catalogue says of it."""
 
 import logging
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
-from setsup.datasets.images import checked_size, header, parallel
-from setsup.datasets.sources import MemberImages, fetch_images
+from setsup.datasets.dataset import fetch_request, of_row
+from setsup.datasets.images import checked_size
+from setsup.datasets.pictures import PictureFiles
+from setsup.datasets.sources import MemberImages
 from setsup.datasets.ut_zap50k.files import COLUMNS, Shoes, find_shoes, first_values, read_shoes
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
@@ -20,12 +20,10 @@ __all__ = ["UtZap50k", "open"]
 
 Array = npt.NDArray[Any]
 
-_LOOKED_AT = 16
-
 _log = logging.getLogger("setsup")
 
 
-class UtZap50k(Dataset):
+class UtZap50k(PictureFiles):
     """Pictures of shoes on white; made by :func:`open`.
 
     Factors are the columns of the catalogue, ``category``, ``subcategory``, ``heel_height``, ``insole``, ``closure``,
@@ -50,32 +48,11 @@ class UtZap50k(Dataset):
 
     """
 
-    name = "ut-zap50k"
-    computes = True
-
     def __init__(self, shoes: Shoes, size: tuple[int, int] | None = None) -> None:
-        self._source, self._size = shoes.pictures.source, size
+        super().__init__("ut-zap50k", _table(shoes), MemberImages(shoes.pictures, shoes.places), size)
         self._cells = {
             name: tuple(np.unique(shoes.cells[name], return_inverse=True)) for name in COLUMNS
         }  # few cells differ: as numbers they are small to send to worker processes
-        self._images = MemberImages(shoes.pictures, shoes.places)
-        self.factors = _table(shoes)
-        spread = np.unique(np.linspace(0, len(self) - 1, min(len(self), _LOOKED_AT)).astype(np.int64))
-        sizes = {(found.height, found.width) for found in parallel(lambda at: header(*at), self._images.take(spread))}
-        common: tuple[int | None, int | None] = size or (sizes.pop() if len(sizes) == 1 else (None, None))
-        self.modalities = {"image": Modality((*common, 3), "uint8", color="srgb")}
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        shape = self.modalities["image"].shape
-        return {name: fetch_images(self._images, rows, shape, self._size) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            fetch_images(self._images, rows, self.modalities["image"].shape, self._size, out[name])
 
     @of_row
     def listed(self, indices: npt.ArrayLike, factor: str) -> list[tuple[str, ...]]:
@@ -105,10 +82,6 @@ class UtZap50k(Dataset):
         texts, codes = self._cells[factor]
         parts = [tuple(part.strip() for part in text.split(";") if part.strip()) for text in texts.tolist()]
         return [parts[code] for code in codes[rows.reshape(-1)].tolist()]
-
-    def __repr__(self) -> str:
-        """Show where the pictures are and the number of rows."""
-        return f"UtZap50k({str(self._source)!r}, {len(self):,} rows)"
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None, square: bool = False) -> UtZap50k:
