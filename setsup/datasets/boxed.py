@@ -1,17 +1,22 @@
 """Pictures of a release out of which objects are cut by their boxes; the boxes follow :mod:`setsup.datasets.boxes`."""
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.boxes import crop, edges, jittered
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import checked_size, decode, parallel
 from setsup.datasets.sources import MemberImages
 from setsup.errors import DataError
+from setsup.factors.stored import check_rows
+from setsup.factors.table import FactorTable
 from setsup.files.members import Members
 
-__all__ = ["BoxedImages", "check_crop"]
+__all__ = ["BoxedImages", "BoxedPictures", "check_crop"]
 
 Rows = npt.NDArray[np.int64]
 Pictures = npt.NDArray[np.uint8]
@@ -97,6 +102,61 @@ class BoxedImages:
         """
         [(source, label)] = self._images.take(np.array([row], np.int64))
         return decode(source, label, 3)
+
+
+class BoxedPictures(Dataset):
+    """What data sets share whose rows are boxes in picture files of a release.
+
+    The modalities are ``image``, (height, width, 3) uint8 sRGB, the box cut out and resized (proportions not kept,
+    bilinear, antialiased), and ``box``, (4,) float32, in pixels, as annotated.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    factors : FactorTable
+        One row a box.
+    images : BoxedImages
+        Where they lie.
+    source : Path
+        The release, as messages name it.
+
+    """
+
+    computes = True
+
+    def __init__(self, name: str, factors: FactorTable, images: BoxedImages, source: Path) -> None:
+        self.name, self.factors = name, factors
+        self._images, self._source = images, source
+        self.modalities = {
+            "image": Modality((*images.size, 3), "uint8", color="srgb"),
+            "box": Modality((4,), "float32", unit="px"),
+        }
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, npt.NDArray[Any]]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        return {name: self._images.crops(rows) if name == "image" else self._images.boxes[rows] for name in names}
+
+    @of_row
+    def photo(self, row: int) -> Pictures:
+        """Whole picture of a row, in which its box lies.
+
+        Returns
+        -------
+        (height, width, 3) uint8 sRGB
+
+        Raises
+        ------
+        DataError
+            When the picture is missing or damaged.
+
+        """
+        return self._images.whole(int(check_rows([row], len(self))[0]))
+
+    def __repr__(self) -> str:
+        """Show where the release lies and the number of rows."""
+        return f"{type(self).__name__}({str(self._source)!r}, {len(self):,} rows)"
 
 
 def check_crop(size: tuple[int, int], margin: float, jitter: float) -> tuple[int, int]:

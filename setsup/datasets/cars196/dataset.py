@@ -6,19 +6,16 @@ Boxes are (left, top, right, bottom), 1-based inclusive pixels of the pictures a
 """
 
 import logging
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.boxed import BoxedImages, check_crop
+from setsup.datasets.boxed import BoxedImages, BoxedPictures, check_crop
 from setsup.datasets.cars196.annotations import ANNOTATIONS, BODIES, PICTURES, Cars, body, make, read_cars, year
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import check_rows
 from setsup.files.members import Members, find_members
 from setsup.files.roots import some
 
@@ -33,7 +30,7 @@ _HOLDS = {ANNOTATIONS: "devkit/cars_train_annos.mat or cars_annos.mat", PICTURES
 _log = logging.getLogger("setsup")
 
 
-class Cars196(Dataset):
+class Cars196(BoxedPictures):
     """Photographs of cars, each with the box and the model class of one car; made by :func:`open`.
 
     Factors: ``model_class`` (196 names such as ``Acura RL Sedan 2012``; unknown in the test part where its labels are
@@ -63,9 +60,6 @@ class Cars196(Dataset):
 
     """
 
-    name = "cars196"
-    computes = True
-
     def __init__(
         self,
         members: Members,
@@ -77,42 +71,8 @@ class Cars196(Dataset):
         cars = read_cars(members)
         places = _places(members, cars.images)
         rows = np.flatnonzero(places >= 0)
-        self._source = members.source
-        self._images = BoxedImages(members, places[rows], cars.boxes[rows], size, margin, jitter, seed, self.name)
-        self.factors = _table(cars, rows)
-        self.modalities = {
-            "image": Modality((*size, 3), "uint8", color="srgb"),
-            "box": Modality((4,), "float32", unit="px"),
-        }
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        makers: dict[str, Callable[[], Array]] = {
-            "image": lambda: self._images.crops(rows),
-            "box": lambda: self._images.boxes[rows],
-        }
-        return {name: makers[name]() for name in names}
-
-    @of_row
-    def photo(self, row: int) -> npt.NDArray[np.uint8]:
-        """Whole picture of a row, in which its box lies.
-
-        Returns
-        -------
-        (height, width, 3) uint8 sRGB
-
-        Raises
-        ------
-        DataError
-            When the picture is missing or damaged.
-
-        """
-        return self._images.whole(int(check_rows([row], len(self))[0]))
-
-    def __repr__(self) -> str:
-        """Show where the release lies and the number of rows."""
-        return f"Cars196({str(self._source)!r}, {len(self):,} rows)"
+        images = BoxedImages(members, places[rows], cars.boxes[rows], size, margin, jitter, seed, "cars196")
+        super().__init__("cars196", _table(cars, rows), images, members.source)
 
 
 def open(

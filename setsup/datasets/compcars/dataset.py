@@ -7,20 +7,18 @@ Boxes are (left, top, right, bottom), 1-based inclusive pixels of the pictures a
 
 import logging
 import re
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.boxed import BoxedImages, check_crop
+from setsup.datasets.boxed import BoxedImages, BoxedPictures, check_crop
 from setsup.datasets.compcars.labels import VIEWPOINTS, read_labels
 from setsup.datasets.compcars.lists import ATTRIBUTES, Models, listed, named, read_models
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.dataset import fetch_request, of_row
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import check_rows
 from setsup.files.members import Members, find_members
 
 __all__ = ["CompCars", "open"]
@@ -39,7 +37,7 @@ _PAIRS = ("pairs_easy", "pairs_medium", "pairs_hard")
 _log = logging.getLogger("setsup")
 
 
-class CompCars(Dataset):
+class CompCars(BoxedPictures):
     """Photographs of cars from the web, each with the box of one car; made by :func:`open`.
 
     Factors: ``make`` and ``model`` (names, or numbers where ``misc/make_model_name.mat`` is not there), ``year`` (of
@@ -71,9 +69,6 @@ class CompCars(Dataset):
 
     """
 
-    name = "compcars"
-    computes = True
-
     def __init__(
         self,
         members: Members,
@@ -84,37 +79,8 @@ class CompCars(Dataset):
     ) -> None:
         places, boxes, fields = _pictures(members)
         self._members, self._places = members, places
-        self._images = BoxedImages(members, places, boxes, size, margin, jitter, seed, self.name)
-        self.factors = _table(members, fields)
-        self.modalities = {
-            "image": Modality((*size, 3), "uint8", color="srgb"),
-            "box": Modality((4,), "float32", unit="px"),
-        }
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        makers: dict[str, Callable[[], Array]] = {
-            "image": lambda: self._images.crops(rows),
-            "box": lambda: self._images.boxes[rows],
-        }
-        return {name: makers[name]() for name in names}
-
-    @of_row
-    def photo(self, row: int) -> npt.NDArray[np.uint8]:
-        """Whole picture of a row, in which its box lies.
-
-        Returns
-        -------
-        (height, width, 3) uint8 sRGB
-
-        Raises
-        ------
-        DataError
-            When the picture is missing or damaged.
-
-        """
-        return self._images.whole(int(check_rows([row], len(self))[0]))
+        images = BoxedImages(members, places, boxes, size, margin, jitter, seed, "compcars")
+        super().__init__("compcars", _table(members, fields), images, members.source)
 
     @of_row
     def paths(self, indices: npt.ArrayLike) -> list[str]:
@@ -129,10 +95,6 @@ class CompCars(Dataset):
         rows, _ = fetch_request(self, indices, ())
         found: list[str] = self._members.names.take(self._places[rows.reshape(-1)]).to_pylist()
         return found
-
-    def __repr__(self) -> str:
-        """Show where the release lies and the number of rows."""
-        return f"CompCars({str(self._members.source)!r}, {len(self):,} rows)"
 
 
 def open(
