@@ -1,1 +1,64 @@
-"""Scenes: what stands where, how it is lit and framed; numpy only, no GL."""
+"""Scenes: what stands where, how it is lit and seen; recipes that build them, and how renderers are found. No GL."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from setsup.scenes.camera import Camera
+    from setsup.scenes.frame import Frame, Renderer
+    from setsup.scenes.importing import load_mesh, mesh_from_trimesh
+    from setsup.scenes.mesh import Material, Mesh
+    from setsup.scenes.rays import Rays
+    from setsup.scenes.recipe import Recipe
+    from setsup.scenes.renderers import RendererState, renderer, renderer_states
+    from setsup.scenes.scene import STUDIO, Ambient, Directional, Lamp, Light, Placement, Scene, Triangles
+    from setsup.scenes.storage import load_scene, save_scene
+
+__all__ = [
+    "STUDIO",
+    "Ambient",
+    "Camera",
+    "Directional",
+    "Frame",
+    "Lamp",
+    "Light",
+    "Material",
+    "Mesh",
+    "Placement",
+    "Rays",
+    "Recipe",
+    "Renderer",
+    "RendererState",
+    "Scene",
+    "Triangles",
+    "load_mesh",
+    "load_scene",
+    "mesh_from_trimesh",
+    "renderer",
+    "renderer_states",
+    "save_scene",
+]
+
+if not TYPE_CHECKING:
+    _HOMES = {
+        "Camera": "camera",
+        "Frame": "frame",
+        "Material": "mesh",
+        "Mesh": "mesh",
+        "Rays": "rays",
+        "Recipe": "recipe",
+        "Renderer": "frame",
+        "RendererState": "renderers",
+        "load_mesh": "importing",
+        "load_scene": "storage",
+        "mesh_from_trimesh": "importing",
+        "renderer": "renderers",
+        "renderer_states": "renderers",
+        "save_scene": "storage",
+    }
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module 'setsup.scenes' has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(f"setsup.scenes.{_HOMES.get(name, 'scene')}"), name)
+        return found

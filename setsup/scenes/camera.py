@@ -1,0 +1,282 @@
+"""Pinhole cameras, in the one convention of all pictures that setsup draws or matches.
+
+Convention
+----------
+Camera frame: x to the right, y down, z forward (as OpenCV has it). A world point X stands at ``R X + t`` in the
+camera's frame, in metres. Pixels are (x, y) with centres at whole numbers, row 0 at the top: a picture of W × H pixels
+covers −½ … W − ½ and −½ … H − ½. Depth is the z coordinate in the camera's frame, not the distance.
+
+References
+----------
+.. [1] R. Hartley, A. Zisserman, "Multiple View Geometry in Computer Vision", 2nd edition, 2004, section 6.1.
+
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SetsupError
+
+__all__ = ["Camera"]
+
+Reals = npt.NDArray[np.float64]
+
+_LARGEST = 1 << 15  # pixels a side
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Camera:
+    """A pinhole camera: where it stands and how it maps what it sees to pixels.
+
+    Parameters
+    ----------
+    height, width : int
+        Pixels of its pictures.
+    k : (3, 3) float64
+        Intrinsics in pixels: ``(x, y, 1) ~ k · (X, Y, Z)`` for a point of the camera's frame; last row 0, 0, 1.
+    rotation : (3, 3) float64
+        R, from the world to the camera's frame; a rotation.
+    translation : (3,) float64, metres
+        t.
+
+    Raises
+    ------
+    SetsupError
+        When a shape is wrong, a number is not finite, ``k`` is singular or ``rotation`` is none.
+
+    Examples
+    --------
+    >>> camera = Camera.look_at(eye=(0, -2, 1), target=(0, 0, 1), height=48, width=64, field_of_view=math.radians(60))
+    >>> pixels, depth = camera.project([[0, 0, 1], [0, 3, 1]])
+    >>> pixels.round(6).tolist(), depth.tolist()
+    ([[31.5, 23.5], [31.5, 23.5]], [2.0, 5.0])
+
+    """
+
+    height: int
+    width: int
+    k: Reals
+    rotation: Reals
+    translation: Reals
+
+    def __post_init__(self) -> None:
+        """Check the numbers, and keep them as read-only float64."""
+        for name in ("height", "width"):
+            side = getattr(self, name)
+            if isinstance(side, bool) or not isinstance(side, int | np.integer) or not 1 <= side <= _LARGEST:
+                raise SetsupError(f"the {name} of a camera is a whole number of pixels, 1 … {_LARGEST:,}, not {side!r}")
+            object.__setattr__(self, name, int(side))
+        for name, shape in (("k", (3, 3)), ("rotation", (3, 3)), ("translation", (3,))):
+            object.__setattr__(self, name, _numbers(getattr(self, name), shape, name))
+        if abs(np.linalg.det(self.k)) < 1e-12 or self.k[2].tolist() != [0, 0, 1] or self.k[1, 0] != 0:
+            raise SetsupError(f"k of a camera is singular or no matrix (f s x; 0 f y; 0 0 1): {self.k.tolist()}")
+        turned = self.rotation @ self.rotation.T
+        if not np.allclose(turned, np.eye(3), atol=1e-6) or np.linalg.det(self.rotation) < 0:
+            raise SetsupError(f"rotation of a camera must be one, not {self.rotation.tolist()}")
+
+    @classmethod
+    def look_at(
+        cls,
+        eye: npt.ArrayLike,
+        target: npt.ArrayLike,
+        *,
+        height: int,
+        width: int,
+        field_of_view: float | None = None,
+        focal_length: float | None = None,
+        up: npt.ArrayLike = (0, 0, 1),
+    ) -> "Camera":
+        """Place a camera so that ``target`` lies in the middle of its pictures.
+
+        Parameters
+        ----------
+        eye, target : (3,) float, metres
+            Where it stands and where it looks.
+        height, width : int
+            Pixels.
+        field_of_view : float, radians
+            Vertical, from edge to edge of the picture; this or ``focal_length``.
+        focal_length : float, pixels
+            The same in both directions.
+        up : (3,) float
+            What is up in the picture; where the camera looks along it, the y axis takes its place, then x.
+
+        Raises
+        ------
+        SetsupError
+            When eye and target coincide, or not exactly one of field of view and focal length is given.
+
+        """
+        start, end = _numbers(eye, (3,), "eye"), _numbers(target, (3,), "target")
+        forward = end - start
+        if not np.linalg.norm(forward) > 0:
+            raise SetsupError(f"a camera at {start.tolist()} cannot look at the point where it stands")
+        forward = forward / np.linalg.norm(forward)
+        right = next(
+            side
+            for side in (np.cross(forward, _numbers(way, (3,), "up")) for way in (up, (0, 1, 0), (1, 0, 0)))
+            if np.linalg.norm(side) > 1e-9
+        )
+        right = right / np.linalg.norm(right)
+        rotation = np.stack([right, np.cross(forward, right), forward])
+        k = cls.intrinsics(height, width, field_of_view=field_of_view, focal_length=focal_length)
+        return cls(height, width, k, rotation, -rotation @ start)
+
+    @staticmethod
+    def intrinsics(
+        height: int, width: int, *, field_of_view: float | None = None, focal_length: float | None = None
+    ) -> Reals:
+        """Intrinsics of a camera whose axis meets the middle of the picture, (3, 3) float64.
+
+        Parameters
+        ----------
+        height, width : int
+            Pixels.
+        field_of_view : float, radians
+            Vertical, from edge to edge; this or ``focal_length``.
+        focal_length : float, pixels
+            The same in both directions.
+
+        """
+        if (field_of_view is None) == (focal_length is None):
+            raise SetsupError("give a camera either its field_of_view (radians) or its focal_length (pixels)")
+        if field_of_view is not None:
+            if not 0 < field_of_view < math.pi:
+                raise SetsupError(f"a field of view lies between 0 and π radians, not {field_of_view!r}")
+            focal_length = height / (2 * math.tan(field_of_view / 2))
+        focal = float(focal_length or 0.0)
+        return np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]])
+
+    @property
+    def centre(self) -> Reals:
+        """Where the camera stands, (3,) float64, metres in the world."""
+        return np.asarray(-self.rotation.T @ self.translation)
+
+    def project(self, points: npt.ArrayLike) -> tuple[Reals, Reals]:
+        """Pixels on which points of the world fall.
+
+        Parameters
+        ----------
+        points : (..., 3) float, metres
+            World points.
+
+        Returns
+        -------
+        pixels : (..., 2) float64
+            (x, y); NaN for points that are not in front of the camera. They may lie outside the picture.
+        depth : (...) float64, metres
+            z in the camera's frame, also where it is not positive.
+
+        """
+        at = np.asarray(points, dtype=np.float64) @ self.rotation.T + self.translation
+        depth = at[..., 2]
+        flat = at @ self.k.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pixels = flat[..., :2] / np.where(depth > 0, depth, np.nan)[..., None]
+        return pixels, depth
+
+    def rays(self, pixels: npt.ArrayLike | None = None) -> Reals:
+        """Rays through pixels, of length 1 along the camera's axis: ``centre + z · ray`` is at depth z.
+
+        Parameters
+        ----------
+        pixels : (..., 2) float, optional
+            (x, y); by default the centres of all pixels, row after row.
+
+        Returns
+        -------
+        (..., 3) float64, (height · width, 3) by default
+            In the world's frame.
+
+        """
+        at = self.pixels() if pixels is None else np.asarray(pixels, dtype=np.float64)
+        # k is upper triangular: its inverse by substitution is exact where the entries are
+        down = (at[..., 1] - self.k[1, 2]) / self.k[1, 1]
+        across = (at[..., 0] - self.k[0, 2] - self.k[0, 1] * down) / self.k[0, 0]
+        return np.stack([across, down, np.ones_like(down)], axis=-1) @ self.rotation
+
+    def pixels(self) -> Reals:
+        """Centres of all pixels, (height · width, 2) float64 as (x, y), row after row."""
+        y, x = np.mgrid[: self.height, : self.width]
+        return np.stack([x.ravel(), y.ravel()], axis=-1).astype(np.float64)
+
+    def windowed(self, left: float, top: float, height: int, width: int) -> "Camera":
+        """Cut a window out of the pictures: pixel (left, top) becomes pixel (0, 0).
+
+        Examples
+        --------
+        >>> camera = Camera.look_at((0, 0, 0), (0, 0, 1), height=64, width=64, focal_length=60, up=(0, -1, 0))
+        >>> camera.windowed(16, 8, 32, 32).project([0, 0, 1])[0].tolist()
+        [15.5, 23.5]
+
+        """
+        return replace(self, height=height, width=width, k=_moved(self.k, left, top))
+
+    def resized(self, height: int, width: int) -> "Camera":
+        """See the same in pictures of another size; −½ … width − ½ becomes −½ … new width − ½.
+
+        Examples
+        --------
+        >>> camera = Camera.look_at((0, 0, 0), (0, 0, 1), height=64, width=64, focal_length=60, up=(0, -1, 0))
+        >>> camera.resized(128, 128).k[0].tolist()
+        [120.0, 0.0, 63.5]
+
+        """
+        across, down = width / self.width, height / self.height
+        scale = np.array([[across, 0, across / 2 - 0.5], [0, down, down / 2 - 0.5], [0, 0, 1]])
+        return replace(self, height=height, width=width, k=scale @ self.k)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers and lists only, as JSON has them; :meth:`from_dict` reads them."""
+        arrays = {name: getattr(self, name).tolist() for name in ("k", "rotation", "translation")}
+        return {"height": self.height, "width": self.width, **arrays}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "Camera":
+        """Make a camera of what :meth:`to_dict` gave.
+
+        Raises
+        ------
+        SetsupError
+            When something is missing or no camera.
+
+        """
+        try:
+            return cls(**{name: content[name] for name in ("height", "width", "k", "rotation", "translation")})
+        except (KeyError, TypeError) as error:
+            raise SetsupError(f"this is no camera: {content!r:.200}") from error
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all numbers are the same."""
+        if not isinstance(other, Camera):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        """Agrees with ``==``."""
+        return hash((self.height, self.width, self.k.tobytes(), self.rotation.tobytes(), self.translation.tobytes()))
+
+
+def _numbers(values: npt.ArrayLike, shape: tuple[int, ...], name: str) -> Reals:
+    """Read-only copy of finite numbers of a shape; −0 becomes 0, so that equal cameras hash alike."""
+    try:
+        found = np.array(values, dtype=np.float64) + 0.0
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape != shape or not np.isfinite(found).all():
+        raise SetsupError(
+            f"{name} of a camera must be {' × '.join(map(str, shape))} finite numbers, not {values!r:.200}"
+        )
+    found.setflags(write=False)
+    return found
+
+
+def _moved(k: Reals, left: float, top: float) -> Reals:
+    found = k.copy()
+    found[0, 2] -= left
+    found[1, 2] -= top
+    return found

@@ -1,0 +1,204 @@
+"""Triangle meshes with their materials, as plain arrays.
+
+Convention
+----------
+Lengths are metres. Colours are sRGB bytes: of materials, vertices and textures alike. Texture coordinates have their
+origin at the lower left corner of the picture, and repeat outside 0 … 1. Winding has no meaning: both sides of a
+triangle are seen, and its normal is turned towards whoever looks.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SetsupError
+
+__all__ = ["Material", "Mesh"]
+
+Array = npt.NDArray[Any]
+Reals = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float32]
+Picture = npt.NDArray[np.uint8]
+
+_FAR = 1e6  # metres: beyond it float32 rays are coarser than a decimetre
+_GREY = (188, 188, 188)  # half of the light comes back
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """How a surface colours the light that it scatters, evenly in all directions (Lambert).
+
+    Parameters
+    ----------
+    color : 3 ints
+        sRGB bytes; multiplied, in linear light, with the texture and with vertex colours.
+    texture : (h, w, 3) uint8, optional
+        sRGB, row 0 at the top.
+
+    Examples
+    --------
+    >>> Material((128, 0, 0)).color
+    (128, 0, 0)
+
+    """
+
+    color: tuple[int, int, int] = _GREY
+    texture: Picture | None = None
+
+    def __post_init__(self) -> None:
+        """Check the colour and the texture."""
+        color = np.asarray(self.color)
+        if color.shape != (3,) or color.dtype.kind not in "iu" or color.min() < 0 or color.max() > 255:
+            raise SetsupError(f"the colour of a material is three bytes of sRGB, 0 … 255, not {self.color!r}")
+        object.__setattr__(self, "color", tuple(int(channel) for channel in color))
+        if self.texture is not None:
+            texture = _kept(self.texture, np.uint8, "the texture of a material")
+            if texture.ndim != 3 or texture.shape[2] != 3 or 0 in texture.shape:
+                raise SetsupError(f"the texture of a material is (h, w, 3) bytes of sRGB, not {texture.shape}")
+            object.__setattr__(self, "texture", texture)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that the material is, in hexadecimal."""
+        return _digest(np.array(self.color, np.uint8), self.texture)
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Triangles, with what colours and smooths them.
+
+    Parameters
+    ----------
+    vertices : (v, 3) float64, metres
+        Positions, finite.
+    faces : (f, 3) int32
+        Triangles, at least one; triangles without area are kept, so that numbers stay, and are never seen.
+    normals : (v, 3) float32, optional
+        Of the smooth surface, of any positive length; without them every triangle is flat.
+    uv : (v, 2) float32, optional
+        Texture coordinates.
+    colors : (v, 3) uint8, optional
+        sRGB of the vertices, interpolated in linear light.
+    materials : tuple of Material
+        At least one.
+    material : (f,) uint16, optional
+        Which material each triangle has; the first by default.
+
+    Raises
+    ------
+    SetsupError
+        When there is no triangle, a shape does not fit, or a number is not finite or out of range, with its row.
+
+    Examples
+    --------
+    >>> triangle = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> triangle.corners.shape, triangle.digest == Mesh(triangle.vertices, triangle.faces).digest
+    ((1, 3, 3), True)
+
+    """
+
+    vertices: Reals
+    faces: npt.NDArray[np.int32]
+    normals: Floats | None = None
+    uv: Floats | None = None
+    colors: Picture | None = None
+    materials: tuple[Material, ...] = field(default_factory=lambda: (Material(),))
+    material: npt.NDArray[np.uint16] | None = None
+
+    def __post_init__(self) -> None:
+        """Check everything once; arrays are kept read-only."""
+        vertices = _rows(self.vertices, np.float64, 3, "vertices")
+        faces = _indices(self.faces, len(vertices))
+        object.__setattr__(self, "vertices", vertices)
+        object.__setattr__(self, "faces", faces)
+        for name, dtype, columns in (("normals", np.float32, 3), ("uv", np.float32, 2), ("colors", np.uint8, 3)):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, _rows(given, dtype, columns, name, len(vertices)))
+        object.__setattr__(self, "materials", tuple(self.materials))
+        if not self.materials or not all(isinstance(one, Material) for one in self.materials):
+            raise SetsupError("materials of a mesh is a list of at least one Material")
+        if self.material is not None:
+            which = np.asarray(self.material)
+            if which.shape != (len(faces),) or which.dtype.kind not in "iu":
+                raise SetsupError(f"material of a mesh is one whole number a triangle, not {which.dtype} {which.shape}")
+            if which.min() < 0 or which.max() >= len(self.materials):
+                raise SetsupError(f"material of a mesh must be 0 … {len(self.materials) - 1}, not {which.max()}")
+            object.__setattr__(self, "material", _kept(which, np.uint16, "material of a mesh"))
+
+    @property
+    def corners(self) -> Reals:
+        """Positions of the corners of all triangles, (f, 3, 3) float64."""
+        return self.vertices[self.faces]
+
+    @property
+    def bounds(self) -> Reals:
+        """Lowest and highest coordinates of the corners, (2, 3) float64, metres."""
+        used = self.vertices[np.unique(self.faces)]
+        return np.stack([used.min(axis=0), used.max(axis=0)])
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that the mesh is, in hexadecimal."""
+        arrays = (self.vertices, self.faces, self.normals, self.uv, self.colors, self.material)
+        return _digest(*arrays, *(one.digest for one in self.materials))
+
+
+def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int | None = None) -> Array:
+    """Check finite rows of numbers."""
+    found = _kept(values, dtype, f"{name} of a mesh")
+    if found.ndim != 2 or found.shape[1] != columns or (rows is not None and len(found) != rows):
+        wanted = f"({'v' if rows is None else rows}, {columns})"
+        raise SetsupError(f"{name} of a mesh must be {wanted} numbers, not {found.shape}")
+    most = _FAR if name == "vertices" else np.inf
+    bad = np.flatnonzero(~(np.isfinite(found) & (np.abs(found) <= most)).all(axis=1))
+    if len(bad):
+        far = f", and positions within {_FAR:,.0f} m" if name == "vertices" else ""
+        raise SetsupError(
+            f"{name} of a mesh, row {bad[0]}: {found[bad[0]].tolist()} ({len(bad)} such); must be finite{far}"
+        )
+    return found
+
+
+def _indices(values: npt.ArrayLike, vertices: int) -> Array:
+    found = np.asarray(values)
+    if found.ndim != 2 or found.shape[1] != 3 or not len(found):
+        raise SetsupError(f"faces of a mesh must be (f, 3) whole numbers, f at least 1, not {found.shape}")
+    if found.dtype.kind not in "iu":
+        raise SetsupError(f"faces of a mesh must be whole numbers, not {found.dtype}")
+    bad = np.flatnonzero(((found < 0) | (found >= vertices)).any(axis=1))
+    if len(bad):
+        raise SetsupError(f"faces of a mesh: triangle {bad[0]} is {found[bad[0]].tolist()} of {vertices} vertices")
+    return _kept(found, np.int32, "faces of a mesh")
+
+
+def _kept(values: npt.ArrayLike, dtype: type, what: str) -> Array:
+    """Read-only array of a dtype; what is read-only already is not copied."""
+    given = np.asarray(values)
+    if dtype is np.uint8 and given.dtype != np.uint8:
+        raise SetsupError(f"{what} must be uint8, not {given.dtype}")
+    try:
+        found: Array = np.ascontiguousarray(given, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise SetsupError(f"{what} must be numbers, not {given.dtype}") from error
+    if found is given and found.flags.writeable:
+        found = found.copy()
+    found.setflags(write=False)
+    return found
+
+
+def _digest(*parts: Array | str | None) -> str:
+    """SHA-256 of arrays with their shapes and dtypes, and of texts."""
+    found = hashlib.sha256()
+    for part in parts:
+        if part is None or isinstance(part, str):
+            found.update(repr(part).encode())
+        else:
+            found.update(f"{part.dtype.str}{part.shape}".encode())
+            found.update(np.ascontiguousarray(part).data)
+        found.update(b"\0")
+    return found.hexdigest()

@@ -1,0 +1,70 @@
+"""Recipes: from the values of factors to a scene and a camera.
+
+The factors of a recipe fall in two: those of ``scene_factors`` settle what stands in the scene, the others only where
+the camera is. Rows that agree in the former share one scene, which is built once for all of them.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from setsup.factors.factor import Factor
+from setsup.scenes.camera import Camera
+from setsup.scenes.scene import Scene
+
+__all__ = ["Recipe"]
+
+
+@runtime_checkable
+class Recipe(Protocol):
+    """What a rendered data set draws: pure functions of factor values.
+
+    A recipe can be pickled, and holds whatever else its scenes depend on: sizes, meshes, a seed.
+
+    Attributes
+    ----------
+    name : str
+        ``"shapes3d"``, ``"object"``, ``"room"``.
+    factors : tuple of Factor
+        What varies; the full grid of their levels is the data set that the recipe stands for by itself.
+    scene_factors : tuple of str
+        Names of the factors on which the scene depends.
+    size : (height, width)
+        Pixels of its cameras.
+    key : str
+        Tells apart recipes that draw different pictures: the name and all options, meshes by their digests.
+
+    """
+
+    name: str
+    factors: tuple[Factor, ...]
+    scene_factors: tuple[str, ...]
+    size: tuple[int, int]
+
+    @property
+    def key(self) -> str:
+        """Text that differs between recipes that draw differently."""
+        ...
+
+    def scene(self, values: Mapping[str, Any]) -> Scene:
+        """Build the scene of a row.
+
+        Parameters
+        ----------
+        values : mapping of str to value
+            Of every scene factor, at least.
+
+        """
+        ...
+
+    def camera(self, values: Mapping[str, Any], scene: Scene) -> Camera:
+        """Place the camera of a row.
+
+        Parameters
+        ----------
+        values : mapping of str to value
+            Of all factors.
+        scene : Scene
+            What :meth:`scene` gives for these values.
+
+        """
+        ...

@@ -1,0 +1,253 @@
+"""Scenes: meshes where they stand, lights, and what lies behind; plain data with a digest.
+
+Convention
+----------
+World frame: right-handed, z up, metres. A point p of a mesh stands at ``rotation · (scale ∘ p) + translation``.
+Triangles of a scene are numbered through: those of the first placement in the order of its mesh, then the next.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SetsupError
+from setsup.scenes.mesh import Mesh
+
+__all__ = ["STUDIO", "Ambient", "Directional", "Lamp", "Light", "Placement", "Scene", "Triangles"]
+
+Reals = npt.NDArray[np.float64]
+Vector = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Ambient:
+    """Light from everywhere.
+
+    Parameters
+    ----------
+    color : 3 float
+        Factors in linear light; (1, 1, 1) shows every colour as it is.
+
+    """
+
+    color: Vector = (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Directional:
+    """Parallel light, as from the sun: ``color · max(0, −n · direction)``.
+
+    Parameters
+    ----------
+    direction : 3 float
+        The way it travels, of any length.
+    color : 3 float
+        Factors in linear light, where it falls straight on.
+    of_camera : bool
+        The direction is one of the camera's frame: (0, 0, 1) lights whatever the camera faces.
+    shadow : bool
+        Things throw shadows; not with ``of_camera``.
+
+    """
+
+    direction: Vector
+    color: Vector = (1.0, 1.0, 1.0)
+    of_camera: bool = False
+    shadow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lamp:
+    """Light from a point: ``color · max(0, n · l) · (−l · axis)^exponent · (reach / distance)²``, l towards the lamp.
+
+    Parameters
+    ----------
+    position : 3 float, metres
+        Where it stands.
+    color : 3 float
+        Factors in linear light, where it falls straight on (at ``reach``, if that is given).
+    axis : 3 float, optional
+        The way a spot shines; without it the lamp shines evenly all around.
+    exponent : float
+        How fast a spot fades off its axis, 0 or more; it gives nothing backwards.
+    reach : float, metres, optional
+        With it the light falls with the square of the distance; without it, it does not fall.
+    shadow : bool
+        Things throw shadows.
+
+    """
+
+    position: Vector
+    color: Vector = (1.0, 1.0, 1.0)
+    axis: Vector | None = None
+    exponent: float = 0.0
+    reach: float | None = None
+    shadow: bool = False
+
+
+Light = Ambient | Directional | Lamp
+"""Any light."""
+
+STUDIO: tuple[Light, ...] = (Ambient((0.35, 0.35, 0.35)), Directional((0, 0, 1), (0.65, 0.65, 0.65), of_camera=True))
+"""Soft light with a lamp on the camera: a surface that faces the camera shows its colour as it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A mesh where it stands.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        What stands there; several placements may share one.
+    rotation : (3, 3) float64
+        A rotation.
+    translation : (3,) float64, metres
+        Where the mesh's origin stands.
+    scale : (3,) float64
+        Factors along the mesh's own axes, positive.
+    instance : int, optional
+        Its number in pictures of instances; its place in the scene by default. Placements may share one.
+    name : str
+        What it is: ``"chair"``, ``"floor"``.
+
+    Raises
+    ------
+    SetsupError
+        When the rotation is none, a number not finite, or a scale not positive.
+
+    """
+
+    mesh: Mesh
+    rotation: Reals = field(default_factory=lambda: np.eye(3))
+    translation: Reals = field(default_factory=lambda: np.zeros(3))
+    scale: Reals = field(default_factory=lambda: np.ones(3))
+    instance: int | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the numbers; arrays are kept read-only."""
+        for name, shape in (("rotation", (3, 3)), ("translation", (3,)), ("scale", (3,))):
+            found = np.array(getattr(self, name), dtype=np.float64)
+            if found.shape != shape or not np.isfinite(found).all():
+                raise SetsupError(f"{name} of a placement must be {shape} finite numbers, not {found.tolist()}")
+            found.setflags(write=False)
+            object.__setattr__(self, name, found)
+        if not np.allclose(self.rotation @ self.rotation.T, np.eye(3), atol=1e-6) or np.linalg.det(self.rotation) < 0:
+            raise SetsupError(f"rotation of a placement must be one, not {self.rotation.tolist()}")
+        if self.scale.min() <= 0:
+            raise SetsupError(f"scale of a placement must be positive, not {self.scale.tolist()}")
+        if self.instance is not None and not 0 <= self.instance < 1 << 31:
+            raise SetsupError(f"instance of a placement must be a whole number from 0 on, not {self.instance!r}")
+
+    @property
+    def matrix(self) -> Reals:
+        """From the mesh's frame to the world, (4, 4) float64."""
+        found = np.eye(4)
+        found[:3, :3] = self.rotation * self.scale
+        found[:3, 3] = self.translation
+        return found
+
+    def placed(self, points: npt.ArrayLike) -> Reals:
+        """Points (..., 3) of the mesh's frame in the world."""
+        return (np.asarray(points, np.float64) * self.scale) @ self.rotation.T + self.translation
+
+
+@dataclass(frozen=True, slots=True)
+class Triangles:
+    """All triangles of a scene in the world's frame.
+
+    Attributes
+    ----------
+    corners : (n, 3, 3) float64, metres
+        Positions.
+    placement, face, instance : (n,) int32
+        To which placement a triangle belongs, which triangle of its mesh it is, and its number in instance pictures.
+
+    """
+
+    corners: Reals
+    placement: npt.NDArray[np.int32]
+    face: npt.NDArray[np.int32]
+    instance: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Everything there is to see.
+
+    Parameters
+    ----------
+    placements : tuple of Placement
+        May be empty.
+    lights : tuple of Light
+        :data:`STUDIO` by default; with none at all it is dark.
+    background : 3 ints or None
+        sRGB bytes of what lies behind everything; None for transparent pictures of four channels.
+
+    Examples
+    --------
+    >>> from setsup.scenes import Mesh
+    >>> triangle = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> scene = Scene((Placement(triangle), Placement(triangle, translation=(0, 0, 1), name="upper")))
+    >>> scene.triangles.instance.tolist(), scene.bounds.tolist(), scene.names
+    ([0, 1], [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], {0: '', 1: 'upper'})
+
+    """
+
+    placements: tuple[Placement, ...] = ()
+    lights: tuple[Light, ...] = STUDIO
+    background: tuple[int, int, int] | None = (255, 255, 255)
+
+    def __post_init__(self) -> None:
+        """Keep tuples."""
+        object.__setattr__(self, "placements", tuple(self.placements))
+        object.__setattr__(self, "lights", tuple(self.lights))
+
+    @cached_property
+    def triangles(self) -> Triangles:
+        """All triangles, numbered as in pictures of triangles."""
+        counts = np.array([len(one.mesh.faces) for one in self.placements], dtype=np.int64)
+        owners = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        corners = [one.placed(one.mesh.vertices)[one.mesh.faces] for one in self.placements]
+        faces = [np.arange(count, dtype=np.int32) for count in counts.tolist()]
+        instances = np.array([self._instance(number) for number in range(len(counts))], dtype=np.int32)
+        return Triangles(
+            np.concatenate([np.empty((0, 3, 3)), *corners]),
+            owners,
+            np.concatenate([np.empty(0, np.int32), *faces]),
+            instances[owners],
+        )
+
+    @property
+    def bounds(self) -> Reals:
+        """Lowest and highest coordinates, (2, 3) float64, metres; zeros for an empty scene."""
+        if not self.placements:
+            return np.zeros((2, 3))
+        corners = self.triangles.corners.reshape(-1, 3)
+        return np.stack([corners.min(axis=0), corners.max(axis=0)])
+
+    @property
+    def names(self) -> dict[int, str]:
+        """What each instance is; the first placement's name where several share a number."""
+        found: dict[int, str] = {}
+        for number, placement in enumerate(self.placements):
+            found.setdefault(self._instance(number), placement.name)
+        return found
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that the scene is, in hexadecimal: equal digests, equal pictures."""
+        found = hashlib.sha256(repr((self.lights, self.background)).encode())
+        for number, one in enumerate(self.placements):
+            found.update(one.mesh.digest.encode())
+            found.update(b"".join(array.tobytes() for array in (one.rotation, one.translation, one.scale)))
+            found.update(repr((self._instance(number), one.name)).encode())
+        return found.hexdigest()
+
+    def _instance(self, number: int) -> int:
+        own = self.placements[number].instance
+        return number if own is None else own
