@@ -117,10 +117,10 @@ def colors() -> Image.Image:
 def pixel_pairs() -> Image.Image:
     import torch  # only here, so that the other pictures need none
 
-    from setsup.loading.transforms.pixels import PixelPairs
+    from setsup.loading.transforms.pixels import PlanarPairs
 
     images = torch.from_numpy(shapes().where(ONE).fetch(np.arange(4))["image"])[None].movedim(-1, 2)
-    batch = PixelPairs(32, keep=0.25)({"image": images, "step": 3})
+    batch = PlanarPairs(32, keep=0.25)({"image": images, "step": 3})
     views = [(batch[name][0] * 255).round().byte().movedim(1, -1).numpy() for name in ("view_1", "view_2")]
     partner, positive = batch["partner"][0].numpy(), batch["positive"][0].numpy()
     couples, captions = [], []
@@ -132,7 +132,7 @@ def pixel_pairs() -> Image.Image:
         captions.append(wrapped(text, couples[0].width, CAPTIONS))
     head = lines_height(captions[0]) + SKIP
     width, height = couples[0].width + 2 * PADDING, couples[0].height + head + 2 * PADDING
-    title = "PixelPairs(size=32, keep=0.25)\nfour images, each with view 1 on the left and view 2 on the right"
+    title = "PlanarPairs(size=32, keep=0.25)\nfour images, each with view 1 on the left and view 2 on the right"
     page = Page(2 * (MARGIN + width) + GUTTER, 2 * height + GUTTER, title, Cell(*couples[0].size, couples[0].width))
     for number, (couple, caption) in enumerate(zip(couples, captions, strict=True)):
         left, top = MARGIN + number % 2 * (width + GUTTER), page.top + number // 2 * (height + GUTTER)

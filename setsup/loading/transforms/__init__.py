@@ -22,7 +22,7 @@ from setsup.loading.transforms.operations.jitter import Jitter
 from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
 from setsup.loading.transforms.operations.regions import Background, Erase
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
-from setsup.loading.transforms.pixels import PixelPairs
+from setsup.loading.transforms.pixels import PlanarPairs
 from setsup.loading.transforms.recipes import recipe, recipes
 from setsup.loading.transforms.views import ColorViews, Patches, PatchPairs
 
@@ -53,7 +53,7 @@ __all__ = [
     "PatchPairs",
     "Patches",
     "Perspective",
-    "PixelPairs",
+    "PlanarPairs",
     "Posterize",
     "Resize",
     "ResizedCrop",

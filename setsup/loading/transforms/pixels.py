@@ -14,11 +14,11 @@ from setsup.loading.transforms.operations.arguments import Size, checked_probabi
 from setsup.loading.transforms.resampling.warp import warp
 from setsup.random import stream_key
 
-__all__ = ["PixelPairs"]
+__all__ = ["PlanarPairs"]
 
 
 @dataclass(frozen=True)
-class PixelPairs:
+class PlanarPairs:
     """Two views of each image and a partner in the second for every pixel of the first, as single-pixel contrast has.
 
     View 1 is the image warped about a random centre: turned by any angle, with noise of standard deviation 0.1 on
@@ -69,8 +69,8 @@ class PixelPairs:
     Examples
     --------
     >>> import torch
-    >>> from setsup.loading.transforms.pixels import PixelPairs
-    >>> batch = PixelPairs(size=32, keep=0.25)({"image": torch.rand(1, 8, 3, 64, 64), "step": 0})
+    >>> from setsup.loading.transforms.pixels import PlanarPairs
+    >>> batch = PlanarPairs(size=32, keep=0.25)({"image": torch.rand(1, 8, 3, 64, 64), "step": 0})
     >>> tuple(batch["view_1"].shape), tuple(batch["partner"].shape)
     ((1, 8, 3, 32, 32), (1, 8, 1024))
 
@@ -90,12 +90,12 @@ class PixelPairs:
     names: tuple[str, ...] = ("view_1", "view_2", "partner", "positive", "valid")
     _: KW_ONLY
     seed: int = 0
-    stream: str = "PixelPairs"
+    stream: str = "PlanarPairs"
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "size", checked_size(self.size, "PixelPairs"))
-        checked_probability(self.keep, "PixelPairs", "keep")
+        object.__setattr__(self, "size", checked_size(self.size, "PlanarPairs"))
+        checked_probability(self.keep, "PlanarPairs", "keep")
         if self.shift is not None:
             check_whole("shift", self.shift, 0)
         check_names(self.names, 5)

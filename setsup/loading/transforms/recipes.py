@@ -41,7 +41,7 @@ from setsup.loading.transforms.operations.jitter import Jitter
 from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
 from setsup.loading.transforms.operations.regions import Background, Erase
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
-from setsup.loading.transforms.pixels import PixelPairs
+from setsup.loading.transforms.pixels import PlanarPairs
 from setsup.loading.transforms.views import ColorViews
 
 __all__ = ["recipe", "recipes"]
@@ -279,7 +279,7 @@ def _lab(operations: list[Any], seed: int, stream: str, **more: Any) -> Transfor
 
 
 def oxels_2d(*, seed: int, stream: str, size: int | Size = 32) -> Transform:
-    """Pixel pairs of Coloured MNIST [4]_ (first experiment, code): :class:`PixelPairs` that keep 0.25 of the partners.
+    """Pixel pairs of Coloured MNIST [4]_ (first experiment, code): :class:`PlanarPairs` that keep a quarter.
 
     Colours stay as they are; the text speaks of jitter in hue and saturation, of which the code has none.
 
@@ -289,7 +289,7 @@ def oxels_2d(*, seed: int, stream: str, size: int | Size = 32) -> Transform:
         Pixels of both views.
 
     """
-    return PixelPairs(size, 0.25, seed=seed, stream=stream)
+    return PlanarPairs(size, 0.25, seed=seed, stream=stream)
 
 
 def oxels_3d(*, seed: int, stream: str, size: int | Size = 256) -> Transform:

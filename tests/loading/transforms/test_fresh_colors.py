@@ -4,7 +4,7 @@ import torch
 
 import setsup
 from setsup.errors import DataError, SetsupError
-from setsup.loading.transforms import Compose, FreshColors, PixelPairs
+from setsup.loading.transforms import Compose, FreshColors, PlanarPairs
 from setsup.random import fold, stream_key
 from tests.true_files import mnist as true
 
@@ -136,7 +136,7 @@ def test_an_image_is_coloured_anew_when_it_comes_again(folder):
 
 
 def test_before_the_pairs_of_pixels(folder):
-    transform = Compose([FreshColors(), PixelPairs(size=32, keep=0.25)])
+    transform = Compose([FreshColors(), PlanarPairs(size=32, keep=0.25)])
     batch = next(iter(_loader(folder, "pixels", transform=transform)))
     assert tuple(batch["view_1"].shape) == (2, 16, 3, 32, 32)
     empty = batch["factors"]["color"][..., None, None, None]

@@ -15,7 +15,7 @@ from setsup.random import fold, stream_key
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("kornia", reason="kornia is not installed")
 
-from setsup.loading.transforms.pixels import PixelPairs  # noqa: E402
+from setsup.loading.transforms.pixels import PlanarPairs  # noqa: E402
 
 ADDED = ("view_1", "view_2", "partner", "positive", "valid")
 PLACES = np.stack(np.divmod(np.arange(1024), 32)[::-1], axis=-1)  # (x, y) of the pixels of a view of 32 × 32
@@ -34,7 +34,7 @@ def coordinates(*lead, height=64, width=64):
     return torch.stack([x, y]).div(256).float().expand(*lead, 2, height, width)
 
 
-def law(lead, image, seed=0, stream="PixelPairs", step=0, **words):
+def law(lead, image, seed=0, stream="PlanarPairs", step=0, **words):
     """What is drawn, from keys folded one word after the other: (seed, stream), step, set, slot, copy."""
     keys = fold(stream_key(seed, stream), step)
     for length in (*lead, *([] if len(lead) == 3 else [1])):
@@ -57,7 +57,7 @@ def sampled(picture, x, y):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_partners_of_a_coordinate_image_show_the_same_coordinates(seed):
-    batch = PixelPairs(keep=1.0, seed=seed)({"image": coordinates(2, 40), "step": seed})
+    batch = PlanarPairs(keep=1.0, seed=seed)({"image": coordinates(2, 40), "step": seed})
     one, two = (256 * pixels_of(batch[name]) for name in ("view_1", "view_2"))
     partner, positive = (batch[name].flatten(0, 1).numpy() for name in ("partner", "positive"))
     # a pixel that shows (x, y) of the picture belongs this far from the first pixel of view 2, which shows its corner
@@ -78,7 +78,7 @@ def test_partners_of_a_coordinate_image_show_the_same_coordinates(seed):
 @pytest.mark.parametrize("side", [32, 28])
 def test_partners_of_digits_show_the_same_coordinates(side):
     # resized to 49 × 49, so that pixel x of the digit lies at (x + ½) · 49/side − ½
-    batch = PixelPairs(keep=1.0)({"image": coordinates(1, 80, height=side, width=side), "step": 1})
+    batch = PlanarPairs(keep=1.0)({"image": coordinates(1, 80, height=side, width=side), "step": 1})
     one, two = (256 * pixels_of(batch[name]) for name in ("view_1", "view_2"))
     drawn = law((1, 80), (side, side), step=1, keep=1.0)
     assert drawn.source == (49, 49)
@@ -100,7 +100,7 @@ def test_partners_of_digits_show_the_same_coordinates(side):
 def test_views_are_resampled_as_scipy_does(height, width, floating):
     images = pictures(1, 12, height=height, width=width)
     images = images / 255 if floating else images
-    batch = PixelPairs()({"image": images, "step": 4})
+    batch = PlanarPairs()({"image": images, "step": 4})
     drawn = law((1, 12), (height, width), step=4)
     rows, columns = drawn.source
     for i in range(12):
@@ -120,7 +120,7 @@ def test_views_are_resampled_as_scipy_does(height, width, floating):
 
 @pytest.mark.parametrize("side", [32, 49])
 def test_pixels_outside_the_image_are_not_valid_and_black(side):
-    batch = PixelPairs(keep=1.0)({"image": torch.ones(1, 300, 1, side, side), "step": 0})
+    batch = PlanarPairs(keep=1.0)({"image": torch.ones(1, 300, 1, side, side), "step": 0})
     view_1, valid = batch["view_1"].flatten(2), batch["valid"]
     assert 100 < int((~valid).sum()) < 0.01 * valid.numel()
     assert (view_1 - valid.float()).abs().max() < 1e-6
@@ -134,7 +134,7 @@ def test_pixels_outside_the_image_are_not_valid_and_black(side):
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("lead", [(2, 3), (2, 3, 2)])
 def test_shapes_and_types(channels, lead):
-    batch = PixelPairs((16, 24))({"image": pictures(*lead, channels=channels), "step": 0})
+    batch = PlanarPairs((16, 24))({"image": pictures(*lead, channels=channels), "step": 0})
     assert list(batch) == ["image", "step", *ADDED]
     for name in ("view_1", "view_2"):
         assert batch[name].shape == (*lead, channels, 16, 24)
@@ -149,7 +149,7 @@ def test_shapes_and_types(channels, lead):
 
 @pytest.mark.parametrize("lead", [(2, 3), (2, 3, 2)])
 def test_everything_follows_from_seed_stream_step_set_and_slot(lead):
-    view = PixelPairs(keep=0.25, shift=5, seed=7, stream="mine")
+    view = PlanarPairs(keep=0.25, shift=5, seed=7, stream="mine")
     batch = view({"image": pictures(*lead), "step": 2**40})
     drawn = law(lead, (64, 64), seed=7, stream="mine", step=2**40, keep=0.25, shift=5)
     for name in ("partner", "positive", "valid"):
@@ -162,7 +162,7 @@ def test_pairs_differ_between_steps_sets_slots_seeds_and_streams():
     images = pictures(1, 1).expand(2, 3, 3, 64, 64)
 
     def found(step=0, **words):
-        batch = PixelPairs(**words)({"image": images, "step": step})
+        batch = PlanarPairs(**words)({"image": images, "step": step})
         return [row.tobytes() for name in ("partner", "view_1") for row in batch[name].flatten(0, 1).numpy()]
 
     rows = [*found(), *found(step=1), *found(seed=1), *found(stream="other")]
@@ -171,9 +171,9 @@ def test_pairs_differ_between_steps_sets_slots_seeds_and_streams():
 
 def test_an_image_has_the_same_pairs_whatever_stands_beside_it():
     images = pictures(1, 40)
-    together = PixelPairs()({"image": images, "step": 3})
-    alone = PixelPairs()({"image": images[:, :1], "step": 3})
-    changed = PixelPairs()({"image": torch.cat([images[:, :1], 255 - images[:, 1:]], dim=1), "step": 3})
+    together = PlanarPairs()({"image": images, "step": 3})
+    alone = PlanarPairs()({"image": images[:, :1], "step": 3})
+    changed = PlanarPairs()({"image": torch.cat([images[:, :1], 255 - images[:, 1:]], dim=1), "step": 3})
     for name in ADDED:
         assert torch.equal(together[name][:, :1], alone[name])
         assert torch.equal(together[name][:, :1], changed[name][:, :1])
@@ -182,7 +182,7 @@ def test_an_image_has_the_same_pairs_whatever_stands_beside_it():
 def test_the_batch_stays_as_it_was():
     batch = {"image": pictures(2, 3), "step": 0}
     before = copy.deepcopy(batch)
-    found = PixelPairs()(batch)
+    found = PlanarPairs()(batch)
     assert list(batch) == ["image", "step"]
     assert found["image"] is batch["image"]
     assert torch.equal(batch["image"], before["image"])
@@ -192,33 +192,33 @@ def test_the_batch_stays_as_it_was():
 
 def test_float_images_give_the_views_of_8_bits():
     images = pictures(1, 6)
-    eight_bit, floating = (PixelPairs()({"image": x, "step": 0}) for x in (images, images / 255))
+    eight_bit, floating = (PlanarPairs()({"image": x, "step": 0}) for x in (images, images / 255))
     for name in ADDED:
         assert torch.equal(eight_bit[name], floating[name])
 
 
 def test_two_views_under_names_of_their_own():
     names = tuple(f"other_{name}" for name in ADDED)
-    batch = PixelPairs(names=names, stream="other")(PixelPairs()({"image": pictures(1, 2), "step": 0}))
+    batch = PlanarPairs(names=names, stream="other")(PlanarPairs()({"image": pictures(1, 2), "step": 0}))
     assert list(batch) == ["image", "step", *ADDED, *names]
     assert not torch.equal(batch["partner"], batch["other_partner"])
     with pytest.raises(SetsupError, match="has 'view_1' already"):
-        PixelPairs()(batch)
+        PlanarPairs()(batch)
 
 
 def test_pairs_come_from_a_loader():
     shapes = setsup.load("shapes3d-procedural")
     sets = setsup.SetSampler(shapes.factors, inactive=["wall_hue"], size=4, sets=2)
-    batches = iter(setsup.loader(shapes, sets, transform=PixelPairs(keep=0.25), start=5, workers=0))
+    batches = iter(setsup.loader(shapes, sets, transform=PlanarPairs(keep=0.25), start=5, workers=0))
     batch = next(batches)
     assert batch["view_1"].shape == (2, 4, 3, 32, 32)
     assert (batch["partner"].flatten(0, 1).numpy() == law((2, 4), (64, 64), step=5, keep=0.25).partner).all()
 
 
 def test_pairs_survive_pickling():
-    view = PixelPairs(16, keep=0.5, shift=3, seed=9)
+    view = PlanarPairs(16, keep=0.5, shift=3, seed=9)
     assert pickle.loads(pickle.dumps(view)) == view
-    assert repr(view).startswith("PixelPairs(size=(16, 16), keep=0.5, shift=3, image='image'")
+    assert repr(view).startswith("PlanarPairs(size=(16, 16), keep=0.5, shift=3, image='image'")
 
 
 # bad input
@@ -227,11 +227,11 @@ def test_pairs_survive_pickling():
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int64])
 def test_images_of_other_types_are_refused(dtype):
     with pytest.raises(DataError, match=r"'photo' must be uint8 or float32 in 0 … 1, not torch\."):
-        PixelPairs(image="photo")({"photo": torch.zeros(1, 2, 3, 64, 64, dtype=dtype), "step": 0})
+        PlanarPairs(image="photo")({"photo": torch.zeros(1, 2, 3, 64, 64, dtype=dtype), "step": 0})
 
 
 def test_other_batches_are_refused():
-    view, images = PixelPairs(), pictures(1, 2)
+    view, images = PlanarPairs(), pictures(1, 2)
     with pytest.raises(SetsupError, match=r"batch\['step'\].*setsup\.loader"):
         view({"image": images})
     with pytest.raises(SetsupError, match="no modality 'image'; did you mean 'images'"):
@@ -245,10 +245,10 @@ def test_other_batches_are_refused():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"size": 0}, r"PixelPairs's size must be a number of pixels or \(height, width\), not 0"),
-        ({"size": (32, 32, 3)}, "PixelPairs's size must be"),
-        ({"keep": 1.25}, r"PixelPairs's keep must be a number from 0 to 1, not 1\.25"),
-        ({"keep": None}, "PixelPairs's keep must be a number from 0 to 1, not None"),
+        ({"size": 0}, r"PlanarPairs's size must be a number of pixels or \(height, width\), not 0"),
+        ({"size": (32, 32, 3)}, "PlanarPairs's size must be"),
+        ({"keep": 1.25}, r"PlanarPairs's keep must be a number from 0 to 1, not 1\.25"),
+        ({"keep": None}, "PlanarPairs's keep must be a number from 0 to 1, not None"),
         ({"shift": -1}, "shift must be a whole number from 0 on, not -1"),
         ({"shift": 8.0}, r"shift must be a whole number from 0 on, not 8\.0"),
         ({"names": ("a", "b")}, "names must be 5 different texts"),
@@ -258,4 +258,4 @@ def test_other_batches_are_refused():
 )
 def test_bad_arguments_are_refused_at_construction(words, message):
     with pytest.raises(SetsupError, match=message):
-        PixelPairs(**words)
+        PlanarPairs(**words)
