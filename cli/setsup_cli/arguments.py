@@ -56,7 +56,8 @@ Dataset = Annotated[Positional[str], option("DATASET", "A name of `setsup datase
 """A data set that must be named."""
 
 MaybeDataset = Annotated[
-    Positional[MaybeText], option("[DATASET]", "A name of `setsup datasets`.", f"(default: {DEFAULT})")
+    Positional[MaybeText],
+    option("[DATASET]", "A name of `setsup datasets`, or a folder of `setsup render`.", f"(default: {DEFAULT})"),
 ]
 """A data set that may be named."""
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from setsup.errors import DataError
 from setsup.files import written
+from setsup_cli.source import is_folder
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -146,6 +147,8 @@ class Recorded:
             When they do, or when the file's draws are of a table and none is given.
 
         """
+        if dataset is not None and is_folder(dataset) and table is None:
+            return  # whether it is the folder of these draws, its factors tell
         name, of_table = self.head["dataset"], self.table is not None
         if of_table and table is None:
             raise DataError(f"{self.path} holds draws of the table {name}; say where it lies with --table FILE")

@@ -17,6 +17,7 @@ VERBS = {
     "fetch": "download a data set, check it, resume; what to do where a licence must be signed",
     "prepare": "convert once what is slow to read, so that it is mapped into memory",
     "sample": "draw sets; what is held and what varies, a contact sheet and replayable draws",
+    "render": "draw scenes to a folder: pictures, depth, normals, instances; resumes",
     "train": "train one of the papers' methods, or yours; goes on where it was stopped",
     "embed": "embeddings of a data set by a trained method, and their factors",
     "eval": "what a paper measures, on trained methods",

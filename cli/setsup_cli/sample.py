@@ -21,7 +21,7 @@ from setsup_cli.arguments import (
 )
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.sampling import build_sampler, check_places, chosen_sampler
-from setsup_cli.source import assignments, open_source
+from setsup_cli.source import assignments, is_folder, open_source
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -184,6 +184,8 @@ def _replayed(options: Options, path: Path) -> _Drawn:
     image = None if table is None else table["image"]
     kinds = () if table is None else [f"{name}={kind}" for name, kind in table["kinds"].items()]
     name = recorded.head["dataset"] if table is None else None
+    if options.dataset is not None and is_folder(options.dataset):
+        name = options.dataset
     split = recorded.head.get("split")
     dataset = open_source(name, options.root, options.table, image, kinds, split)
     sampler = recorded.sampler(dataset)

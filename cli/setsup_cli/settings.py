@@ -1,4 +1,4 @@
-"""Settings of presets and evaluations as options: names, types, defaults and help come from their dataclasses."""
+"""Settings of presets, evaluations and recipes as options: names, types, defaults and help are their dataclasses'."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from setsup_cli.arguments import option
 from setsup_cli.usage import alternatives
 
-__all__ = ["changed", "nested", "setting_fields", "shown"]
+__all__ = ["changed", "helps", "nested", "setting_fields", "shown"]
 
 _METAVARS = {int: "N", float: "NUMBER", str: "TEXT", NoneType: "None"}
-_ATTRIBUTES = re.compile(r"^Attributes\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
+_DESCRIBED = re.compile(r"^(?:Attributes|Parameters)\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*) : .*\n((?: {4}.*\n?|\n)*)", re.MULTILINE)
 _MARKUP = re.compile(r":[a-z]+:`(?:~[\w.]*\.(?=\w+`))?([^`]+)`|`{2}([^`]+)`{2}| \[\d\]_")
 
@@ -38,7 +38,7 @@ def setting_fields(settings: Any, leave_out: Collection[str] = ()) -> list[Setti
 
     """
     found = []
-    hints, helps = _hints(type(settings)), _helps(type(settings))
+    hints, described = _hints(type(settings)), helps(type(settings))
     for member in fields(settings):
         name, value = member.name, getattr(settings, member.name)
         if name in leave_out:
@@ -46,7 +46,7 @@ def setting_fields(settings: Any, leave_out: Collection[str] = ()) -> list[Setti
         if is_dataclass(value):
             found += nested(name, value)
         elif (kind := _readable(hints.get(name, type(value)))) is not None:
-            about = option(_metavar(kind), helps.get(name, ""), f"(default: {shown(value)})")
+            about = option(_metavar(kind), described.get(name, ""), f"(default: {shown(value)})")
             found.append((name, Annotated[kind, about], field(default=value)))
     return found
 
@@ -124,11 +124,11 @@ def _about(kind: type) -> str:
     return "" if text.startswith(f"{kind.__name__}(") else _plain(text.partition("\n\n")[0])
 
 
-def _helps(kind: type) -> dict[str, str]:
-    """Descriptions of attributes in numpydoc, by name."""
+def helps(kind: type) -> dict[str, str]:
+    """Descriptions of attributes or parameters in numpydoc, by name."""
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__):
-        section = _ATTRIBUTES.search((base.__doc__ and getdoc(base)) or "")
+        section = _DESCRIBED.search((base.__doc__ and getdoc(base)) or "")
         for names, text in _entries(section.group(1) if section else ""):
             found |= dict.fromkeys(names.split(", "), _plain(text))
     return found

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
 
-__all__ = ["DEFAULT", "assignments", "check_factors", "check_root", "is_table", "numbers", "open_source"]
+__all__ = ["DEFAULT", "assignments", "check_factors", "check_root", "is_folder", "is_table", "numbers", "open_source"]
 
 _ARCHIVES = (".zip", ".tar", ".gz", ".tgz")
 
@@ -31,7 +31,7 @@ def open_source(
     Parameters
     ----------
     dataset : str, optional
-        A name; :data:`DEFAULT` when there is no table either.
+        A name, or a folder that ``setsup render`` wrote; :data:`DEFAULT` when there is no table either.
     root : Path, optional
         Folder of its published files, or an archive of it.
     table : Path, optional
@@ -72,6 +72,11 @@ def open_source(
 def is_table(word: str) -> bool:
     """Whether a word is the name of a file such as ``--table`` takes."""
     return Path(word).suffix.lower() in (".csv", ".parquet", ".pq")
+
+
+def is_folder(word: str) -> bool:
+    """Whether a word is a folder that ``setsup render`` wrote."""
+    return (Path(word).expanduser() / "rendered.json").is_file()
 
 
 def check_root(root: Path | None) -> None:

@@ -1,6 +1,24 @@
 """Which pixel of one picture is which pixel of another."""
 
+from setsup.correspondence.pair_sampler import PairSampler
 from setsup.correspondence.pairs import AffinePairs, affine_pairs
+from setsup.correspondence.pixel_pairs import Partners, PixelPairs, Status, partners
 from setsup.correspondence.planar import carried, inside
+from setsup.correspondence.spatial import spatial
+from setsup.correspondence.view_pairs import DescriptorPairs, descriptor_pairs, view_pairs
 
-__all__ = ["AffinePairs", "affine_pairs", "carried", "inside"]
+__all__ = [
+    "AffinePairs",
+    "DescriptorPairs",
+    "PairSampler",
+    "Partners",
+    "PixelPairs",
+    "Status",
+    "affine_pairs",
+    "carried",
+    "descriptor_pairs",
+    "inside",
+    "partners",
+    "spatial",
+    "view_pairs",
+]

@@ -5,7 +5,6 @@ Convention
 Texture coordinates have their origin at the lower left corner of the picture, and repeat outside 0 … 1.
 """
 
-import io
 import logging
 import posixpath
 from types import ModuleType
@@ -15,17 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets import images
-from setsup.datasets.formats.obj import checked_obj, inside
 from setsup.datasets.formats.ply import Ply
 from setsup.datasets.preview import splat, surface
-from setsup.errors import DataError, imported
+from setsup.errors import imported
 from setsup.files.members import Members
+from setsup.scenes.mesh_files import Assets, read_mesh
 
 __all__ = ["load_obj", "need_trimesh", "picture", "picture_of_scene", "ply_mesh"]
 
 Picture = npt.NDArray[np.uint8]
 
-_LARGEST_OBJ, _LARGEST_MTL, _LARGEST_TEXTURE = 1 << 30, 1 << 24, 1 << 28
+_LARGEST_OBJ = 1 << 30
 _POINTS = 30_000  # of a picture: enough that gaps between their dots are rare
 _GREY = (150, 150, 150)
 
@@ -69,19 +68,15 @@ def load_obj(members: Members, place: int, top: str) -> Any:
         When trimesh is missing, or the OBJ file is damaged.
 
     """
-    trimesh = need_trimesh()
     label = members.label(place)
-    text, triangles = checked_obj(members.read(place, _LARGEST_OBJ), label)
-    assets = _Assets(members, posixpath.dirname(str(members.names[place])), top)
-    try:
-        scene = trimesh.load_scene(io.StringIO(text), file_type="obj", resolver=assets, process=False)
-        found = sum(len(getattr(geometry, "faces", ())) for geometry in scene.geometry.values())
-    except Exception as error:
-        # the library raises whatever it stumbles over
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DataError(f"{label} cannot be read as a mesh ({why}); fetch it again") from error
-    if found != triangles:
-        raise DataError(f"{label} has {triangles:,} triangles, but {found:,} were read; fetch it again")
+
+    def read(path: str, most: int) -> bytes | None:
+        found = int(members.places([path])[0])
+        return None if found < 0 else members.read(found, most)
+
+    folder = posixpath.dirname(str(members.names[place]))
+    assets = Assets(read, folder, top, lambda content, what: images.decode(content, what, 3))
+    scene = read_mesh(members.read(place, _LARGEST_OBJ), "obj", label, assets)
     scene.metadata["missing"] = assets.missing
     if assets.missing:
         _log.warning("%s: %s", label, "; ".join(assets.missing))
@@ -157,43 +152,6 @@ def picture_of_scene(scene: Any) -> Picture:
         own = slice(*np.searchsorted(face, [first, last]))
         paint[own] = _material_colors(part, face[own] - first, weights[own])
     return splat(points, paint, normals=_normals(corners[face]))
-
-
-class _Assets:
-    """What trimesh asks for materials and textures: reads them from the release, and notes what it cannot give."""
-
-    def __init__(self, members: Members, folder: str, top: str) -> None:
-        self._members, self._folder, self._top = members, folder, top
-        self.missing: list[str] = []
-
-    def __getitem__(self, name: str) -> bytes:
-        return self._read(name, _LARGEST_MTL)
-
-    def get(self, name: str) -> bytes:
-        """Give a texture, which must be a picture."""
-        content = self._read(name, _LARGEST_TEXTURE)
-        try:
-            images.decode(content, f"the texture {name!r}", 3)
-        except DataError as error:
-            raise self._miss(str(error)) from error
-        return content
-
-    def _read(self, name: str, limit: int) -> bytes:
-        path = inside(self._folder, name, self._top)
-        if path is None:
-            raise self._miss(f"the path {name!r} leads out of the model's folder and was not followed")
-        place = int(self._members.places([path])[0])
-        if place < 0:
-            raise self._miss(f"{name!r} is not there")
-        try:
-            return self._members.read(place, limit)
-        except DataError as error:
-            raise self._miss(str(error)) from error
-
-    def _miss(self, what: str) -> FileNotFoundError:
-        if what not in self.missing:
-            self.missing.append(what)
-        return FileNotFoundError(what)
 
 
 def _normals(corners: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

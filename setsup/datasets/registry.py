@@ -54,7 +54,7 @@ def load(
     Parameters
     ----------
     name : str
-        One of :func:`names`.
+        One of :func:`names`, or a folder that ``setsup render`` wrote.
     root : Path or str, optional
         Folder that holds the published files, or a folder ``name`` with them. By default ``$SETSUP_DATA/<name>``, then
         ``<user cache>/setsup/<name>``. A data set that is made of another one's files is looked for under the name of
@@ -100,6 +100,12 @@ def _open(name: str, root: Path | None, options: Mapping[str, Any]) -> object:
     foreign = foreign_entries()
     if name in foreign:
         return _opened(name, _theirs(foreign[name]), root, options)
+    from setsup.datasets.rendered_folder import is_rendered, open_rendered
+
+    if is_rendered(name):
+        if root is not None:
+            raise DataError(f"{name} is a folder that `setsup render` wrote; leave out the root {root}")
+        return _opened(name, lambda root: open_rendered(name), root, options)
     raise DataError(f"there is no data set {name!r}{near(name, names())} (`setsup datasets` lists them)")
 
 

@@ -1,6 +1,7 @@
 """Pictures and words for people: contact sheets, charts, and draws described in words and units."""
 
 from setsup.reports.grid import image_grid
+from setsup.reports.matches import match_sheet, matches_drawn
 from setsup.reports.plots import bars, curves
 from setsup.reports.points import image_scatter, scatter, scatter_panels
 from setsup.reports.sheet import contact_sheet
@@ -17,6 +18,8 @@ __all__ = [
     "describe_triplets",
     "image_grid",
     "image_scatter",
+    "match_sheet",
+    "matches_drawn",
     "scatter",
     "scatter_panels",
     "triplet_sheet",

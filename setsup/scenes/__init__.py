@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from setsup.scenes.camera import Camera
     from setsup.scenes.frame import Frame, Renderer
-    from setsup.scenes.importing import load_mesh, mesh_from_trimesh
+    from setsup.scenes.importing import check_size, load_mesh, mesh_from_trimesh
     from setsup.scenes.mesh import Material, Mesh
     from setsup.scenes.rays import Rays
     from setsup.scenes.recipe import Recipe
@@ -31,6 +31,7 @@ __all__ = [
     "RendererState",
     "Scene",
     "Triangles",
+    "check_size",
     "load_mesh",
     "load_scene",
     "mesh_from_trimesh",
@@ -49,6 +50,7 @@ if not TYPE_CHECKING:
         "Recipe": "recipe",
         "Renderer": "frame",
         "RendererState": "renderers",
+        "check_size": "importing",
         "load_mesh": "importing",
         "load_scene": "storage",
         "mesh_from_trimesh": "importing",

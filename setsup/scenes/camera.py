@@ -248,7 +248,11 @@ class Camera:
         try:
             return cls(**{name: content[name] for name in ("height", "width", "k", "rotation", "translation")})
         except (KeyError, TypeError) as error:
-            raise SetsupError(f"this is no camera: {content!r:.200}") from error
+            raise SetsupError(f"this is no camera: {' '.join(repr(content).split())[:200]}") from error
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the numbers; whoever unpickles them gets read-only arrays again."""
+        return Camera, (self.height, self.width, self.k, self.rotation, self.translation)
 
     def __eq__(self, other: object) -> bool:
         """Whether all numbers are the same."""
@@ -268,9 +272,8 @@ def _numbers(values: npt.ArrayLike, shape: tuple[int, ...], name: str) -> Reals:
     except (TypeError, ValueError):
         found = np.empty(0)
     if found.shape != shape or not np.isfinite(found).all():
-        raise SetsupError(
-            f"{name} of a camera must be {' × '.join(map(str, shape))} finite numbers, not {values!r:.200}"
-        )
+        given = " ".join(repr(values).split())[:200]
+        raise SetsupError(f"{name} of a camera must be {' × '.join(map(str, shape))} finite numbers, not {given}")
     found.setflags(write=False)
     return found
 

@@ -29,7 +29,10 @@ class Frame:
     depth : (H, W) float32, metres
         Along the camera's axis; 0 where there is nothing.
     normal : (H, W, 3) float32
-        Unit vectors in the camera's frame (x right, y down, z forward) that face the camera; 0 where there is nothing.
+        Unit vectors in the camera's frame (x right, y down, z forward); 0 where there is nothing. The normal of the
+        triangle where its mesh has no normals, else that interpolated between the unit normals of its corners (in the
+        world, where a scaled mesh has those of its inverse transpose). Either is on the side of the triangle's plane on
+        which the camera stands; near a silhouette an interpolated one may still lean away.
     instance : (H, W) int32
         −1 where there is nothing.
     triangle : (H, W) int32
@@ -63,6 +66,8 @@ class Renderer(Protocol):
     @classmethod
     def check(cls) -> str:
         """Say on what it would draw here, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``.
+
+        The word software is in it where no GPU draws: ``"auto"`` goes by it.
 
         Raises
         ------

@@ -8,7 +8,7 @@ triangle are seen, and its normal is turned towards whoever looks.
 """
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -17,14 +17,16 @@ import numpy.typing as npt
 
 from setsup.errors import SetsupError
 
-__all__ = ["Material", "Mesh"]
+__all__ = ["FARTHEST", "Material", "Mesh", "checked_color"]
 
 Array = npt.NDArray[Any]
 Reals = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
 Picture = npt.NDArray[np.uint8]
 
-_FAR = 1e6  # metres: beyond it float32 rays are coarser than a decimetre
+FARTHEST = 1e6
+"""Metres from the origin within which everything lies: beyond, float32 rays are coarser than a decimetre."""
+
 _GREY = (188, 188, 188)  # half of the light comes back
 
 
@@ -51,15 +53,16 @@ class Material:
 
     def __post_init__(self) -> None:
         """Check the colour and the texture."""
-        color = np.asarray(self.color)
-        if color.shape != (3,) or color.dtype.kind not in "iu" or color.min() < 0 or color.max() > 255:
-            raise SetsupError(f"the colour of a material is three bytes of sRGB, 0 … 255, not {self.color!r}")
-        object.__setattr__(self, "color", tuple(int(channel) for channel in color))
+        object.__setattr__(self, "color", checked_color(self.color, "the colour of a material"))
         if self.texture is not None:
             texture = _kept(self.texture, np.uint8, "the texture of a material")
             if texture.ndim != 3 or texture.shape[2] != 3 or 0 in texture.shape:
                 raise SetsupError(f"the texture of a material is (h, w, 3) bytes of sRGB, not {texture.shape}")
             object.__setattr__(self, "texture", texture)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the fields; whoever unpickles them gets a read-only texture again."""
+        return Material, (self.color, self.texture)
 
     @cached_property
     def digest(self) -> str:
@@ -119,6 +122,10 @@ class Mesh:
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, _rows(given, dtype, columns, name, len(vertices)))
+        if self.normals is not None:
+            void = np.flatnonzero(~self.normals.any(axis=1))
+            if len(void):
+                raise SetsupError(f"normals of a mesh, row {void[0]}: zero ({len(void)} such); must have a direction")
         object.__setattr__(self, "materials", tuple(self.materials))
         if not self.materials or not all(isinstance(one, Material) for one in self.materials):
             raise SetsupError("materials of a mesh is a list of at least one Material")
@@ -126,9 +133,14 @@ class Mesh:
             which = np.asarray(self.material)
             if which.shape != (len(faces),) or which.dtype.kind not in "iu":
                 raise SetsupError(f"material of a mesh is one whole number a triangle, not {which.dtype} {which.shape}")
-            if which.min() < 0 or which.max() >= len(self.materials):
-                raise SetsupError(f"material of a mesh must be 0 … {len(self.materials) - 1}, not {which.max()}")
+            most = min(len(self.materials), 1 << 16) - 1
+            if which.min() < 0 or which.max() > most:
+                raise SetsupError(f"material of a mesh must be 0 … {most}, not {which.min()} or {which.max()}")
             object.__setattr__(self, "material", _kept(which, np.uint16, "material of a mesh"))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the fields; whoever unpickles them gets read-only arrays again."""
+        return Mesh, tuple(getattr(self, one.name) for one in fields(self))
 
     @property
     def corners(self) -> Reals:
@@ -148,16 +160,42 @@ class Mesh:
         return _digest(*arrays, *(one.digest for one in self.materials))
 
 
+def checked_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:
+    """Three bytes of sRGB.
+
+    Parameters
+    ----------
+    values : 3 ints
+        To be checked.
+    what : str
+        What the message calls them.
+
+    Raises
+    ------
+    SetsupError
+        When they are no whole numbers 0 … 255.
+
+    """
+    try:
+        found = np.asarray(values)
+    except ValueError:
+        found = np.empty(0)
+    if found.shape != (3,) or found.dtype.kind not in "iu" or found.min() < 0 or found.max() > 255:
+        raise SetsupError(f"{what} is three bytes of sRGB, 0 … 255, not {' '.join(repr(values).split())[:200]}")
+    red, green, blue = found.tolist()
+    return red, green, blue
+
+
 def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int | None = None) -> Array:
     """Check finite rows of numbers."""
     found = _kept(values, dtype, f"{name} of a mesh")
     if found.ndim != 2 or found.shape[1] != columns or (rows is not None and len(found) != rows):
         wanted = f"({'v' if rows is None else rows}, {columns})"
         raise SetsupError(f"{name} of a mesh must be {wanted} numbers, not {found.shape}")
-    most = _FAR if name == "vertices" else np.inf
+    most = FARTHEST if name == "vertices" else np.inf
     bad = np.flatnonzero(~(np.isfinite(found) & (np.abs(found) <= most)).all(axis=1))
     if len(bad):
-        far = f", and positions within {_FAR:,.0f} m" if name == "vertices" else ""
+        far = f", and positions within {FARTHEST:,.0f} m" if name == "vertices" else ""
         raise SetsupError(
             f"{name} of a mesh, row {bad[0]}: {found[bad[0]].tolist()} ({len(bad)} such); must be finite{far}"
         )
@@ -165,7 +203,10 @@ def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int
 
 
 def _indices(values: npt.ArrayLike, vertices: int) -> Array:
-    found = np.asarray(values)
+    try:
+        found = np.asarray(values)
+    except ValueError as error:
+        raise SetsupError("faces of a mesh must be triangles, all of three numbers") from error
     if found.ndim != 2 or found.shape[1] != 3 or not len(found):
         raise SetsupError(f"faces of a mesh must be (f, 3) whole numbers, f at least 1, not {found.shape}")
     if found.dtype.kind not in "iu":
@@ -178,11 +219,17 @@ def _indices(values: npt.ArrayLike, vertices: int) -> Array:
 
 def _kept(values: npt.ArrayLike, dtype: type, what: str) -> Array:
     """Read-only array of a dtype; what is read-only already is not copied."""
-    given = np.asarray(values)
+    try:
+        given = np.asarray(values)
+    except ValueError as error:
+        raise SetsupError(f"{what} must be rows of equal length") from error
     if dtype is np.uint8 and given.dtype != np.uint8:
         raise SetsupError(f"{what} must be uint8, not {given.dtype}")
+    if given.dtype.kind not in "biufO":
+        raise SetsupError(f"{what} must be numbers, not {given.dtype}")
     try:
-        found: Array = np.ascontiguousarray(given, dtype=dtype)
+        with np.errstate(over="ignore"):  # what is beyond float32 becomes infinite, and is refused as such
+            found: Array = np.ascontiguousarray(given, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise SetsupError(f"{what} must be numbers, not {given.dtype}") from error
     if found is given and found.flags.writeable:

@@ -35,10 +35,25 @@ class Recipe(Protocol):
 
     """
 
-    name: str
-    factors: tuple[Factor, ...]
-    scene_factors: tuple[str, ...]
-    size: tuple[int, int]
+    @property
+    def name(self) -> str:
+        """What the recipe is called."""
+        ...
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """What varies."""
+        ...
+
+    @property
+    def scene_factors(self) -> tuple[str, ...]:
+        """Names of the factors on which the scene depends."""
+        ...
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of its cameras' pictures, in pixels."""
+        ...
 
     @property
     def key(self) -> str:

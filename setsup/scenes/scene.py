@@ -7,14 +7,15 @@ Triangles of a scene are numbered through: those of the first placement in the o
 """
 
 import hashlib
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import SetsupError
-from setsup.scenes.mesh import Mesh
+from setsup.scenes.mesh import FARTHEST, Mesh, checked_color
 
 __all__ = ["STUDIO", "Ambient", "Directional", "Lamp", "Light", "Placement", "Scene", "Triangles"]
 
@@ -29,11 +30,20 @@ class Ambient:
     Parameters
     ----------
     color : 3 float
-        Factors in linear light; (1, 1, 1) shows every colour as it is.
+        Factors in linear light, not negative; (1, 1, 1) shows every colour as it is.
+
+    Raises
+    ------
+    SetsupError
+        When a number is negative or not finite.
 
     """
 
     color: Vector = (1.0, 1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        """Check the colour."""
+        object.__setattr__(self, "color", _light_color(self.color))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +61,24 @@ class Directional:
     shadow : bool
         Things throw shadows; not with ``of_camera``.
 
+    Raises
+    ------
+    SetsupError
+        When a number is not finite, the direction zero, or the colour negative.
+
     """
 
     direction: Vector
     color: Vector = (1.0, 1.0, 1.0)
     of_camera: bool = False
     shadow: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        object.__setattr__(self, "direction", _way(self.direction, "the direction of a light"))
+        object.__setattr__(self, "color", _light_color(self.color))
+        if self.of_camera and self.shadow:
+            raise SetsupError("a light that moves with the camera throws no shadows; give it one of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +100,11 @@ class Lamp:
     shadow : bool
         Things throw shadows.
 
+    Raises
+    ------
+    SetsupError
+        When a number is not finite, the axis zero, the reach not positive, or the exponent or the colour negative.
+
     """
 
     position: Vector
@@ -86,6 +113,50 @@ class Lamp:
     exponent: float = 0.0
     reach: float | None = None
     shadow: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        object.__setattr__(self, "position", _vector(self.position, "the position of a lamp"))
+        object.__setattr__(self, "color", _light_color(self.color))
+        if self.axis is not None:
+            object.__setattr__(self, "axis", _way(self.axis, "the axis of a lamp"))
+        if not 0 <= self.exponent < math.inf:
+            raise SetsupError(f"the exponent of a lamp is a number from 0 on, not {self.exponent!r}")
+        object.__setattr__(self, "exponent", float(self.exponent))
+        if self.reach is not None:
+            if not 0 < self.reach < math.inf:
+                raise SetsupError(f"the reach of a lamp is a positive distance in metres, not {self.reach!r}")
+            object.__setattr__(self, "reach", float(self.reach))
+
+
+def _vector(values: npt.ArrayLike, what: str) -> Vector:
+    """Three finite numbers; −0 becomes 0, so that equal scenes have equal digests."""
+    try:
+        found = np.array(values, dtype=np.float64) + 0.0
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape != (3,) or not np.isfinite(found).all():
+        raise SetsupError(f"{what} must be three finite numbers, not {_one_line(values)}")
+    x, y, z = found.tolist()
+    return x, y, z
+
+
+def _one_line(values: object) -> str:
+    return " ".join(repr(values).split())[:200]
+
+
+def _way(values: npt.ArrayLike, what: str) -> Vector:
+    found = _vector(values, what)
+    if not any(found):
+        raise SetsupError(f"{what} must not be zero")
+    return found
+
+
+def _light_color(values: npt.ArrayLike) -> Vector:
+    found = _vector(values, "the colour of a light")
+    if min(found) < 0:
+        raise SetsupError(f"the colour of a light is three factors from 0 on, not {_one_line(values)}")
+    return found
 
 
 Light = Ambient | Directional | Lamp
@@ -117,7 +188,7 @@ class Placement:
     Raises
     ------
     SetsupError
-        When the rotation is none, a number not finite, or a scale not positive.
+        When the rotation is none, a number not finite, a scale not positive, or the placed mesh gigantic.
 
     """
 
@@ -130,18 +201,40 @@ class Placement:
 
     def __post_init__(self) -> None:
         """Check the numbers; arrays are kept read-only."""
+        if not isinstance(self.mesh, Mesh):
+            raise SetsupError(f"what a placement places is a Mesh, not {type(self.mesh).__name__}")
         for name, shape in (("rotation", (3, 3)), ("translation", (3,)), ("scale", (3,))):
-            found = np.array(getattr(self, name), dtype=np.float64)
+            given = getattr(self, name)
+            try:
+                found = np.array(given, dtype=np.float64) + 0.0  # −0 becomes 0, for the digest
+            except (TypeError, ValueError):
+                found = np.empty(0)
             if found.shape != shape or not np.isfinite(found).all():
-                raise SetsupError(f"{name} of a placement must be {shape} finite numbers, not {found.tolist()}")
+                raise SetsupError(f"{name} of a placement must be {shape} finite numbers, not {_one_line(given)}")
             found.setflags(write=False)
             object.__setattr__(self, name, found)
         if not np.allclose(self.rotation @ self.rotation.T, np.eye(3), atol=1e-6) or np.linalg.det(self.rotation) < 0:
             raise SetsupError(f"rotation of a placement must be one, not {self.rotation.tolist()}")
         if self.scale.min() <= 0:
             raise SetsupError(f"scale of a placement must be positive, not {self.scale.tolist()}")
-        if self.instance is not None and not 0 <= self.instance < 1 << 31:
-            raise SetsupError(f"instance of a placement must be a whole number from 0 on, not {self.instance!r}")
+        with np.errstate(over="ignore"):
+            reach = np.linalg.norm(np.abs(self.mesh.vertices).max(axis=0) * self.scale)
+        if max(reach, np.abs(self.translation).max()) > FARTHEST:
+            raise SetsupError(
+                f"a placement must stay within {FARTHEST:,.0f} m, but its mesh reaches {reach:,.4g} m from its own "
+                f"origin, which stands at {self.translation.tolist()} m"
+            )
+        if self.instance is not None:
+            whole = isinstance(self.instance, int | np.integer) and not isinstance(self.instance, bool)
+            if not whole or not 0 <= self.instance < 1 << 31:
+                raise SetsupError(f"instance of a placement must be a whole number from 0 on, not {self.instance!r}")
+            object.__setattr__(self, "instance", int(self.instance))
+        if not isinstance(self.name, str):
+            raise SetsupError(f"name of a placement must be a text, not {self.name!r}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the fields; whoever unpickles them gets read-only arrays again."""
+        return Placement, tuple(getattr(self, one.name) for one in fields(self))
 
     @property
     def matrix(self) -> Reals:
@@ -162,9 +255,9 @@ class Triangles:
 
     Attributes
     ----------
-    corners : (n, 3, 3) float64, metres
+    corners : (n, 3, 3) float64, metres, read-only
         Positions.
-    placement, face, instance : (n,) int32
+    placement, face, instance : (n,) int32, read-only
         To which placement a triangle belongs, which triangle of its mesh it is, and its number in instance pictures.
 
     """
@@ -203,9 +296,21 @@ class Scene:
     background: tuple[int, int, int] | None = (255, 255, 255)
 
     def __post_init__(self) -> None:
-        """Keep tuples."""
+        """Check the kinds and the background; keep tuples."""
         object.__setattr__(self, "placements", tuple(self.placements))
         object.__setattr__(self, "lights", tuple(self.lights))
+        for one in self.placements:
+            if not isinstance(one, Placement):
+                raise SetsupError(f"placements of a scene are of the class Placement, not {type(one).__name__}")
+        for light in self.lights:
+            if not isinstance(light, Light):
+                raise SetsupError(f"lights of a scene are Ambient, Directional or Lamp, not {type(light).__name__}")
+        if self.background is not None:
+            object.__setattr__(self, "background", checked_color(self.background, "the background of a scene"))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the fields, and nothing that was computed of them."""
+        return Scene, (self.placements, self.lights, self.background)
 
     @cached_property
     def triangles(self) -> Triangles:
@@ -215,12 +320,15 @@ class Scene:
         corners = [one.placed(one.mesh.vertices)[one.mesh.faces] for one in self.placements]
         faces = [np.arange(count, dtype=np.int32) for count in counts.tolist()]
         instances = np.array([self._instance(number) for number in range(len(counts))], dtype=np.int32)
-        return Triangles(
+        found = Triangles(
             np.concatenate([np.empty((0, 3, 3)), *corners]),
             owners,
             np.concatenate([np.empty(0, np.int32), *faces]),
             instances[owners],
         )
+        for array in (found.corners, found.placement, found.face, found.instance):
+            array.setflags(write=False)
+        return found
 
     @property
     def bounds(self) -> Reals:

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.formats.records import content, refuse
+from setsup.datasets.formats.records import content
+from setsup.files.numbers import refuse
 
 __all__ = ["Binvox", "read_binvox"]
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.formats.records import cast, content, numbers, refuse
+from setsup.datasets.formats.records import cast, content
 from setsup.errors import DataError
+from setsup.files.numbers import numbers, refuse
 
 __all__ = ["Pcd", "read_pcd"]
 

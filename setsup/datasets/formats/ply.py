@@ -26,11 +26,10 @@ from setsup.datasets.formats.records import (
     alike_rows,
     cast,
     content,
-    numbers,
     past_rows,
     polygons,
-    refuse,
 )
+from setsup.files.numbers import numbers, refuse
 
 __all__ = ["Ply", "read_ply"]
 

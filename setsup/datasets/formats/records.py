@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
+from setsup.files.numbers import refuse
 
 __all__ = [
     "Body",
@@ -22,18 +23,13 @@ __all__ = [
     "cast",
     "content",
     "fan",
-    "numbers",
     "past_rows",
     "polygons",
-    "refuse",
 ]
 
 Array = npt.NDArray[Any]
 Triangles = npt.NDArray[np.int32]
 
-_MEND = "fetch it again, or write it anew"
-_ASCII = b"0123456789+-.eE \t\r\n\v\fnNaAiIfF"  # numbers, NaN and infinity among them
-_LAST_WORD = b" -1.2345678e-300"
 _STRUCT = MappingProxyType({"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "f4": "f", "f8": "d"})
 
 
@@ -61,11 +57,6 @@ class Body(NamedTuple):
     label: str
 
 
-def refuse(label: str, what: str) -> NoReturn:
-    """Say what is wrong with a file."""
-    raise DataError(f"{label} {what}; {_MEND}")
-
-
 def content(source: Path | bytes, label: str) -> bytes:
     """Content of a file that is given by its path or as its content.
 
@@ -83,27 +74,6 @@ def content(source: Path | bytes, label: str) -> bytes:
         raise DataError(f"{label} is missing; fetch it again") from None
     except OSError as error:
         raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
-
-
-def numbers(text: bytes, label: str) -> npt.NDArray[np.float64]:
-    """Read numbers that stand between white space.
-
-    Raises
-    ------
-    DataError
-        When a word is no number.
-
-    """
-    if text.translate(None, _ASCII):
-        refuse(label, "holds other signs than numbers where numbers were expected")
-    try:
-        # numpy stops at a word that it cannot read, with a warning at most: then the last number does not come out
-        found = np.fromstring(text + _LAST_WORD, np.float64, sep=" ")
-    except (ValueError, DeprecationWarning):
-        found = np.empty(0)
-    if not len(found) or found[-1] != float(_LAST_WORD):
-        refuse(label, "has a word that is no number where one was expected")
-    return found[:-1]
 
 
 def cast(rows: Array, dtype: np.dtype[Any], label: str) -> Array:

@@ -24,6 +24,7 @@ from setsup.loading.transforms.operations.regions import Background, Erase
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.pixels import PlanarPairs
 from setsup.loading.transforms.recipes import recipe, recipes
+from setsup.loading.transforms.spatial import SpatialDescriptors, SpatialPairs
 from setsup.loading.transforms.views import ColorViews, Patches, PatchPairs
 
 __all__ = [
@@ -63,6 +64,8 @@ __all__ = [
     "Shade",
     "Shift",
     "Sobel",
+    "SpatialDescriptors",
+    "SpatialPairs",
     "VerticalFlip",
     "recipe",
     "recipes",

@@ -12,7 +12,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.formats.records import numbers, refuse
+from setsup.files.numbers import numbers, refuse
 
 __all__ = ["checked_obj", "inside"]
 

@@ -1,7 +1,7 @@
 import pytest
 
-from setsup.datasets.formats.obj import checked_obj, inside
 from setsup.errors import DataError
+from setsup.scenes.obj import checked_obj, inside
 from tests.fuzzing import survives
 from tests.true_files.keypointnet import painted_toy
 from tests.true_files.shapenet import obj

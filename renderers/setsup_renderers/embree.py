@@ -1,0 +1,199 @@
+"""The reference renderer: rays by Embree, shading in numpy. No GL, no driver; survives fork.
+
+Its bytes are the same on every run, which is what pictures in tests are compared with.
+"""
+
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, SetsupError, imported
+from setsup.scenes.camera import Camera
+from setsup.scenes.color import LINEAR, to_bytes
+from setsup.scenes.frame import Frame
+from setsup.scenes.rays import Hits, Rays
+from setsup.scenes.scene import Scene
+from setsup_renderers.shading import Seen, Surfaces, albedo, light, normals
+
+__all__ = ["EmbreeRenderer"]
+
+Floats = npt.NDArray[np.float32]
+
+_RAYS = 1 << 16  # at a time, so that what they need fits the processor's cache
+
+
+class EmbreeRenderer:
+    """Draws scenes by tracing rays.
+
+    Parameters
+    ----------
+    supersample : int
+        Colours are averages, in linear light, over supersample × supersample rays a pixel; the geometry stays that of
+        the pixel's centre. Each sample is cut to what a picture can show before it is averaged.
+
+    Examples
+    --------
+    >>> from setsup.scenes import Ambient, Camera, Material, Mesh, Placement, Scene
+    >>> face = Mesh([[-9, 2, -9], [9, 2, -9], [0, 2, 9]], [[0, 1, 2]], materials=(Material((128, 64, 0)),))
+    >>> renderer = EmbreeRenderer()
+    >>> renderer.load(Scene((Placement(face),), lights=(Ambient(),)))
+    >>> frame = renderer.render(Camera.look_at((0, 0, 0), (0, 1, 0), height=2, width=3, focal_length=2))
+    >>> frame.rgb[0, 0].tolist(), frame.depth.tolist(), frame.normal[1, 2].tolist()
+    ([128, 64, 0], [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]], [0.0, 0.0, -1.0])
+
+    """
+
+    name = "embree"
+
+    def __init__(self, supersample: int = 1) -> None:
+        if isinstance(supersample, bool) or not isinstance(supersample, int) or not 1 <= supersample <= 16:
+            raise SetsupError(f"supersample is a whole number of samples a side, 1 … 16, not {supersample!r}")
+        self.supersample = supersample
+        self._scene: Scene | None = None
+        self._closed = False
+
+    @classmethod
+    def check(cls) -> str:
+        """Say with what rays are traced here.
+
+        Raises
+        ------
+        DataError
+            When neither embreex nor trimesh's own ray engine can be imported.
+
+        """
+        try:
+            imported("embreex.rtcore_scene", "render")
+            imported("embreex.mesh_construction", "render")
+            return f"Embree by embreex {_version('embreex')}, software"
+        except DataError as error:
+            for module in ("trimesh", "rtree"):
+                imported(module, "render")
+            return f"trimesh {_version('trimesh')} without Embree, many times slower, software ({error})"
+
+    def load(self, scene: Scene) -> None:
+        """Make a scene the one that is drawn; one that was loaded by another renderer has its tree already."""
+        self._open()
+        if scene is self._scene:
+            return
+        self._rays, self._surfaces = Rays(scene), Surfaces(scene)
+        bounds = scene.bounds
+        self._middle, self._size = bounds.mean(axis=0), float(np.ptp(bounds, axis=0).max()) / 2
+        self._scene = scene
+
+    def render(self, camera: Camera) -> Frame:
+        """Draw the scene.
+
+        Raises
+        ------
+        SetsupError
+            When no scene was loaded, or the renderer was closed.
+
+        """
+        self._open()
+        if self._scene is None:
+            raise SetsupError("this renderer has no scene yet: call load(scene) before render(camera)")
+        height, width = camera.height, camera.width
+        channels = 3 if self._scene.background is not None else 4
+        frame = Frame(
+            np.empty((height, width, channels), np.uint8),
+            np.zeros((height, width), np.float32),
+            np.zeros((height, width, 3), np.float32),
+            np.full((height, width), -1, np.int32),
+            np.empty((height, width), np.int32),
+        )
+        rows = max(1, _RAYS // width)
+        for top in range(0, height, rows):
+            self._draw(camera, frame, top, min(top + rows, height))
+        if self.supersample > 1:
+            self._average(camera, frame.rgb)
+        return frame
+
+    def close(self) -> None:
+        """Let the scene go; calling it again does nothing."""
+        self._closed, self._scene = True, None
+        self.__dict__.pop("_rays", None)
+        self.__dict__.pop("_surfaces", None)
+
+    def _open(self) -> None:
+        if self._closed:
+            raise SetsupError("this renderer was closed: make another")
+
+    def _draw(self, camera: Camera, frame: Frame, top: int, bottom: int) -> None:
+        """Draw some rows of pixels."""
+        rays = _rays(camera, top, bottom)
+        hits = self._rays.trace(camera.centre, rays)
+        met = np.flatnonzero(hits.triangle >= 0)
+        some = slice(None) if len(met) == len(rays) else met
+        seen = _seen(hits, rays, some)
+        flat, shading = normals(self._surfaces, seen)
+        colors = self._colors(camera, seen, flat, shading)
+        band = slice(top * camera.width, bottom * camera.width)
+        flatten = {name: getattr(frame, name).reshape(-1, *getattr(frame, name).shape[2:])[band] for name in frame.__slots__}
+        flatten["triangle"][:] = hits.triangle
+        flatten["depth"][some] = seen.distance
+        flatten["instance"][some] = self._surfaces.instance[seen.triangle]
+        flatten["normal"][some] = shading @ camera.rotation.T.astype(np.float32)
+        if self.supersample > 1:
+            return
+        rgb = flatten["rgb"]
+        if rgb.shape[1] == 4:
+            rgb[:] = 0
+            rgb[some, :3] = to_bytes(colors)
+            rgb[some, 3] = 255
+        else:
+            rgb[:] = self._scene.background
+            rgb[some] = to_bytes(colors)
+
+    def _colors(self, camera: Camera, seen: Seen, flat: Floats, shading: Floats) -> Floats:
+        scene = self._scene
+        size = max(self._size, float(np.abs(camera.centre - self._middle).max()))
+        fallen = light(scene.lights, camera, seen, flat, shading, self._rays.blocked, size)
+        return np.asarray(albedo(self._surfaces, seen) * fallen)
+
+    def _average(self, camera: Camera, rgb: npt.NDArray[np.uint8]) -> None:
+        """Average the colours of more rays a pixel."""
+        times = self.supersample
+        fine = camera.resized(camera.height * times, camera.width * times)
+        rows = max(1, _RAYS // (camera.width * times * times))
+        for top in range(0, camera.height, rows):
+            bottom = min(top + rows, camera.height)
+            rays = _rays(fine, top * times, bottom * times)
+            hits = self._rays.trace(camera.centre, rays)
+            met = np.flatnonzero(hits.triangle >= 0)
+            seen = _seen(hits, rays, met)
+            colors = self._colors(camera, seen, *normals(self._surfaces, seen))
+            light = np.zeros((len(rays), 4), np.float32)
+            background = self._scene.background
+            if background is not None:
+                light[:, :3] = LINEAR[list(background)]
+            light[met, :3] = np.clip(colors, 0, 1)
+            light[met, 3] = 1
+            mean = light.reshape(bottom - top, times, camera.width, times, 4).mean(axis=(1, 3), dtype=np.float64)
+            if background is None:
+                covered = mean[..., 3:]
+                mean[..., :3] = np.divide(mean[..., :3], covered, out=np.zeros_like(mean[..., :3]), where=covered > 0)
+                rgb[top:bottom, :, 3] = np.floor(255 * mean[..., 3] + 0.5)
+            rgb[top:bottom, :, :3] = to_bytes(mean[..., :3])
+
+
+def _seen(hits: Hits, rays: Floats, some: slice | npt.NDArray[np.intp]) -> Seen:
+    return Seen(hits.triangle[some], hits.distance[some], hits.u[some], hits.v[some], rays[some])
+
+
+def _rays(camera: Camera, top: int, bottom: int) -> Floats:
+    """Rays through the pixels of some rows, as :meth:`Camera.rays` has them, without large numbers in between."""
+    corner, right, below = camera.rays([[0, top], [1, top], [0, top + 1]])
+    across = np.arange(camera.width)[:, None] * (right - corner)
+    down = corner + np.arange(bottom - top)[:, None] * (below - corner)
+    found = np.empty((bottom - top, camera.width, 3), np.float32)
+    np.add(down[:, None], across[None], out=found, casting="same_kind")
+    return found.reshape(-1, 3)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "of unknown version"

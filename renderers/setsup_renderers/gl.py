@@ -1,0 +1,440 @@
+"""The gl renderer: OpenGL through EGL, without a window; all that a frame holds in one pass.
+
+Nothing is antialiased unless it is asked for, and then the colours only. Both sides of triangles are drawn. Textures
+are sampled bilinearly in linear light, repeat, and have no smaller copies of themselves (mipmaps): where they are seen
+from far away, ask for more samples a pixel. Lights throw no shadows; the first scene of a process with lights that
+should is told so in the log.
+
+References
+----------
+.. [1] moderngl, https://moderngl.readthedocs.io
+.. [2] N. Reed, "Depth precision visualized", NVIDIA, 2015: why depths are kept as near / z in floats.
+
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SetsupError
+from setsup.scenes.camera import Camera
+from setsup.scenes.color import LINEAR
+from setsup.scenes.frame import Frame
+from setsup.scenes.scene import Ambient, Directional, Lamp, Scene
+from setsup_renderers.gl_buffers import Surface, surfaces
+from setsup_renderers.gl_context import Context, context, described
+from setsup_renderers.gl_shaders import RESOLVE, Kind, sources
+
+__all__ = ["GLRenderer"]
+
+Array = npt.NDArray[Any]
+Reals = npt.NDArray[np.float64]
+
+_log = logging.getLogger("setsup")
+
+_LIGHTS = 64
+_SIZES = 4  # of pictures, for which buffers are kept
+_SRGB8, _NEAREST = 0x8C41, 0x2600
+_NOTHING = np.full(4, -1, np.int32)
+_TRIANGLES = 4
+
+
+class GLRenderer:
+    """Draws scenes with OpenGL.
+
+    All renderers of a process share one context and its thread; any thread may call them. See
+    :mod:`setsup_renderers.gl_context` for what that means for processes that fork.
+
+    Parameters
+    ----------
+    supersample : int
+        Colours are averages, in linear light, over supersample × supersample samples a pixel, each cut to what a
+        picture can show; the geometry stays that of the pixel's centre.
+    device : int, optional
+        Number of the GPU, as EGL counts them; by default the first that works, hardware before software. All
+        renderers of a process draw on the same.
+
+    Raises
+    ------
+    SetsupError
+        When ``supersample`` is no whole number from 1 to 16, or ``device`` none from 0 on.
+
+    Examples
+    --------
+    >>> GLRenderer(supersample=2).name
+    'gl'
+
+    """
+
+    name = "gl"
+
+    def __init__(self, supersample: int = 1, device: int | None = None) -> None:
+        if isinstance(supersample, bool) or not isinstance(supersample, int) or not 1 <= supersample <= 16:
+            raise SetsupError(f"supersample is a whole number of samples a side, 1 … 16, not {supersample!r}")
+        if device is not None and (isinstance(device, bool) or not isinstance(device, int) or device < 0):
+            raise SetsupError(f"device is the number of a GPU, 0 for the first, not {device!r}")
+        self.supersample = supersample
+        self.device = device
+        self._loaded: _Loaded | None = None
+        self._closed = False
+
+    @classmethod
+    def check(cls) -> str:
+        """Say on what it would draw here, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``.
+
+        Another process is started to find out, once, so that this one has no context afterwards and may fork.
+
+        Raises
+        ------
+        DataError
+            When it cannot draw here: what is missing, and what to install.
+
+        """
+        return described()
+
+    def load(self, scene: Scene) -> None:
+        """Make a scene the one that is drawn.
+
+        Raises
+        ------
+        DataError
+            When there is no driver, no such device, or not enough memory.
+        SetsupError
+            When a light has no direction, there are more than 64 beside ambient ones, or the renderer was closed.
+
+        """
+        self._open()
+        if self._loaded is not None and scene is self._loaded.scene:
+            return
+        lights = _Lights(scene)
+        middle, drawn = surfaces(scene)
+        place = context(self.device)
+        before, self._loaded = self._loaded, None
+        textures = {} if before is None else before.textures
+        del before
+        self._loaded = place.run(lambda: _Loaded(place, scene, lights, middle, drawn, textures))
+        if any(getattr(light, "shadow", False) for light in scene.lights):
+            _warn_of_shadows()
+
+    def render(self, camera: Camera) -> Frame:
+        """Draw the scene.
+
+        Raises
+        ------
+        SetsupError
+            When no scene was loaded, the renderer was closed, or the picture is larger than the driver can draw.
+
+        """
+        self._open()
+        loaded = self._loaded
+        if loaded is None:
+            raise SetsupError("this renderer has no scene yet: call load(scene) before render(camera)")
+        context(self.device)  # says why not, after fork
+        times = self.supersample
+        return loaded.place.run(lambda: loaded.frame(camera, times))
+
+    def close(self) -> None:
+        """Give back what it holds; calling it again does nothing."""
+        self._closed = True
+        loaded, self._loaded = self._loaded, None
+        if loaded is None:
+            return
+        try:
+            place = context(self.device)
+        except SetsupError:  # forked: nothing here is this process's
+            return
+        del loaded
+        place.run(lambda: place.gl.gc())
+
+    def _open(self) -> None:
+        if self._closed:
+            raise SetsupError("this renderer was closed: make another")
+
+
+class _Lights:
+    """Lights of a scene, as a program wants them for each camera."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.ambient = np.zeros(3)
+        self.directionals: list[tuple[Directional, Reals]] = []
+        self.lamps: list[Lamp] = []
+        self.spots: list[tuple[Lamp, Reals]] = []
+        for light in scene.lights:
+            if isinstance(light, Ambient):
+                self.ambient += light.color
+            elif isinstance(light, Directional):
+                self.directionals.append((light, _unit(light.direction, "direction of a Directional light")))
+            elif light.axis is None:
+                self.lamps.append(light)
+            else:
+                self.spots.append((light, _unit(light.axis, "axis of a Lamp")))
+        count = len(self.directionals) + len(self.lamps) + len(self.spots)
+        if count > _LIGHTS:
+            raise SetsupError(f"the gl renderer draws with up to {_LIGHTS} lights beside ambient ones, not {count}")
+
+    def uniforms(self, camera: Camera) -> dict[str, bytes]:
+        """Uniforms of the programs, in the camera's frame."""
+        turn, move = camera.rotation, camera.translation
+        found = {"ambient": self.ambient}
+        if self.directionals:
+            rows = [
+                (-way if light.of_camera else -turn @ way, light.color) for light, way in self.directionals
+            ]
+            found["directional"] = np.array(rows)
+        lamps = [self._lamp(lamp, turn, move) for lamp in self.lamps]
+        if lamps:
+            found["lamp"] = np.array(lamps)
+        if self.spots:
+            found["spot"] = np.array(
+                [[*self._lamp(lamp, turn, move), [*(turn @ axis), lamp.exponent]] for lamp, axis in self.spots]
+            )
+        return {name: values.astype(np.float32).tobytes() for name, values in found.items()}
+
+    @staticmethod
+    def _lamp(lamp: Lamp, turn: Reals, move: Reals) -> list[list[float]]:
+        reach = 0.0 if lamp.reach is None else lamp.reach**2
+        return [[*(turn @ np.asarray(lamp.position, np.float64) + move), reach], [*lamp.color, 0.0]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A surface on the device: its buffers, its texture, and the programs that draw it."""
+
+    kind: Kind
+    buffers: tuple[tuple[Any, ...], ...]
+    texture: Any
+    vertices: int
+    arrays: dict[str, tuple[Any, Any]]
+
+
+class _Loaded:
+    """A scene on the device; all but ``scene`` and ``place`` is for the thread of the context."""
+
+    def __init__(
+        self,
+        place: Context,
+        scene: Scene,
+        lights: _Lights,
+        middle: Reals,
+        drawn: list[Surface],
+        textures: dict[int, tuple[Array, Any]],
+    ) -> None:
+        place.gl.gc()  # what others let go
+        self.place, self.scene, self.middle, self.lights = place, scene, middle, lights
+        self.textures: dict[int, tuple[Array, Any]] = {}
+        for surface in drawn:
+            if surface.texture is not None:
+                self.textures[id(surface.texture)] = textures.get(id(surface.texture)) or self._texture(surface.texture)
+        self.bounds = scene.bounds - middle
+        self.parts = [self._part(surface) for surface in drawn]
+        background = scene.background
+        channels = (0, 0, 0, 0) if background is None else (*background, 255)
+        self.empty = np.zeros(4, np.uint32)
+        self.empty[0] = sum(channel << 8 * place for place, channel in enumerate(channels))
+        self.light = (0.0,) * 4 if background is None else (*LINEAR[list(background)].tolist(), 1.0)
+        place.failed("hold this scene")
+
+    def frame(self, camera: Camera, times: int) -> Frame:
+        """Draw a frame, in one pass, or in three where colours are averages."""
+        place, height, width = self.place, camera.height, camera.width
+        if times * max(height, width) > place.largest:
+            most = place.largest // times
+            raise SetsupError(
+                f"{place.name} draws at most {most:,} pixels a side{f' of {times} × {times} samples' * (times > 1)}, "
+                f"not {width:,} × {height:,}: draw parts of the picture with camera.windowed(…)"
+            )
+        target = place.shared(("target", height, width), lambda: _Target(place, height, width), _SIZES)
+        if times == 1:
+            target.clear(self.empty)
+            self._draw(camera, "all")
+        else:
+            target.clear(None)
+            self._draw(camera, "geometry")
+            fine = place.shared(("fine", height, width, times), lambda: _Fine(place, height, width, times), 1)
+            fine.clear(self.light)
+            self._draw(camera.resized(height * times, width * times), "light")
+            fine.average(target)
+        return target.frame(3 if self.scene.background is not None else 4)
+
+    def _draw(self, camera: Camera, output: str) -> None:
+        uniforms = self._uniforms(camera)
+        if output != "geometry":
+            uniforms |= self.lights.uniforms(camera)
+        ready = set()
+        for part in self.parts:
+            if output not in part.arrays:
+                part.arrays[output] = self._array(part, output)
+            program, array = part.arrays[output]
+            if id(program) not in ready:
+                ready.add(id(program))
+                for name, value in uniforms.items():
+                    uniform = program.get(name, None)
+                    if uniform is not None:
+                        uniform.write(value)
+            if part.texture is not None:
+                part.texture.use(0)
+            array.render(_TRIANGLES, part.vertices)
+
+    def _uniforms(self, camera: Camera) -> dict[str, bytes]:
+        height, width, k = camera.height, camera.width, camera.k
+        view = np.concatenate([camera.rotation, (camera.rotation @ self.middle + camera.translation)[:, None]], axis=1)
+        # pixel centres are whole numbers, row 0 is at the bottom of GL's picture, the first that is read; w is depth
+        clip = np.zeros((4, 4))
+        clip[0] = 2 / width * (k[0] @ view) + (1 / width - 1) * view[2]
+        clip[1] = 2 / height * (k[1] @ view) + (1 / height - 1) * view[2]
+        clip[2, 3] = self._near(view)
+        clip[3] = view[2]
+        ray = np.linalg.inv(k) @ [[1, 0, -0.5], [0, 1, -0.5], [0, 0, 1]]
+        found = {"to_clip": clip, "to_camera": view, "to_ray": ray}
+        return {name: matrix.T.astype(np.float32).tobytes() for name, matrix in found.items()}
+
+    def _near(self, view: Reals) -> float:
+        """Depth before which nothing is drawn: that of the nearest corner of the scene's box, or a little.
+
+        The nearer it is, the less exactly GL interpolates on triangles that reach from there to the horizon.
+        """
+        least, most = self.bounds
+        nearest = float(view[2, 3] + np.minimum(view[2, :3] * least, view[2, :3] * most).sum())
+        size = float(np.linalg.norm(most - least)) or 1.0
+        return max(0.99 * nearest, min(max(1e-3, 1e-5 * size), 1e-4 * size))
+
+    def _part(self, surface: Surface) -> _Part:
+        kind = Kind(
+            surface.texture is not None,
+            surface.normals is not None,
+            surface.paint is not None,
+            len(self.lights.directionals),
+            len(self.lights.lamps),
+            len(self.lights.spots),
+        )
+        given = [
+            (surface.positions, "3f4", "position"),
+            (surface.flat, "3f4 4f2 2i4", "normal", "color", "number"),
+            (surface.uv, "2f4", "uv"),
+            (surface.normals, "3f4", "corner_normal"),
+            (surface.paint, "3f4", "paint"),
+        ]
+        buffers = tuple((self.place.gl.buffer(np.ascontiguousarray(one[0])), *one[1:]) for one in given if one[0] is not None)
+        texture = None if surface.texture is None else self.textures[id(surface.texture)][1]
+        return _Part(kind, buffers, texture, 3 * len(surface.positions), {})
+
+    def _array(self, part: _Part, output: str) -> tuple[Any, Any]:
+        kind = replace(part.kind, output=output)
+        program = self.place.shared(("program", kind), lambda: _program(self.place, *sources(kind)))
+        # a program that does without a colour or a texture has no such attribute
+        content = []
+        for buffer, layout, *names in part.buffers:
+            if all(name in program for name in names):
+                content.append((buffer, layout, *names))
+            else:
+                kept = [(one, name) for one, name in zip(layout.split(), names, strict=True)]
+                layout = " ".join(one if name in program else f"{_bytes(one)}x" for one, name in kept)
+                names = [name for _, name in kept if name in program]
+                if names:
+                    content.append((buffer, layout, *names))
+        return program, self.place.gl.vertex_array(program, content)
+
+    def _texture(self, texture: Array) -> tuple[Array, Any]:
+        """Texture on the device; the array is kept with it, so that its id stays its own."""
+        height, width = texture.shape[:2]
+        if max(height, width) > self.place.largest:
+            raise SetsupError(f"a texture of {width} × {height} texels is larger than {self.place.name} can hold")
+        found = self.place.gl.texture(
+            (width, height), 3, np.ascontiguousarray(texture), alignment=1, internal_format=_SRGB8
+        )
+        return texture, found
+
+
+class _Target:
+    """Buffers of one size of pictures, and how frames are read from them."""
+
+    def __init__(self, place: Context, height: int, width: int) -> None:
+        self.place, self.shape = place, (height, width)
+        texture = place.gl.texture
+        size = (width, height)
+        self.color = texture(size, 1, dtype="u4")
+        self.geometry = [texture(size, 4, dtype="f4"), texture(size, 2, dtype="i4")]
+        self.depth = place.depth_buffer(height, width)
+        self.all = place.gl.framebuffer([self.color, *self.geometry], self.depth)
+        self.only = place.gl.framebuffer(self.geometry, self.depth)
+        self.flat = place.gl.framebuffer([self.color])
+        self.read = [np.empty((height, width, 4), np.uint8), np.empty((height, width, 4), np.float32), np.empty((height, width, 2), np.int32)]
+        place.failed(f"draw pictures of {width} × {height}")
+
+    def clear(self, color: Array | None) -> None:
+        """Use the buffers, with or without colours, and empty them."""
+        buffers = self.only if color is None else self.all
+        buffers.use()
+        buffers.clear(0.0, 0.0, 0.0, 0.0, depth=0.0)
+        if color is not None:
+            self.place.clear(0, color.ctypes.data)
+        self.place.clear(1 if color is None else 2, _NOTHING.ctypes.data)
+
+    def frame(self, channels: int) -> Frame:
+        color, geometry, ids = self.read
+        self.color.read_into(color)
+        self.geometry[0].read_into(geometry)
+        self.geometry[1].read_into(ids)
+        # channel by channel: numpy takes five times as long over all at once
+        return Frame(
+            _planes(color, channels), geometry[..., 3].copy(), _planes(geometry, 3), ids[..., 0].copy(), ids[..., 1].copy()
+        )
+
+
+class _Fine:
+    """Buffers of more samples than pixels, for colours."""
+
+    def __init__(self, place: Context, height: int, width: int, times: int) -> None:
+        self.place, self.times = place, times
+        self.samples = place.gl.texture((width * times, height * times), 4, dtype="f2")
+        self.samples.filter = (_NEAREST, _NEAREST)
+        self.buffers = place.gl.framebuffer([self.samples], place.depth_buffer(height * times, width * times))
+        self.program = place.shared(("program", "resolve"), lambda: _program(place, *RESOLVE))
+        self.array = place.gl.vertex_array(self.program, [])
+        place.failed(f"draw {times} × {times} samples of {width} × {height} pixels")
+
+    def clear(self, light: tuple[float, ...]) -> None:
+        self.buffers.use()
+        self.buffers.clear(*light, depth=0.0)
+
+    def average(self, target: _Target) -> None:
+        target.flat.use()
+        self.samples.use(0)
+        self.program["times"].value = self.times
+        self.array.render(_TRIANGLES, 3)
+
+
+def _program(place: Context, vertex: str, fragment: str) -> Any:
+    return place.gl.program(vertex_shader=vertex, fragment_shader=fragment)
+
+
+def _planes(values: Array, channels: int) -> Array:
+    found = np.empty((*values.shape[:2], channels), values.dtype)
+    if channels == values.shape[2]:
+        found[...] = values
+    else:
+        for channel in range(channels):
+            found[..., channel] = values[..., channel]
+    return found
+
+
+def _bytes(layout: str) -> int:
+    """Bytes of one attribute, such as ``3f4``."""
+    return int(layout[0]) * int(layout[-1])
+
+
+def _unit(vector: tuple[float, float, float], what: str) -> Reals:
+    found = np.asarray(vector, dtype=np.float64)
+    length = np.linalg.norm(found)
+    if not (length > 0 and np.isfinite(length)):
+        raise SetsupError(f"the {what} must be a vector with a length, not {vector!r}")
+    return np.asarray(found / length)
+
+
+@cache
+def _warn_of_shadows() -> None:
+    _log.warning("the gl renderer draws no shadows: lights with shadow=True shine through things; embree draws them")

@@ -1,0 +1,292 @@
+"""The one GL context of the gl renderers in a process, on a thread of its own.
+
+A context of OpenGL is bound to a thread and does not survive fork: a process therefore has one, made by EGL when
+something is first drawn, without a window, and left to the end; whoever calls, on whatever thread, is served by its
+thread. Whether there can be one is asked in another process, so that asking leaves nothing behind: a process that has
+only asked may still fork.
+
+References
+----------
+.. [1] Khronos Group, "EGL_EXT_device_enumeration", "EGL_EXT_device_query", "EGL_EXT_platform_device": devices, and
+   their order.
+.. [2] Mesa, "EGL_MESA_device_software": how a device says that it is software.
+.. [3] moderngl, https://moderngl.readthedocs.io
+
+"""
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, TypeVar
+
+from setsup.errors import DataError, SetsupError, imported
+
+__all__ = ["Context", "context", "described"]
+
+Result = TypeVar("Result")
+
+_PACKAGES = "on Debian: apt-get install libegl1 libgl1"
+_VERSION = 450  # of OpenGL, for clip control (depths of 0 … 1) and direct state access
+_PATIENCE = 120  # seconds for a driver to say what it is
+_SOFTWARE = b"EGL_MESA_device_software"
+_SOFTWARE_NAMES = ("llvmpipe", "softpipe", "swrast", "software")
+_EGL_EXTENSIONS = 0x3055
+_LOWER_LEFT, _ZERO_TO_ONE = 0x8CA1, 0x935F
+_DEPTH_COMPONENT32F = 0x8CAC
+_COLOR = 0x1800
+_KEPT = 4  # sizes of pictures whose buffers are kept
+
+
+class Context:
+    """A GL context; what is done with it is done on its thread.
+
+    Parameters
+    ----------
+    device : int or None
+        Of EGL; None for the first that works, hardware before software.
+
+    Attributes
+    ----------
+    device : int
+        On which it draws.
+    name : str
+        What that is, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``.
+    largest : int
+        Pixels a side of the largest picture.
+    gl : moderngl.Context
+        The context itself, for its thread only.
+    cache : dict
+        What all renderers share: programs, buffers of pictures; for its thread only.
+
+    Raises
+    ------
+    DataError
+        When there is no driver, or no such device.
+
+    """
+
+    def __init__(self, device: int | None = None) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="setsup-gl")
+        self.cache: dict[Any, Any] = {}
+        self.gl: Any = None
+        self._identity = 0
+        try:
+            self.run(lambda: self._start(device))
+        except BaseException:
+            self._thread.shutdown()
+            raise
+
+    def run(self, task: Callable[[], Result]) -> Result:
+        """Do something on the thread of the context, and wait for it."""
+        if threading.get_ident() == self._identity:
+            return task()
+        return self._thread.submit(task).result()
+
+    def depth_buffer(self, height: int, width: int) -> Any:
+        """Buffer of float32 depths, which moderngl has none of."""
+        found = self.gl.depth_renderbuffer((width, height))
+        self._depth_storage(found.glo, _DEPTH_COMPONENT32F, width, height)
+        return found
+
+    def clear(self, attachment: int, values: Any) -> None:
+        """Fill an attachment of the framebuffer in use with four int32, which moderngl's ``clear`` cannot."""
+        self._clear(_COLOR, attachment, values)
+
+    def shared(self, key: Any, make: Callable[[], Any], most: int | None = None) -> Any:
+        """What was made for a key, or is made now; at most so many of a kind, ``key[0]``, are kept."""
+        if key not in self.cache:
+            same = [other for other in self.cache if other[0] == key[0]]
+            if most is not None and len(same) >= most:
+                self.cache.pop(same[0])
+            self.cache[key] = make()
+        return self.cache[key]
+
+    def failed(self, what: str) -> None:
+        """Raise when the driver has reported an error since the last call."""
+        error = self.gl.error
+        if error != "GL_NO_ERROR":
+            raise DataError(f"{self.name} cannot {what}: {error}")
+
+    def _start(self, device: int | None) -> None:
+        self._identity = threading.get_ident()
+        errors = []
+        for number in _devices(device):
+            try:
+                self.gl = _made(number)
+                self.device = number
+                break
+            except Exception as error:  # as many kinds as drivers have ways to fail
+                errors.append(f"device {number}: {error}")
+        if self.gl is None:
+            raise DataError(f"EGL gives no context of OpenGL {_VERSION / 100:.1f} ({'; '.join(errors)}); {_PACKAGES}")
+        info = self.gl.info
+        software = any(name in info["GL_RENDERER"].lower() for name in _SOFTWARE_NAMES)
+        self.name = info["GL_RENDERER"] + (", software" if software else "")
+        self.largest = min(info["GL_MAX_TEXTURE_SIZE"], info["GL_MAX_RENDERBUFFER_SIZE"], *info["GL_MAX_VIEWPORT_DIMS"])
+        egl = _egl()
+        self._depth_storage = _function(egl, b"glNamedRenderbufferStorage", *[ctypes.c_uint] * 2, *[ctypes.c_int] * 2)
+        self._clear = _function(egl, b"glClearBufferiv", ctypes.c_uint, ctypes.c_int, ctypes.c_void_p)
+        # depths are near / z, from 1 down to 0: float32 then tells apart 1e-7 of a depth, whatever the depth
+        _function(egl, b"glClipControl", ctypes.c_uint, ctypes.c_uint)(_LOWER_LEFT, _ZERO_TO_ONE)
+        self.gl.enable_only(self.gl.DEPTH_TEST)
+        self.gl.depth_func = ">"
+        self.gl.gc_mode = "context_gc"  # what nobody refers to is given back by gl.gc(), on the right thread
+
+
+class _State:
+    """What a process has; forked ones start anew."""
+
+    def __init__(self, inherited: bool = False) -> None:
+        self.lock = threading.Lock()
+        self.context: Context | None = None
+        self.started = False
+        self.inherited = inherited
+
+
+_STATE = _State()
+
+
+def _forked() -> None:
+    global _STATE
+    _STATE = _State(inherited=_STATE.started or _STATE.inherited)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+def context(device: int | None = None) -> Context:
+    """Context of this process, made when it is first wanted.
+
+    Parameters
+    ----------
+    device : int or None
+        On which it must draw; None for any.
+
+    Raises
+    ------
+    DataError
+        When there can be none, it draws on another device, or the process was forked from one that had one.
+
+    """
+    with _STATE.lock:
+        if _STATE.inherited:
+            raise DataError(
+                "this process was forked from one that had drawn with OpenGL, which does not survive that: "
+                "start processes with multiprocessing.get_context('spawn')"
+            )
+        if _STATE.context is None:
+            _STATE.started = True  # from here on a fork would find half a driver
+            _STATE.context = Context(device)
+        found = _STATE.context
+    if device is not None and device != found.device:
+        _devices(device)
+        raise DataError(
+            f"this process draws on GPU {found.device} ({found.name}) already, and has one context: "
+            f"draw on GPU {device} in a process of its own"
+        )
+    return found
+
+
+def described() -> str:
+    """On what a context draws, or would draw; asked in another process where this one has none.
+
+    Raises
+    ------
+    DataError
+        When there can be none: why, and what to install.
+
+    """
+    if _STATE.context is not None:
+        return _STATE.context.name
+    imported("moderngl", "render")
+    name, error = _asked()
+    if error:
+        raise DataError(error)
+    return name
+
+
+@cache
+def _asked() -> tuple[str, str]:
+    """What a process of its own finds: on what it draws, or why it cannot."""
+    code = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from setsup_renderers.gl_context import _say; _say()"
+    command = [sys.executable, "-c", code, json.dumps(sys.path)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        return "", f"the driver of OpenGL does not answer within {_PATIENCE} s: install another, or draw with embree"
+    except OSError as error:
+        return "", f"a process to ask for OpenGL could not be started: {error}"
+    try:
+        found = json.loads(done.stdout.splitlines()[-1])
+        return found["name"], found["error"]
+    except (IndexError, ValueError, KeyError, TypeError):
+        last = (done.stderr.splitlines() or ["nothing said"])[-1]
+        return "", f"the driver of OpenGL ends the process (exit code {done.returncode}: {last:.200}); {_PACKAGES}"
+
+
+def _say() -> None:
+    try:
+        found = {"name": context().name, "error": ""}
+    except SetsupError as error:
+        found = {"name": "", "error": str(error)}
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+def _made(device: int) -> Any:
+    """Context on a device; libraries by the names that Debian's packages without headers have."""
+    moderngl = imported("moderngl", "render")
+    # glcontext prefers variables of the environment to what it is told: a device that was asked for comes first
+    asked = os.environ.pop("GLCONTEXT_DEVICE_INDEX", None)
+    try:
+        libraries = {"libgl": "libGL.so.1", "libegl": "libEGL.so.1"}
+        return moderngl.create_context(
+            require=_VERSION, standalone=True, backend="egl", device_index=device, **libraries
+        )
+    finally:
+        if asked is not None:
+            os.environ["GLCONTEXT_DEVICE_INDEX"] = asked
+
+
+def _devices(wanted: int | None) -> list[int]:
+    """Numbers of the devices to try, in this order."""
+    egl = _egl()
+    count = ctypes.c_int(0)
+    listed = (ctypes.c_void_p * 64)()
+    query = egl.eglGetProcAddress(b"eglQueryDevicesEXT")
+    if query:
+        ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(query)(
+            len(listed), listed, ctypes.byref(count)
+        )
+    if not count.value:
+        raise DataError(f"EGL finds no device here; {_PACKAGES}, or the driver of your GPU")
+    if wanted is not None:
+        if not 0 <= wanted < count.value:
+            there = "is 1, number 0" if count.value == 1 else f"are {count.value}, numbers 0 … {count.value - 1}"
+            raise DataError(f"there is no GPU {wanted}: for EGL there {there}")
+        return [wanted]
+    asked = egl.eglGetProcAddress(b"eglQueryDeviceStringEXT")
+    software = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int)(asked) if asked else None
+    numbers = range(count.value)
+    return sorted(numbers, key=lambda one: software is not None and _SOFTWARE in (software(listed[one], _EGL_EXTENSIONS) or b""))
+
+
+def _egl() -> Any:
+    try:
+        ctypes.CDLL("libGL.so.1")
+        egl = ctypes.CDLL("libEGL.so.1")
+    except OSError as error:
+        raise DataError(f"OpenGL cannot be loaded ({error}); {_PACKAGES}") from error
+    egl.eglGetProcAddress.restype = ctypes.c_void_p
+    egl.eglGetProcAddress.argtypes = [ctypes.c_char_p]
+    return egl
+
+
+def _function(egl: Any, name: bytes, *types: Any) -> Any:
+    return ctypes.CFUNCTYPE(None, *types)(egl.eglGetProcAddress(name))

@@ -1,0 +1,227 @@
+"""The one GL context of pyrender in a process, on a thread of its own.
+
+GL contexts belong to a thread, and pyrender's renderers disturb each other when one of them is deleted: a process
+therefore has one, made when something is first drawn, resized to whatever is drawn, and left to the end.
+
+References
+----------
+.. [1] M. Matl and others, "pyrender", the maintained distribution pyrender2: https://pypi.org/project/pyrender2
+.. [2] Khronos Group, "EGL_EXT_platform_device": devices, which ``EGL_DEVICE_ID`` counts from 0.
+
+"""
+
+import importlib.util
+import os
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, SetsupError, imported
+
+__all__ = ["Context", "context", "library", "release"]
+
+Result = TypeVar("Result")
+
+_PACKAGES = "on Debian: apt-get install libegl1 libgl1 libxrender1"
+_PLATFORMS = {"egl": "EGLPlatform", "osmesa": "OSMesaPlatform"}  # names of PyOpenGL's classes
+_SOFTWARE = ("llvmpipe", "softpipe", "swrast", "software")
+
+
+def library() -> Any:
+    """Import pyrender, on EGL unless ``PYOPENGL_PLATFORM`` says OSMesa; needs no context.
+
+    Raises
+    ------
+    DataError
+        When pyrender or the libraries of GL are missing, or OpenGL is bound to another platform already.
+
+    """
+    loaded = type(getattr(sys.modules.get("OpenGL.platform"), "PLATFORM", None)).__name__
+    name = os.environ.get("PYOPENGL_PLATFORM") or "egl"
+    if name not in _PLATFORMS:
+        raise DataError(f"PYOPENGL_PLATFORM is {name!r}, but pyrender draws without a window on 'egl' or 'osmesa' only")
+    if loaded not in ("NoneType", _PLATFORMS[name]):
+        raise DataError(
+            f"OpenGL was imported for {loaded} before, and pyrender needs {_PLATFORMS[name]}: "
+            f"set PYOPENGL_PLATFORM={name} before Python starts"
+        )
+    if importlib.util.find_spec("pyrender") is None or importlib.util.find_spec("OpenGL") is None:
+        imported("pyrender", "render")
+        imported("OpenGL", "render")
+    os.environ["PYOPENGL_PLATFORM"] = name  # read by PyOpenGL and pyrender when they are imported, and after
+    try:
+        importlib.import_module("OpenGL.GL")
+        return importlib.import_module("pyrender")
+    except (ImportError, AttributeError, OSError) as error:  # whichever library of GL is missing
+        raise DataError(f"pyrender finds no GL for {name} ({error}); {_PACKAGES}") from error
+
+
+class Context:
+    """A context and pyrender's renderer on it; all methods but :meth:`run` belong on its thread.
+
+    Raises
+    ------
+    DataError
+        When there is no driver, or no device of the number that ``EGL_DEVICE_ID`` gives.
+
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="setsup-pyrender")
+        self.device = self.run(self._start)
+
+    def run(self, task: Callable[[], Result]) -> Result:
+        """Do something on the thread of the context, and wait for it."""
+        return self._thread.submit(task).result()
+
+    def draw(self, scene: Any, flags: int, height: int, width: int) -> npt.NDArray[np.uint16]:
+        """Draw a scene of pyrender's, (height, width, 4) uint16, row 0 at the top.
+
+        Colours are as pyrender's shader gives them, averaged over the samples of a pixel: linear light to the power
+        of 1/2.2, and alpha.
+        """
+        if max(height, width) > self._largest:
+            raise SetsupError(
+                f"pictures of {self.device} have at most {self._largest} pixels a side, not {width} × {height}"
+            )
+        self._renderer.viewport_height, self._renderer.viewport_width = height, width
+        found: npt.NDArray[np.uint16] = self._renderer.render(scene, flags | library().RenderFlags.OFFSCREEN)
+        return found
+
+    def release(self, scene: Any) -> None:
+        """Give back the buffers of a scene, if they are there."""
+        if self._renderer._meshes & scene.meshes:
+            self._renderer._update_context(library().Scene(), 0)
+
+    def _start(self) -> str:
+        pyrender = library()
+        gl = importlib.import_module("OpenGL.GL")
+        platform = _platform()
+        try:
+            platform.init_context()
+            platform.make_current()
+            version = gl.glGetString(gl.GL_VERSION)
+            device = str(gl.glGetString(gl.GL_RENDERER), "latin-1")
+            self._largest = int(gl.glGetIntegerv(gl.GL_MAX_RENDERBUFFER_SIZE))
+        except Exception as error:  # PyOpenGL has as many kinds as drivers have ways to fail, assertions among them
+            raise DataError(f"pyrender gets no context of OpenGL 4.1 here ({error!r:.200}); {_PACKAGES}") from error
+        if not version:
+            raise DataError(f"pyrender gets no context of OpenGL 4.1 here; {_PACKAGES}")
+        self._platform = platform  # kept, or its buffers would go
+        self._renderer = _renderer_class(pyrender, gl)(64, 64)
+        return device + (", software" if any(name in device.lower() for name in _SOFTWARE) else "")
+
+
+def context() -> Context:
+    """Context of this process, made when it is first wanted.
+
+    Raises
+    ------
+    DataError
+        When there can be none, or the process was forked from one that had one: GL does not survive that.
+
+    """
+    with _STATE.lock:
+        if _STATE.inherited:
+            raise DataError(
+                "this process was forked from one that had drawn with pyrender, and GL does not survive that: "
+                "start processes with multiprocessing.get_context('spawn')"
+            )
+        if _STATE.context is None:
+            library()
+            _STATE.started = True
+            try:
+                _STATE.context = Context()
+            except SetsupError:
+                _STATE.started = False
+                raise
+        return _STATE.context
+
+
+def release(scene: Any) -> None:
+    """Give back the buffers of a scene of pyrender's, where this process has any."""
+    made = _STATE.context
+    if made is not None:
+        made.run(lambda: made.release(scene))
+
+
+class _State:
+    """What a process has; forked ones start anew."""
+
+    def __init__(self, inherited: bool = False) -> None:
+        self.lock = threading.Lock()
+        self.context: Context | None = None
+        self.started = False
+        self.inherited = inherited
+
+
+_STATE = _State()
+
+
+def _forked() -> None:
+    global _STATE
+    _STATE = _State(inherited=_STATE.started or _STATE.inherited)
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def _platform() -> Any:
+    """What makes contexts: of the device that ``EGL_DEVICE_ID`` names, or OSMesa's."""
+    if os.environ["PYOPENGL_PLATFORM"] == "osmesa":
+        return importlib.import_module("pyrender.platforms.osmesa").OSMesaPlatform(64, 64)
+    egl = importlib.import_module("pyrender.platforms.egl")
+    devices = egl.query_devices()
+    wanted = os.environ.get("EGL_DEVICE_ID", "0")
+    if not devices:
+        raise DataError(f"EGL finds no device here; {_PACKAGES}")
+    if not wanted.isdecimal() or int(wanted) >= len(devices):
+        raise DataError(f"EGL_DEVICE_ID is {wanted!r}, but EGL has devices 0 … {len(devices) - 1} here")
+    return egl.EGLPlatform(64, 64, device=devices[int(wanted)])
+
+
+@cache
+def _renderer_class(pyrender: Any, gl: Any) -> Any:
+    """Make pyrender's renderer draw on pictures of 16 bits.
+
+    Its shader encodes with a power of 1/2.2 where sRGB has another curve: of 8 bits in the one, 10 of 256 colours come
+    out as their neighbours in the other; of 16 bits, none.
+    """
+
+    class Deep(pyrender.Renderer):  # type: ignore[misc]
+        def __del__(self) -> None:
+            """Leave the buffers to the end of the process: its context may be gone, and is of another thread."""
+
+        def _configure_main_framebuffer(self) -> None:
+            fresh = (self.viewport_width, self.viewport_height) != self._main_fb_dims
+            super()._configure_main_framebuffer()
+            if fresh:
+                for buffer, samples in ((self._main_cb, 0), (self._main_cb_ms, 4)):
+                    gl.glBindRenderbuffer(gl.GL_RENDERBUFFER, buffer)
+                    gl.glRenderbufferStorageMultisample(
+                        gl.GL_RENDERBUFFER, samples, gl.GL_RGBA16, self.viewport_width, self.viewport_height
+                    )
+
+        def _read_main_framebuffer(self, scene: Any, flags: int) -> npt.NDArray[np.uint16]:
+            width, height = self._main_fb_dims
+            gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self._main_fb_ms)
+            gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, self._main_fb)
+            whole = (0, 0, width, height)
+            gl.glBlitFramebuffer(*whole, *whole, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
+            gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self._main_fb)
+            pixels = gl.glReadPixels(*whole, gl.GL_RGBA, gl.GL_UNSIGNED_SHORT)
+            return np.frombuffer(pixels, np.uint16).reshape(height, width, 4)[::-1]
+
+        def _shadow_mapping_pass(self, scene: Any, light_node: Any, flags: int) -> None:
+            if light_node.light.name == "shadow":
+                super()._shadow_mapping_pass(scene, light_node, flags)
+            else:  # shadows are a matter of all lights of a kind: this one's map stays empty
+                self._configure_shadow_mapping_viewport(light_node.light, flags)
+
+    return Deep

@@ -1,0 +1,238 @@
+"""Scenes, cameras and lights as pyrender has them."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SetsupError
+from setsup.scenes.camera import Camera
+from setsup.scenes.color import LINEAR
+from setsup.scenes.mesh import Material
+from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
+
+__all__ = ["GAMMA", "lamps", "lit", "middle", "pinhole", "pose", "surfaces"]
+
+Reals = npt.NDArray[np.float64]
+
+GAMMA = 2.2
+"""The shader of pyrender gives linear light to the power of 1/2.2."""
+
+_FACING = 0.96 * 0.96 + 0.04 / 4.001
+"""What a white surface of roughness 1 that faces both lamp and camera sends back: a part 0.04 is mirrored by the
+Fresnel term and another taken off the base colour, 0.04/4.001 is the gloss."""
+_WIDEST = math.cos(math.radians(75))  # of spots with shadows: their maps are pictures of a pinhole camera
+_EXACT = 1 << 24  # pyrender keeps indices as float32
+
+
+def surfaces(pyrender: Any, scene: Scene) -> Any:
+    """All triangles of a scene as one mesh of pyrender's, about the scene's middle; None where there are none.
+
+    One mesh keeps the order of the scene, where pyrender would sort several by distance, or not at all. Every triangle
+    stands in it twice, once a side, with normals of that side: pyrender does not turn normals towards the camera, but
+    leaves out triangles that are seen from behind.
+    """
+    textures: dict[str, Any] = {}
+    origin = middle(scene)
+    primitives = [
+        pyrender.Primitive(material=_material(pyrender, material, textures, "texcoord_0" in arrays), **arrays)
+        for placement in scene.placements
+        for material, arrays in _parts(placement, origin)
+    ]
+    return pyrender.Mesh(primitives) if primitives else None
+
+
+def middle(scene: Scene) -> Reals:
+    """Origin of pyrender's scenes, which are float32: far from that of the world they are as exact as around it."""
+    return np.asarray(scene.bounds.mean(axis=0))
+
+
+def lit(pyrender: Any, scene: Scene) -> tuple[Any, list[tuple[Any, Light]], int]:
+    """Make pyrender's scene of one of ours, but for its camera.
+
+    Returns
+    -------
+    scene, lamps, flags
+        pyrender's scene; its nodes of lights with the lights that they stand for; its flags for shadows.
+
+    """
+    ambient = np.array([(0, 0, 0), *(one.color for one in scene.lights if isinstance(one, Ambient))], float).sum(axis=0)
+    back = np.zeros(4) if scene.background is None else np.append(LINEAR[list(scene.background)] ** (1 / GAMMA), 1.0)
+    made = pyrender.Scene(bg_color=back, ambient_light=ambient)
+    mesh = surfaces(pyrender, scene)
+    if mesh is None:
+        return made, [], 0
+    made.add(mesh)
+    nodes, flags, origin = [], 0, middle(scene)
+    for light, lamp in lamps(pyrender, scene):
+        nodes.append((made.add(lamp, pose=pose(light, origin)), light))
+        if lamp.name == "shadow":
+            spot = isinstance(lamp, pyrender.SpotLight)
+            flags |= pyrender.RenderFlags.SHADOWS_SPOT if spot else pyrender.RenderFlags.SHADOWS_DIRECTIONAL
+    return made, nodes, flags
+
+
+def lamps(pyrender: Any, scene: Scene) -> Iterator[tuple[Light, Any]]:
+    """Lights of pyrender's that stand for those of a scene, but for ambient ones.
+
+    Raises
+    ------
+    SetsupError
+        When there are more than four of a kind, which pyrender would leave out.
+
+    """
+    kinds = dict.fromkeys(("DirectionalLight", "PointLight", "SpotLight"), 0)
+    for light in scene.lights:
+        if isinstance(light, Ambient):
+            continue
+        name = "shadow" if light.shadow else "plain"
+        options = {"color": np.array(light.color, np.float64), "intensity": math.pi / _FACING, "name": name}
+        if isinstance(light, Directional):
+            kind = "DirectionalLight"
+        else:
+            kind = "PointLight" if light.axis is None else "SpotLight"
+            reach = light.reach or _usual_distance(scene, light.position)
+            options["intensity"] = math.pi / _FACING * reach**2
+            if light.axis is not None:
+                inner, outer = cone(light.exponent, _WIDEST if light.shadow else 0.0)
+                options |= {"innerConeAngle": math.acos(inner), "outerConeAngle": math.acos(outer)}
+        kinds[kind] += 1
+        if kinds[kind] > pyrender.constants.MAX_N_LIGHTS:
+            raise SetsupError(
+                f"pyrender draws {pyrender.constants.MAX_N_LIGHTS} lights of a kind ({kind}), and this scene has more: "
+                "draw it with renderer('gl') or renderer('embree')"
+            )
+        yield light, getattr(pyrender, kind)(**options)
+
+
+def cone(exponent: float, widest: float = 0.0) -> tuple[float, float]:
+    """Cosines of the inner and outer angle of the spot of pyrender's that comes closest to ``cosine^exponent``.
+
+    pyrender's is ((cosine − outer) / (inner − outer))², cut to 0 … 1. The two agree on the axis and where half of the
+    light is left; they are the same for exponents 0 and 2 where ``widest`` is 0.
+
+    Parameters
+    ----------
+    exponent : float
+        0 or more.
+    widest : float
+        Least cosine of the outer angle.
+
+    """
+    half, root = (0.5 ** (1 / exponent) if exponent > 0 else 0.0), math.sqrt(0.5)
+    outer = max((half - root) / (1 - root), widest)
+    return min(max(outer + (half - outer) / root, outer), 1.0), outer
+
+
+def pose(light: Light, origin: Reals, camera: Camera | None = None) -> Reals:
+    """Where a light stands and shines, (4, 4) float64: pyrender's shine along their −z."""
+    found = np.eye(4)
+    if isinstance(light, Lamp):
+        found[:3, 3] = light.position - origin
+        way = light.axis or (0.0, 0.0, -1.0)
+    elif isinstance(light, Directional):
+        way = light.direction
+        if light.of_camera and camera is not None:
+            way = tuple(camera.rotation.T @ way)
+    z = -np.asarray(way, np.float64) / np.linalg.norm(way)
+    x = np.cross((0.0, 1.0, 0.0) if abs(z[1]) < 0.9 else (1.0, 0.0, 0.0), z)
+    x /= np.linalg.norm(x)
+    found[:3, :3] = np.stack([x, np.cross(z, x), z], axis=1)
+    return found
+
+
+def pinhole(pyrender: Any, camera: Camera, origin: Reals, near: float, far: float) -> tuple[Any, Reals]:
+    """One of pyrender's cameras that maps to pixels as ours does, and its pose, (4, 4) float64.
+
+    Parameters
+    ----------
+    pyrender : module
+        The library.
+    camera : Camera
+        Not mirrored: the product of its focal lengths is positive.
+    origin : (3,) float64, metres
+        Of pyrender's scene, in the world.
+    near, far : float, metres
+        Depths between which things are drawn.
+
+    """
+    k, size = camera.k, np.array([[camera.width], [camera.height]])
+    # from OpenCV's frame to −1 … 1, x to the right and y down, multiplied with the depth; edges are half a pixel off
+    flat = 2 * (k[:2] + np.array([0, 0, 0.5])) / size - np.array([0, 0, 1])
+    matrix = np.zeros((4, 4))
+    matrix[:2, :3] = flat * [1, -1, -1] * [[1], [-1]]  # GL has y up and z backwards
+    matrix[2, 2:] = (far + near) / (near - far), 2 * far * near / (near - far)
+    matrix[3, 2] = -1
+    made = pyrender.IntrinsicsCamera(k[0, 0], k[1, 1], k[0, 2], k[1, 2], znear=near, zfar=far)
+    made.get_projection_matrix = lambda width, height: matrix  # its own has no skew
+    stands = np.eye(4)
+    stands[:3, :3] = camera.rotation.T * [1, -1, -1]
+    stands[:3, 3] = camera.centre - origin
+    return made, stands
+
+
+def _usual_distance(scene: Scene, point: npt.ArrayLike) -> float:
+    """Distance from a point of which half of the surface of a scene is nearer; more than 0."""
+    a, b, c = np.moveaxis(scene.triangles.corners, 1, 0)
+    distance = np.linalg.norm((a + b + c) / 3 - point, axis=1)
+    order = np.argsort(distance)
+    area = np.cumsum(np.linalg.norm(np.cross(b - a, c - a), axis=1)[order])
+    return max(float(distance[order[np.searchsorted(area, area[-1] / 2)]]), 1e-6)
+
+
+def _parts(placement: Placement, origin: Reals) -> Iterator[tuple[Material, dict[str, Any]]]:
+    """Arrays of the triangles of each material of a placement."""
+    mesh = placement.mesh
+    which = np.zeros(len(mesh.faces), np.uint16) if mesh.material is None else mesh.material
+    positions = placement.placed(mesh.vertices) - origin
+    for number, material in enumerate(mesh.materials):
+        faces = mesh.faces[which == number]
+        if not len(faces):
+            continue
+        used, faces = np.unique(faces, return_inverse=True)
+        faces = faces.reshape(-1, 3)
+        if mesh.normals is None:
+            used, faces = used[faces.ravel()], np.arange(faces.size).reshape(-1, 3)
+        at = positions[used]
+        across = np.cross(at[faces[:, 1]] - at[faces[:, 0]], at[faces[:, 2]] - at[faces[:, 0]])
+        if mesh.normals is None:
+            normals = np.repeat(across, 3, axis=0)
+        else:
+            normals = (mesh.normals[used] / placement.scale) @ placement.rotation.T
+        length = np.linalg.norm(normals, axis=1, keepdims=True)
+        normals = np.divide(normals, length, out=np.zeros_like(normals), where=length > 0)
+        arrays: dict[str, Any] = {"positions": np.tile(at, (2, 1)), "normals": np.concatenate([normals, -normals])}
+        if mesh.colors is not None:
+            colors = LINEAR[mesh.colors[used]]
+            arrays["color_0"] = np.tile(np.concatenate([colors, np.ones((len(used), 1))], axis=1), (2, 1))
+        if mesh.uv is not None and material.texture is not None:
+            arrays["texcoord_0"] = np.tile(mesh.uv[used], (2, 1))
+        # the first copies of vertices, or the second, whose normals lie on the side from which the order is positive
+        along = np.einsum("fcd,fd->f", normals[faces], across)[:, None] >= 0
+        indices = np.concatenate(
+            [np.where(along, faces, faces + len(used)), np.where(along, faces + len(used), faces)[:, ::-1]]
+        )
+        if 2 * len(used) > _EXACT:
+            arrays = {name: array[indices.ravel()] for name, array in arrays.items()}
+        else:
+            arrays["indices"] = indices
+        yield material, arrays
+
+
+def _material(pyrender: Any, material: Material, textures: dict[str, Any], textured: bool) -> Any:
+    """Make a material of pyrender's: no metal, as rough as can be. Its colour is linear light, its texture sRGB."""
+    texture = None
+    if textured:
+        texture = textures.get(material.digest)
+        if texture is None:
+            # of four channels: it hands over rows as if their bytes were a multiple of four
+            texture = pyrender.Texture(source=material.texture, source_channels="RGBA")
+            textures[material.digest] = texture
+    return pyrender.MetallicRoughnessMaterial(
+        baseColorFactor=np.append(LINEAR[list(material.color)], 1.0),
+        baseColorTexture=texture,
+        metallicFactor=0.0,
+        roughnessFactor=1.0,
+    )

@@ -1,0 +1,300 @@
+"""Colours of what rays met, in numpy: materials, textures, vertex colours, lights and shadows.
+
+Convention
+----------
+Everything is added up in linear light (:mod:`setsup.scenes.color`). The albedo of a point is the colour of its
+material, times its texture, times its vertex colours, each in linear light. Textures are sampled bilinearly in linear
+light, between the centres of texels, and repeat; there are no smaller copies of them (mipmaps), so that a texture seen
+from far away is not averaged: ask for more samples a pixel.
+
+Light falls on a surface by Lambert's cosine with the interpolated normal, where the mesh has normals, turned to the
+side of the triangle from which it is seen. Surfaces are opaque: what a light with shadows reaches must see it, from
+the side from which it is seen.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SetsupError
+from setsup.scenes.camera import Camera
+from setsup.scenes.color import LINEAR
+from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Scene
+
+__all__ = ["Seen", "Surfaces", "albedo", "light", "normals"]
+
+Floats = npt.NDArray[np.float32]
+Numbers = npt.NDArray[np.int32]
+Blocked = Callable[[npt.NDArray[np.float64], Floats, float], npt.NDArray[np.bool_]]
+
+_LINEAR = LINEAR.astype(np.float32)
+_MARGIN = 2.0**-19  # of the largest coordinate: sixteen steps of float32
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Points on surfaces, as rays from one camera met them.
+
+    Attributes
+    ----------
+    triangle : (n,) int32
+        Numbered as :attr:`Scene.triangles`.
+    distance : (n,) float32
+        In multiples of the ray.
+    u, v : (n,) float32
+        Shares of the triangle's second and third corner.
+    ray : (n, 3) float32
+        In the world's frame.
+
+    """
+
+    triangle: Numbers
+    distance: Floats
+    u: Floats
+    v: Floats
+    ray: Floats
+
+
+class Surfaces:
+    """Tables of what shading needs of every triangle of a scene.
+
+    Parameters
+    ----------
+    scene : Scene
+        May be empty.
+
+    Attributes
+    ----------
+    instance : (n,) int32
+        As in pictures of instances.
+    flat : (n, 3) float32
+        Unit normals of the triangles, in the world, on either side.
+    smooth : (n,) int32 or None
+        Row of ``normals``; −1 for triangles of meshes without.
+    normals : (m, 3, 3) float32
+        Unit normals of corners, in the world.
+    material : (n,) int32
+        Row of ``colors`` and ``textures``.
+    colors : (k, 3) float32
+        Of materials, in linear light.
+
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        triangles = scene.triangles
+        self.instance = triangles.instance
+        a, b, c = (triangles.corners[:, corner] for corner in range(3))
+        self.flat = _units(np.cross(b - a, c - a)).astype(np.float32)
+        meshes = [one.mesh for one in scene.placements]
+        smooth = [
+            None
+            if one.mesh.normals is None
+            else (_units(_units(one.mesh.normals.astype(np.float64)) / one.scale) @ one.rotation.T)[one.mesh.faces]
+            for one in scene.placements
+        ]
+        counts = [len(mesh.faces) for mesh in meshes]
+        self.smooth, self.normals = _gathered(smooth, counts, np.float32)
+        self.painted, self.paint = _gathered(
+            [None if mesh.colors is None else mesh.colors[mesh.faces] for mesh in meshes], counts, np.uint8
+        )
+        self.mapped, self.uv = _gathered(
+            [None if mesh.uv is None else mesh.uv[mesh.faces] for mesh in meshes], counts, np.float32
+        )
+        before = np.cumsum([0, *(len(mesh.materials) for mesh in meshes)])
+        which = [
+            np.zeros(len(mesh.faces), np.int32) if mesh.material is None else mesh.material.astype(np.int32)
+            for mesh in meshes
+        ]
+        self.material: Numbers = np.concatenate(
+            [np.empty(0, np.int32), *(own + np.int32(first) for own, first in zip(which, before, strict=False))]
+        )
+        materials = [one for mesh in meshes for one in mesh.materials]
+        self.colors: Floats = _LINEAR[np.array([one.color for one in materials], np.intp).reshape(-1, 3)]
+        self.textures = _Textures([one.texture for one in materials])
+
+
+class _Textures:
+    """Textures of materials, texel after texel in one array."""
+
+    def __init__(self, textures: Sequence[npt.NDArray[np.uint8] | None]) -> None:
+        self.any = any(texture is not None for texture in textures)
+        places: dict[int, int] = {}  # materials often share one
+        parts: list[npt.NDArray[np.uint8]] = []
+        self.first = np.full(len(textures), -1, np.int64)
+        self.height, self.width = np.ones(len(textures), np.int32), np.ones(len(textures), np.int32)
+        size = 0
+        for row, texture in enumerate(textures):
+            if texture is None:
+                continue
+            self.height[row], self.width[row] = texture.shape[:2]
+            if id(texture) not in places:
+                places[id(texture)] = size
+                parts.append(texture.reshape(-1, 3))
+                size += len(parts[-1])
+            self.first[row] = places[id(texture)]
+        self.texels = np.concatenate(parts) if parts else np.empty((0, 3), np.uint8)
+
+    def sample(self, which: Numbers, uv: Floats) -> Floats:
+        """Linear light of textures at texture coordinates, (n, 3)."""
+        height, width, first = self.height[which], self.width[which], self.first[which]
+        across = (uv[:, 0] - np.floor(uv[:, 0])) * width - np.float32(0.5)
+        down = (np.ceil(uv[:, 1]) - uv[:, 1]) * height - np.float32(0.5)
+        left, top = np.floor(across), np.floor(down)
+        across -= left
+        down -= top
+        x, y = left.astype(np.int32), top.astype(np.int32)
+        right, bottom = (x + 1) % width, (y + 1) % height
+        x %= width
+        y %= height
+        upper, lower = first + y * width, first + bottom * width
+        found = np.zeros((len(which), 3), np.float32)
+        for row, share in ((upper, 1 - down), (lower, down)):
+            for column, part in ((x, 1 - across), (right, across)):
+                found += _LINEAR[self.texels[row + column]] * (share * part)[:, None]
+        return found
+
+
+def normals(surfaces: Surfaces, seen: Seen) -> tuple[Floats, Floats]:
+    """Unit normals in the world, turned to the side from which the surface is seen.
+
+    Returns
+    -------
+    flat, shading : (n, 3) float32
+        Of the triangle; and interpolated, where its mesh has normals. The same array where none has.
+
+    """
+    flat = surfaces.flat[seen.triangle]
+    away = np.einsum("ij,ij->i", flat, seen.ray) > 0
+    np.negative(flat, out=flat, where=away[:, None])
+    if surfaces.smooth is None:
+        return flat, flat
+    rows = surfaces.smooth[seen.triangle]
+    some = np.flatnonzero(rows >= 0)
+    shading = flat.copy()
+    found = _mixed(surfaces.normals[rows[some]], seen, some)
+    length = np.sqrt(np.einsum("ij,ij->i", found, found))
+    side = np.copysign(length, np.einsum("ij,ij->i", found, flat[some]))
+    usable = length > 1e-6
+    shading[some[usable]] = found[usable] / side[usable, None]
+    return flat, shading
+
+
+def albedo(surfaces: Surfaces, seen: Seen) -> Floats:
+    """Share of the light that comes back from each point, (n, 3) float32 in linear light."""
+    which = surfaces.material[seen.triangle]
+    found = surfaces.colors[which]
+    if surfaces.textures.any and surfaces.mapped is not None:
+        rows = surfaces.mapped[seen.triangle]
+        some = np.flatnonzero((rows >= 0) & (surfaces.textures.first[which] >= 0))
+        found[some] *= surfaces.textures.sample(which[some], _mixed(surfaces.uv[rows[some]], seen, some))
+    if surfaces.painted is not None:
+        rows = surfaces.painted[seen.triangle]
+        some = np.flatnonzero(rows >= 0)
+        found[some] *= _mixed(_LINEAR[surfaces.paint[rows[some]]], seen, some)
+    return found
+
+
+def light(
+    lights: Sequence[Light], camera: Camera, seen: Seen, flat: Floats, shading: Floats, blocked: Blocked, size: float
+) -> Floats:
+    """Light that falls on each point, (n, 3) or (1, 3) float32.
+
+    Parameters
+    ----------
+    lights : sequence of Light
+        Of the scene.
+    camera : Camera
+        From which the points are seen.
+    seen : Seen
+        The points.
+    flat, shading : (n, 3) float32
+        Their normals, as :func:`normals` gives them.
+    blocked : callable
+        As :meth:`setsup.scenes.Rays.blocked`, for shadows.
+    size : float, metres
+        Largest coordinate about the middle of the scene, of the scene and the camera: how coarse float32 is.
+
+    Raises
+    ------
+    SetsupError
+        When the direction of a light has no length.
+
+    """
+    found = np.zeros((1, 3), np.float32)
+    points = None
+    for one in lights:
+        color = np.asarray(one.color, dtype=np.float32)
+        if isinstance(one, Ambient):
+            found = found + color
+            continue
+        if isinstance(one, Directional):
+            way = -_unit(one.direction, "direction of a Directional light")
+            towards: Floats = (way @ camera.rotation if one.of_camera else way).astype(np.float32)
+            share = np.maximum(shading @ towards, 0)
+            reach = np.inf
+        else:
+            if points is None:
+                points = seen.ray * seen.distance[:, None]  # about the camera, where float32 is finest
+            towards, share = _of_lamp(one, camera, points, shading)
+            reach = 1.0
+        if one.shadow and not (isinstance(one, Directional) and one.of_camera):
+            lit = np.flatnonzero(share > 0)
+            if points is None:
+                points = seen.ray * seen.distance[:, None]
+            start = camera.centre + points[lit] + flat[lit].astype(np.float64) * (size * _MARGIN)
+            to = towards[lit] if towards.ndim == 2 else np.broadcast_to(towards, (len(lit), 3))
+            hidden = blocked(start, to, reach) | (np.einsum("ij,ij->i", flat[lit], to) <= 0)
+            share[lit[hidden]] = 0
+        found = found + share[:, None] * color
+    return found
+
+
+def _of_lamp(lamp: Lamp, camera: Camera, points: Floats, shading: Floats) -> tuple[Floats, Floats]:
+    """Way to the lamp, (n, 3), and share of its light that arrives, (n,)."""
+    towards = (np.asarray(lamp.position, dtype=np.float64) - camera.centre).astype(np.float32) - points
+    square = np.maximum(np.einsum("ij,ij->i", towards, towards), np.float32(1e-30))
+    distance = np.sqrt(square)
+    share = np.maximum(np.einsum("ij,ij->i", shading, towards) / distance, 0)
+    if lamp.axis is not None:
+        along = -(towards @ _unit(lamp.axis, "axis of a Lamp").astype(np.float32)) / distance
+        share *= np.where(along > 0, np.maximum(along, 0) ** np.float32(lamp.exponent), 0)
+    if lamp.reach is not None:
+        share *= np.float32(lamp.reach**2) / square
+    return towards, share
+
+
+def _gathered(
+    parts: Sequence[npt.NDArray[Any] | None], counts: Sequence[int], dtype: type
+) -> tuple[Numbers | None, npt.NDArray[Any]]:
+    """Rows of those that have some, one after the other; and which row each triangle has, None where none has."""
+    if all(part is None for part in parts):
+        return None, np.empty((0, 3, 3), dtype)
+    rows, first = [], 0
+    for part, count in zip(parts, counts, strict=True):
+        rows.append(np.full(count, -1, np.int32) if part is None else np.arange(first, first + count, dtype=np.int32))
+        first += 0 if part is None else count
+    return np.concatenate(rows), np.concatenate([part for part in parts if part is not None]).astype(dtype, copy=False)
+
+
+def _mixed(corners: npt.NDArray[Any], seen: Seen, some: npt.NDArray[np.intp]) -> Floats:
+    """Interpolate what the three corners have, (n, 3, …), by the shares of the corners."""
+    u, v = seen.u[some], seen.v[some]
+    shares = np.stack([1 - u - v, u, v], axis=1)
+    return np.einsum("ij,ijk->ik", shares, corners)
+
+
+def _units(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Vectors (n, 3) of length 1; those without length stay so."""
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
+
+
+def _unit(vector: Sequence[float], what: str) -> npt.NDArray[np.float64]:
+    found = np.asarray(vector, dtype=np.float64)
+    length = np.linalg.norm(found)
+    if not (length > 0 and np.isfinite(length)):
+        raise SetsupError(f"the {what} must be a vector with a length, not {vector!r}")
+    return np.asarray(found / length)

@@ -1,0 +1,97 @@
+"""Pairs of views of one scene, drawn by factors alone: what pixel correspondences are then found for."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from setsup.datasets.dataset import Dataset
+from setsup.errors import SamplerError
+from setsup.samplers import Report, SetSampler
+
+__all__ = ["PairSampler"]
+
+
+class PairSampler(SetSampler):
+    """Draws pairs of different views of one scene: sets of two rows that agree in the factors of the scene.
+
+    Every combination of those factors that has two views is drawn equally often, and in it every ordered pair of
+    different rows; pairs of a step are independent. It is ``SetSampler(inactive=scene, size=2, choose="groups")`` with
+    a stream of its own, and draws rows only: views and partners come from
+    :func:`setsup.correspondence.view_pairs`, or in a loader from
+    :class:`setsup.loading.transforms.SpatialPairs`.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        A rendered one, or recorded frames.
+    scene : list of str, optional
+        Factors in which the two views agree; those of the recipe by default (``dataset.pair_factors``), such as
+        ``["room", "pair"]``.
+    pairs : int
+        Pairs a step.
+    tolerance : mapping of str to float, optional
+        Continuous factors among ``scene``, in which the views differ by no more than that: ``{"azimuth": 30.0}``.
+    small : str
+        What to do with scenes of a single view: ``drop`` leaves them out, ``error`` refuses them.
+    where : str, optional
+        Expression that drawn rows satisfy.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two with one seed draw alike unless this differs.
+
+    Raises
+    ------
+    SamplerError, FactorError
+        When nothing says what a scene is, or the arguments do not fit the table.
+
+    Examples
+    --------
+    >>> from setsup.datasets.rendered import RenderedDataset
+    >>> from setsup.scenes.recipes import Shapes3D
+    >>> shapes = RenderedDataset(Shapes3D(size=(32, 32)))
+    >>> draw = PairSampler(shapes, pairs=4)[0]
+    >>> draw.indices.shape, sorted(draw.inactive)
+    ((4, 2), ['floor_hue', 'object_hue', 'scale', 'shape', 'wall_hue'])
+
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        scene: Sequence[str] | None = None,
+        *,
+        pairs: int = 8,
+        tolerance: Mapping[str, float] | None = None,
+        small: str = "drop",
+        where: str | None = None,
+        seed: int = 0,
+        stream: str = "PairSampler",
+    ) -> None:
+        if scene is None:
+            scene = getattr(dataset, "pair_factors", None)
+        if not scene:
+            name = getattr(dataset, "name", type(dataset).__name__)
+            raise SamplerError(f"say in which factors two views of {name} agree: scene=[…], such as its scene's number")
+        if small not in ("drop", "error"):
+            raise SamplerError(f"small must be 'drop' or 'error' for pairs, not {small!r}")
+        super().__init__(
+            dataset.factors,
+            list(scene),
+            size=2,
+            sets=pairs,
+            choose="groups",
+            small=small,
+            tolerance=tolerance,
+            where=where,
+            seed=seed,
+            stream=stream,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data of the SetSampler that draws the same, from which :func:`setsup.samplers.from_dict` makes it."""
+        return {**super().to_dict(), "sampler": "SetSampler"}
+
+    def report(self) -> Report:
+        """What will be drawn, and what never can be."""
+        found = super().report()
+        return Report(f"PairSampler: {self.sets} pairs of views", found.entries, found.notes)

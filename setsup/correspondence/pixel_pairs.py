@@ -1,0 +1,253 @@
+"""Pixels of one view with their partners in another, what became of each, and how they follow the pictures.
+
+Pixels are (x, y) with centres at whole numbers, as in :mod:`setsup.correspondence.planar`. How pairs are found is told
+elsewhere: :func:`setsup.correspondence.spatial` traces them in a scene, :func:`setsup.correspondence.from_depth` takes
+them from recorded depth.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup import random
+from setsup.correspondence import planar
+from setsup.errors import SetsupError
+
+__all__ = ["Partners", "PixelPairs", "Status", "partners"]
+
+Bools = npt.NDArray[np.bool_]
+Reals = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+Size = Sequence[int]
+
+_HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
+
+
+class Status(IntEnum):
+    """What became of a pixel of view 1 in view 2; the first that holds, from the last to the first."""
+
+    VISIBLE = 0
+    """View 2 shows the same point."""
+    OCCLUDED = 1
+    """Something stands between the point and camera 2."""
+    OUTSIDE = 2
+    """The point is out of view 2's picture, or behind camera 2."""
+    NO_SURFACE = 3
+    """View 1 shows nothing there."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PixelPairs:
+    """Pixels of view 1, the points that they show, and where view 2 has these.
+
+    Parameters
+    ----------
+    points1 : (n, 2) float64
+        Pixels (x, y) of view 1.
+    points2 : (n, 2) float64
+        Pixels (x, y) of view 2, also of points that are hidden there or out of the picture; NaN where there is no
+        surface, or it is behind camera 2.
+    xyz : (n, 3) float64, metres
+        Points of the world; NaN where there is no surface.
+    instance : (n,) int32
+        Number of the thing that is seen, as in pictures of instances; −1 for none, or where it is not known.
+    status : (n,) uint8
+        A :class:`Status` each.
+
+    Raises
+    ------
+    SetsupError
+        When shapes do not fit together, or a status is none.
+
+    Examples
+    --------
+    >>> pairs = PixelPairs([[4, 7], [5, 7]], [[1, 7.5], [9, 7]], [[0, 0, 1], [1, 0, 1]], [3, 3], [0, 1])
+    >>> pairs.visible.tolist(), pairs.select(pairs.visible).points2.tolist()
+    ([True, False], [[1.0, 7.5]])
+
+    """
+
+    points1: Reals
+    points2: Reals
+    xyz: Reals
+    instance: npt.NDArray[np.int32]
+    status: npt.NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        """Check the shapes, and keep arrays of the dtypes."""
+        count = len(np.atleast_1d(self.status))
+        for name, dtype, shape in (
+            ("points1", np.float64, (count, 2)),
+            ("points2", np.float64, (count, 2)),
+            ("xyz", np.float64, (count, 3)),
+            ("instance", np.int32, (count,)),
+            ("status", np.uint8, (count,)),
+        ):
+            found = np.asarray(getattr(self, name), dtype=dtype)
+            if found.shape != shape:
+                raise SetsupError(f"{name} of pixel pairs must be {shape} numbers, not {found.shape}")
+            object.__setattr__(self, name, found)
+        if count and self.status.max() > Status.NO_SURFACE:
+            raise SetsupError(f"a status of pixel pairs is 0 … {int(Status.NO_SURFACE)}, not {self.status.max()}")
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self.status)
+
+    def __repr__(self) -> str:
+        """Show how many there are of each status."""
+        counts = np.bincount(self.status, minlength=len(Status)).tolist()
+        shown = ", ".join(f"{count:,} {one.name}" for one, count in zip(Status, counts, strict=True))
+        return f"PixelPairs({shown})"
+
+    @property
+    def visible(self) -> Bools:
+        """Which pairs view 2 shows, (n,) bool."""
+        return np.asarray(self.status == Status.VISIBLE)
+
+    def select(self, rows: npt.ArrayLike) -> "PixelPairs":
+        """Take some of the pairs.
+
+        Parameters
+        ----------
+        rows : (n,) bool or (k,) int
+            Mask or numbers, in whatever order.
+
+        Raises
+        ------
+        SetsupError
+            When a mask has another length, or a number is out of range.
+
+        """
+        which = np.asarray(rows)
+        if which.dtype != np.bool_:
+            which = which.astype(np.int64) if which.size == 0 else which
+        if which.ndim != 1 or which.dtype.kind not in "biu":
+            raise SetsupError(f"pairs are selected by a mask or by whole numbers, not {which.dtype} {which.shape}")
+        try:
+            return PixelPairs(*(getattr(self, field.name)[which] for field in fields(self)))
+        except IndexError as error:
+            raise SetsupError(f"this does not select of {len(self):,} pairs: {error}") from error
+
+    def carried(self, matrix1: npt.ArrayLike, matrix2: npt.ArrayLike, size1: Size, size2: Size) -> "PixelPairs":
+        """Follow both views through crops, flips, resizes and whatever else has a matrix; each view has its own.
+
+        Pairs whose pixel leaves view 1 are left out; the others keep their order. One that was visible or occluded and
+        whose partner leaves view 2 becomes OUTSIDE. What was OUTSIDE stays so, even if it falls within the new picture:
+        where a crop reaches beyond the old one, there is nothing to see.
+
+        Parameters
+        ----------
+        matrix1, matrix2 : (3, 3)
+            Of :mod:`setsup.correspondence.planar`, from pixels of the old picture to those of the new.
+        size1, size2 : (height, width)
+            Of the new pictures.
+
+        Examples
+        --------
+        >>> pairs = PixelPairs([[4, 7], [5, 7]], [[1, 7.5], [9, 7]], [[0, 0, 1], [1, 0, 1]], [3, 3], [0, 0])
+        >>> moved = pairs.carried(planar.flip_x(10), planar.crop(4, 4), (8, 10), (6, 6))
+        >>> moved.points1.tolist(), moved.points2.tolist(), moved.status.tolist()
+        ([[5.0, 7.0], [4.0, 7.0]], [[-3.0, 3.5], [5.0, 3.0]], [2, 0])
+
+        """
+        (height1, width1), (height2, width2) = _size(size1, "size1"), _size(size2, "size2")
+        first = planar.carried(self.points1, matrix1)
+        second = planar.carried(self.points2, matrix2)
+        left = (self.status <= Status.OCCLUDED) & ~planar.inside(second, height2, width2)
+        status = np.where(left, np.uint8(Status.OUTSIDE), self.status)
+        moved = PixelPairs(first, second, self.xyz, self.instance, status)
+        return moved.select(planar.inside(first, height1, width1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partners:
+    """For each pixel of view 1 a pixel of view 2, as losses take it; pixel (x, y) has the flat index y · width + x.
+
+    Attributes
+    ----------
+    partner : (h·w,) int64
+        Flat index of a pixel of view 2.
+    positive : (h·w,) bool
+        Whether the partner shows the same point; otherwise it is random.
+    valid : (h·w,) bool
+        Whether the pixel counts at all. Every positive pixel is valid.
+
+    """
+
+    partner: Rows
+    positive: Bools
+    valid: Bools
+
+
+def partners(
+    pairs: PixelPairs, size1: Size, size2: Size, key: int | np.uint64, *, shown: npt.ArrayLike | None = None
+) -> Partners:
+    """Give every pixel of view 1 a partner: that of a visible pair, or a random one.
+
+    A pair counts for the pixels that are nearest to its two points, as :func:`numpy.rint` has it: half-way places go
+    to the even pixel, in x and in y. Of several pairs on one pixel of view 1 the one nearest to its centre counts, of
+    equally near ones the first. Every other pixel has a partner that is uniform over all of view 2, and may hit the
+    true one: the law of the published generator of planar pairs (:func:`setsup.correspondence.affine_pairs`).
+
+    Parameters
+    ----------
+    pairs : PixelPairs
+        Only visible ones count, and only those within both pictures.
+    size1, size2 : (height, width)
+        Of the views.
+    key : int or uint64
+        From :func:`setsup.random.fold`; the random partner of a pixel depends on it and the pixel's number only.
+    shown : (h, w) or (h·w,) bool, optional
+        Pixels of view 1 that show anything of the picture it was made of; all by default. Others are not valid.
+
+    Returns
+    -------
+    Partners
+
+    Examples
+    --------
+    >>> pairs = PixelPairs([[1, 0], [2, 1]], [[0.4, 1], [0, 0]], [[0, 0, 1], [1, 0, 1]], [3, 3], [0, 1])
+    >>> found = partners(pairs, (2, 3), (2, 2), key=7)
+    >>> found.positive.tolist(), found.partner[1].item()
+    ([False, True, False, False, False, False], 2)
+
+    """
+    (height1, width1), (height2, width2) = _size(size1, "size1"), _size(size2, "size2")
+    pixels, others = height1 * width1, height2 * width2
+    valid = np.ones(pixels, bool) if shown is None else np.array(shown, dtype=bool).reshape(-1)
+    if valid.shape != (pixels,):
+        raise SetsupError(f"shown must be {height1} × {width1} truth values, not {np.shape(shown)}")
+    words = random.mix(_key(key), random.spread(np.arange(pixels, dtype=np.uint64)))
+    partner = ((words & _LOWER) * np.uint64(others) >> _HALF).astype(np.int64)
+    both = planar.inside(pairs.points1, height1, width1) & planar.inside(pairs.points2, height2, width2)
+    rows = np.flatnonzero(pairs.visible & both)
+    first, second = np.rint(pairs.points1[rows]), np.rint(pairs.points2[rows])
+    away = ((pairs.points1[rows] - first) ** 2).sum(axis=1)
+    flat = (first[:, 1] * width1 + first[:, 0]).astype(np.int64)
+    order = np.lexsort((away, flat))  # stable: of equally near ones the first stays first
+    flat, chosen = np.unique(flat[order], return_index=True)
+    place = second[order[chosen]]
+    partner[flat] = (place[:, 1] * width2 + place[:, 0]).astype(np.int64)
+    positive = np.zeros(pixels, bool)
+    positive[flat] = True
+    positive &= valid
+    return Partners(partner, positive, valid)
+
+
+def _size(size: Any, what: str) -> tuple[int, int]:
+    found = tuple(size) if isinstance(size, Sequence | np.ndarray) else ()
+    if len(found) != 2 or not all(isinstance(side, int | np.integer) and side >= 1 for side in found):
+        raise SetsupError(f"{what} must be (height, width), two whole numbers from 1 on, not {size!r}")
+    return int(found[0]), int(found[1])
+
+
+def _key(key: Any) -> npt.NDArray[np.uint64]:
+    whole = isinstance(key, int | np.integer) or (isinstance(key, np.ndarray) and key.shape == () and key.dtype.kind in "iu")
+    if isinstance(key, bool) or not whole or not 0 <= int(key) < 1 << 64:
+        raise SetsupError(f"a key is a whole number from 0 to 2**64 - 1, such as setsup.random.fold gives, not {key!r}")
+    return np.asarray(key, dtype=np.uint64)

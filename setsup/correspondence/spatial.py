@@ -1,0 +1,158 @@
+"""Pixels of two views of a scene that show the same point, traced through its geometry.
+
+The ray through a pixel of view 1 meets a point X. X is projected to view 2, and is visible there when the ray from
+camera 2 towards it, ``C₂ + t (X − C₂)``, meets nothing before t = 1 − 10⁻⁴. No depth picture is read, and no tolerance
+on depth is needed: all of it is decided in float64 on the triangles (see :mod:`setsup.correspondence.spatial_rays`).
+
+References
+----------
+.. [1] L. Pogorelyuk et al., "Stable single-pixel contrastive learning for semantic and geometric tasks", 2025
+   (arXiv 2512.04970), second experiment: rays through pixels, traced back from the second view.
+
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup import random
+from setsup.correspondence import planar
+from setsup.correspondence.pixel_pairs import PixelPairs, Status
+from setsup.correspondence.spatial_rays import exact_rays
+from setsup.errors import SetsupError
+from setsup.scenes.camera import Camera
+from setsup.scenes.rays import Rays
+from setsup.scenes.scene import Scene
+
+__all__ = ["drawn_pixels", "spatial"]
+
+Reals = npt.NDArray[np.float64]
+
+
+def spatial(
+    scene: Scene | Rays,
+    camera1: Camera,
+    camera2: Camera,
+    pixels: npt.ArrayLike | None = None,
+    *,
+    fraction: float | None = None,
+    key: int | np.uint64 | None = None,
+) -> PixelPairs:
+    """Partners in view 2 of pixels of view 1.
+
+    Parameters
+    ----------
+    scene : Scene or Rays
+        What both cameras look at; it may be empty. What its rays need is built once, when they are first asked for:
+        0.6 s for 225,000 triangles.
+    camera1, camera2 : Camera
+        The two views; their pictures may be of different sizes.
+    pixels : (n, 2) float, optional
+        Pixels (x, y) of view 1, whole or not, also beside the picture; all of them, row after row, by default.
+    fraction : float, optional
+        Instead of ``pixels``: this share of all pixels of view 1, drawn by ``key``; see :func:`drawn_pixels`. Published
+        is 1/8.
+    key : int or uint64, optional
+        From :func:`setsup.random.fold`; with ``fraction`` only.
+
+    Returns
+    -------
+    PixelPairs
+        One a pixel, in the order of the pixels. Two views without overlap have no visible pair, and that is no error.
+
+    Raises
+    ------
+    SetsupError
+        When pixels are no finite (n, 2) numbers, both pixels and a fraction are given, or a fraction without a key.
+
+    Notes
+    -----
+    Beside float64 brute force over all triangles, on 100 random scenes, partners agree to 10⁻⁹ px, and no pixel is
+    wrongly visible or missed.
+
+    Examples
+    --------
+    >>> from setsup.scenes import Camera, Mesh, Placement, Scene
+    >>> wall = Mesh([[-9, 4, -9], [9, 4, -9], [0, 4, 9]], [[0, 1, 2]])
+    >>> camera = Camera.look_at((0, 0, 0), (0, 4, 0), height=48, width=64, focal_length=60)
+    >>> beside = Camera.look_at((1, 0, 0), (1, 4, 0), height=48, width=64, focal_length=60)
+    >>> pairs = spatial(Scene((Placement(wall),)), camera, beside, [[31.5, 23.5], [2, 23.5]])
+    >>> pairs.points2.tolist(), [Status(one).name for one in pairs.status]
+    ([[16.5, 23.5], [-13.0, 23.5]], ['VISIBLE', 'OUTSIDE'])
+
+    """
+    at = _pixels(camera1, pixels, fraction, key)
+    rays = exact_rays(scene.scene if isinstance(scene, Rays) else scene)
+    ways = camera1.rays(at)
+    triangle, reach = rays.first(camera1.centre, ways)
+    seen = triangle >= 0
+    reach[~seen] = np.nan
+    xyz = camera1.centre + reach[:, None] * ways
+    points2, _ = camera2.project(xyz)
+    status = np.full(len(at), Status.NO_SURFACE, np.uint8)
+    status[seen] = Status.OUTSIDE
+    there = np.flatnonzero(planar.inside(points2, camera2.height, camera2.width))
+    free = rays.free(camera2.centre, xyz[there] - camera2.centre, triangle[there])
+    status[there] = np.where(free, np.uint8(Status.VISIBLE), np.uint8(Status.OCCLUDED))
+    instance = np.full(len(at), -1, np.int32)
+    instance[seen] = rays.instance[triangle[seen]]
+    return PixelPairs(at, points2, xyz, instance, status)
+
+
+def drawn_pixels(height: int, width: int, fraction: float, key: int | np.uint64) -> Reals:
+    """Draw a share of the pixels of a picture: exactly ⌊height · width · fraction⌋ different ones.
+
+    Parameters
+    ----------
+    height, width : int
+        Of the picture.
+    fraction : float
+        0 … 1.
+    key : int or uint64
+        The first so many of a permutation with this key are drawn.
+
+    Returns
+    -------
+    (n, 2) float64
+        Their centres (x, y), row after row.
+
+    Raises
+    ------
+    SetsupError
+        When the fraction is out of range.
+
+    Examples
+    --------
+    >>> drawn_pixels(4, 4, 1 / 8, key=0).shape
+    (2, 2)
+
+    """
+    if isinstance(fraction, bool) or not isinstance(fraction, int | float | np.number) or not 0 <= fraction <= 1:
+        raise SetsupError(f"a fraction of pixels must be a number from 0 to 1, not {fraction!r}")
+    # 0.29 · 100 is a little less than 29
+    count = math.floor(round(height * width * float(fraction), 6))
+    chosen = np.sort(random.permute(np.uint64(key), height * width, np.arange(count)))
+    rows, columns = np.divmod(chosen, width)
+    return np.stack([columns, rows], axis=-1).astype(np.float64)
+
+
+def _pixels(camera: Camera, pixels: npt.ArrayLike | None, fraction: float | None, key: Any) -> Reals:
+    if fraction is not None:
+        if pixels is not None or key is None:
+            raise SetsupError("give pixels, or a fraction of them and a key by which they are drawn")
+        return drawn_pixels(camera.height, camera.width, fraction, key)
+    if key is not None:
+        raise SetsupError("a key draws a fraction of the pixels: give the fraction as well")
+    if pixels is None:
+        return camera.pixels()
+    try:
+        at = np.array(pixels, dtype=np.float64)
+    except (TypeError, ValueError):
+        at = np.empty(0)
+    if at.size == 0 and at.ndim in (1, 2):
+        at = at.reshape(0, 2)
+    if at.ndim != 2 or at.shape[1] != 2 or not np.isfinite(at).all():
+        raise SetsupError(f"pixels must be (n, 2) finite numbers, (x, y) each, not {np.shape(pixels)}")
+    return at

@@ -1,0 +1,238 @@
+"""Partners of the pixels of many pairs of views at once, in the two forms that learners take.
+
+Single-pixel contrast wants one pixel of view 2 for every pixel of view 1 ([1]_): :func:`view_pairs`. Learners of dense
+descriptors want so many matches, and for each of them places that do not match ([2]_): :func:`descriptor_pairs`.
+
+References
+----------
+.. [1] L. Pogorelyuk et al., "Stable single-pixel contrastive learning for semantic and geometric tasks", 2025
+   (arXiv 2512.04970), section on losses and second experiment.
+.. [2] P. Florence, L. Manuelli, R. Tedrake, "Dense Object Nets: learning dense visual object descriptors by and for
+   robotic manipulation", CoRL 2018 (arXiv 1806.08756), section 3.
+
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup import random
+from setsup.correspondence.pixel_pairs import Partners, PixelPairs, partners
+from setsup.correspondence.spatial import spatial
+from setsup.errors import SetsupError
+from setsup.scenes.camera import Camera
+
+__all__ = ["DescriptorPairs", "Match", "descriptor_pairs", "view_pairs"]
+
+Rows = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+Match = Callable[[Any, int, int, Camera, Camera, float, int], PixelPairs]
+
+_PIXELS, _PARTNERS = 0, 1  # what a pair's key is folded with
+_MATCHES, _SAME, _OTHER, _BACKGROUND = range(4)
+
+
+def traced(
+    dataset: Any, row1: int, row2: int, camera1: Camera, camera2: Camera, fraction: float, key: int
+) -> PixelPairs:
+    """Pairs of two rows of a rendered data set, which share a scene."""
+    scene = dataset.scene(row1)
+    if dataset.scene(row2).digest != scene.digest:
+        raise SetsupError(f"rows {row1} and {row2} of {dataset.name} show different scenes: draw them by a PairSampler")
+    return spatial(scene, camera1, camera2, fraction=fraction, key=key)
+
+
+def view_pairs(
+    dataset: Any,
+    rows: npt.ArrayLike,
+    keys: Words,
+    *,
+    fraction: float = 0.125,
+    windows: npt.ArrayLike | None = None,
+    size: Sequence[int] | None = None,
+    match: Match = traced,
+) -> Partners:
+    """Partners of the pixels of view 1 in view 2, for n pairs of rows.
+
+    A keyed share of the pixels of view 1 is traced; those that view 2 shows as well are positive, and have the pixel
+    nearest to their place there as partner. Every other pixel has a partner that is uniform over view 2.
+
+    Parameters
+    ----------
+    dataset : RenderedDataset, or another with ``scene(row)`` and ``camera(row)``
+        Whose rows they are.
+    rows : (n, 2) int
+        View 1 and view 2, from a :class:`setsup.correspondence.PairSampler`.
+    keys : (n,) uint64
+        One a pair, from :func:`setsup.random.fold`: what is drawn for a pair depends on its key alone.
+    fraction : float
+        0 … 1: share of the pixels that is traced; 1/8 as published.
+    windows : (n, 2, 2) int, optional
+        (left, top) of a window in view 1 and one in view 2: partners are those of the windows.
+    size : (height, width), optional
+        Of the windows; with ``windows`` only.
+    match : callable
+        What finds pairs; :func:`traced` by default.
+
+    Returns
+    -------
+    Partners
+        With arrays (n, h·w); ``valid`` is all true, for a picture has no pixel outside itself.
+
+    Raises
+    ------
+    SetsupError
+        When two rows do not share a scene, or shapes do not fit.
+
+    """
+    index, words, corners = _checked(rows, keys, windows, size)
+    found = []
+    for pair, (row1, row2) in enumerate(index.tolist()):
+        cameras = [dataset.camera(row) for row in (row1, row2)]
+        if corners is not None and size is not None:
+            cameras = [
+                camera.windowed(left, top, *size)
+                for camera, (left, top) in zip(cameras, corners[pair].tolist(), strict=True)
+            ]
+        sizes = [(camera.height, camera.width) for camera in cameras]
+        pixel_key, partner_key = (int(random.fold(words[pair], word)) for word in (_PIXELS, _PARTNERS))
+        pairs = match(dataset, row1, row2, cameras[0], cameras[1], fraction, pixel_key)
+        found.append(partners(pairs, sizes[0], sizes[1], partner_key))
+    return Partners(*(np.stack([getattr(one, name) for one in found]) for name in ("partner", "positive", "valid")))
+
+
+def _checked(
+    rows: npt.ArrayLike, keys: Words, windows: npt.ArrayLike | None, size: Sequence[int] | None
+) -> tuple[Rows, list[int], Rows | None]:
+    index, words = np.asarray(rows), np.asarray(keys, dtype=np.uint64)
+    if index.ndim != 2 or index.shape[1] != 2 or not len(index) or index.dtype.kind not in "iu":
+        raise SetsupError(f"rows of view pairs must be (n, 2) whole numbers, not {index.dtype} {index.shape}")
+    if words.shape != (len(index),):
+        raise SetsupError(f"keys of {len(index)} view pairs must be one each, not {words.shape}")
+    if (windows is None) != (size is None):
+        raise SetsupError("windows and their size go together")
+    if windows is None:
+        return index, words.tolist(), None
+    corners = np.asarray(windows)
+    if corners.shape != (len(index), 2, 2):
+        raise SetsupError(f"windows of {len(index)} view pairs must be ({len(index)}, 2, 2), not {corners.shape}")
+    return index, words.tolist(), corners
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DescriptorPairs:
+    """Matches and non-matches of two views; pixel (x, y) has the flat index y · width + x, and −1 stands for none.
+
+    Attributes
+    ----------
+    first : (n,) int64
+        Pixels of view 1 on objects that view 2 shows as well.
+    match : (n,) int64
+        Pixel of view 2 nearest to the same point.
+    same : (n,) int64
+        Another pixel of view 2 on the same object.
+    other : (n,) int64
+        A pixel of view 2 on another object.
+    background : (n,) int64
+        A pixel of view 2 on no object.
+
+    """
+
+    first: Rows
+    match: Rows
+    same: Rows
+    other: Rows
+    background: Rows
+
+
+def descriptor_pairs(
+    pairs: PixelPairs,
+    instances2: npt.ArrayLike,
+    size1: Sequence[int],
+    count: int,
+    key: int | np.uint64,
+    *,
+    background: Collection[int] = (),
+) -> DescriptorPairs:
+    """Draw matches of two views and for each three places that do not match.
+
+    Matches are drawn without repeats from the visible pairs on objects; where there are fewer than ``count``, −1 stands
+    for the rest. A non-match is uniform over the pixels of view 2 of its kind, the true partner left out, or −1 where
+    there is none.
+
+    Parameters
+    ----------
+    pairs : PixelPairs
+        Of view 1 and view 2, as :func:`setsup.correspondence.spatial` gives them: dense ones have most to draw from.
+    instances2 : (h, w) int
+        Instance picture of view 2; −1 is background.
+    size1 : (height, width)
+        Of view 1.
+    count : int
+        n.
+    key : int or uint64
+        From :func:`setsup.random.fold`.
+    background : collection of int
+        Instances that are no objects either, such as walls and floor.
+
+    Examples
+    --------
+    >>> points = [[0, 0], [1, 0], [2, 0]]
+    >>> pairs = PixelPairs(points, points, np.zeros((3, 3)), [7, 7, 9], [0, 0, 0])
+    >>> found = descriptor_pairs(pairs, [[7, 7, 9, -1]], (1, 4), 3, key=0)
+    >>> order = np.argsort(found.first)
+    >>> [getattr(found, name)[order].tolist() for name in ("match", "same", "background")]
+    [[0, 1, 2], [1, 0, -1], [3, 3, 3]]
+
+    """
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise SetsupError(f"the number of matches must be a whole number from 1 on, not {count!r}")
+    seen = np.asarray(instances2)
+    if seen.ndim != 2 or seen.dtype.kind not in "iu":
+        raise SetsupError(f"instances2 must be a picture (h, w) of whole numbers, not {seen.dtype} {seen.shape}")
+    ground = [-1, *background]
+    on_object = pairs.visible & ~np.isin(pairs.instance, ground)
+    rows, word = np.flatnonzero(on_object), int(key)
+    most = min(int(count), len(rows))
+    chosen = rows[random.permute(random.fold(word, _MATCHES), max(len(rows), 1), np.arange(most))]
+    first, match = _flat(pairs.points1[chosen], size1[1]), _flat(pairs.points2[chosen], seen.shape[1])
+    words = random.fold(
+        random.fold(word, np.arange(_SAME, _BACKGROUND + 1, dtype=np.uint64))[:, None],
+        np.arange(most, dtype=np.uint64),
+    )
+    own = pairs.instance[chosen].astype(np.int64)
+    flat = np.where(np.isin(seen, ground), -1, seen).ravel().astype(np.int64)
+    order = np.argsort(flat, kind="stable")
+    start, end = np.searchsorted(flat[order], own), np.searchsorted(flat[order], own, side="right")
+    objects = np.searchsorted(flat[order], 0)
+    taken = np.empty_like(order)
+    taken[order] = np.arange(len(order))
+    inside = np.where(flat[match] == own, taken[match], -1)  # a place on an edge may round to a neighbour
+    same = _drawn(order, words[0], start, end, inside)
+    # objects are order[objects:], of which order[start:end] is the own one: what lies beyond it is moved up
+    others = len(order) - objects - (end - start)
+    place = objects + random.below(words[1], np.maximum(others, 1))
+    other = np.where(
+        others > 0, order[np.minimum(place + np.where(place >= start, end - start, 0), len(order) - 1)], -1
+    )
+    behind = np.where(objects > 0, order[random.below(words[2], max(int(objects), 1))], -1)
+    rest = np.full(int(count) - most, -1, np.int64)
+    return DescriptorPairs(*(np.concatenate([part, rest]) for part in (first, match, same, other, behind)))
+
+
+def _drawn(order: Rows, words: Words, start: Rows, end: Rows, without: Rows) -> Rows:
+    """Uniform over ``order[start:end]``, one place of it left out where ``without`` is not −1."""
+    left = end - start - (without >= 0)
+    place = start + random.below(words, np.maximum(left, 1))
+    place += (without >= 0) & (place >= without)
+    return np.where(left > 0, order[np.minimum(place, len(order) - 1)], -1)
+
+
+def _flat(points: npt.NDArray[np.float64], width: int) -> Rows:
+    """Flat index of the pixels nearest to points."""
+    nearest = np.rint(points).astype(np.int64)
+    return np.asarray(nearest[:, 1] * int(width) + nearest[:, 0])

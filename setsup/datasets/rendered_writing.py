@@ -1,0 +1,339 @@
+"""Draw a rendered data set to disk: killed at any moment and started again, it goes on, to the same bytes."""
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.derived import Selection
+from setsup.datasets.rendered import RenderedDataset
+from setsup.datasets.rendered_folder import RenderedFolder, open_rendered, read_table
+from setsup.datasets.rendered_layout import ABOUT, NAMES, OUTPUTS, PARTS, PROGRESS, TABLE, Layout, read_layout
+from setsup.datasets.rendered_rows import RowFiles
+from setsup.errors import DataError, near
+from setsup.files import disk_errors, locked, need_space, written
+from setsup.files.locks import lock_file
+from setsup.jobs import Unit, run
+
+if TYPE_CHECKING:
+    from setsup.scenes import Camera, Frame, Scene
+
+__all__ = ["opened_cache", "render"]
+
+Rows = npt.NDArray[np.int64]
+
+_PIXELS = 1 << 20  # of a unit of work
+_FEWEST, _MOST = 16, 64  # its rows
+_log = logging.getLogger("setsup")
+
+
+def render(
+    dataset: RenderedDataset | Selection,
+    folder: Path | str,
+    modalities: Iterable[str] | None = None,
+    *,
+    processes: int = 1,
+) -> RenderedFolder:
+    """Draw all rows to a folder; rows that are there already are not drawn again.
+
+    Equal arguments give equal bytes in all files, for any number of processes, however often the work was stopped. What
+    a kill loses is what was drawn in the last second. Another process that renders to the same folder waits.
+
+    Parameters
+    ----------
+    dataset : RenderedDataset or a selection of one
+        What to draw, and with which renderer.
+    folder : Path or str
+        New, empty, or one in which this very work was begun; :mod:`setsup.datasets.rendered_layout` describes its
+        files.
+    modalities : iterable of str, optional
+        What to keep; everything by default. Cameras and the names of instances are always kept.
+    processes : int
+        How many draw. Each makes its own renderer, and builds the scenes that it draws.
+
+    Returns
+    -------
+    RenderedFolder
+
+    Raises
+    ------
+    DataError
+        When the folder holds something else, the disk is full (once there is room, the same call goes on), or a row
+        cannot be drawn.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from setsup.scenes.recipes import Shapes3D
+    >>> shapes = RenderedDataset(Shapes3D(size=(16, 16)), renderer="embree")
+    >>> few = shapes.where("shape == 'cube' and scale == 1.25 and floor_hue == wall_hue == object_hue == 0.5")
+    >>> drawn = render(few, Path(tempfile.mkdtemp()) / "cubes", ["image", "depth"])
+    >>> len(drawn), list(drawn.modalities), drawn.names(0)[2]
+    (15, ['image', 'depth'], 'cube')
+
+    """
+    whole = _unselected(dataset)
+    folder = Path(folder).expanduser().absolute()
+    names = _checked(whole, modalities)
+    with locked(folder):
+        files = _begun(folder, whole, names)
+        if not files.finished:
+            _draw(whole, files, processes)
+            _finish(files)
+        with suppress(OSError):
+            lock_file(folder).unlink()  # still held: whoever waits notices that the name is gone, and looks again
+    return open_rendered(folder)
+
+
+def opened_cache(dataset: RenderedDataset, folder: Path) -> RowFiles:
+    """Open a folder as the cache of a data set; it is begun where there is none.
+
+    Raises
+    ------
+    DataError
+        When it holds another data set, or cannot be written.
+
+    """
+    folder = folder.absolute()
+    with locked(folder):
+        return _begun(folder, dataset, None)
+
+
+# -- the work ----------------------------------------------------------------------------------------------------------
+
+
+class _Draw:
+    """Draws units of rows, in whichever process."""
+
+    def __init__(self, dataset: RenderedDataset, folder: Path, layout: Layout) -> None:
+        self._dataset, self._folder, self._layout = dataset, folder, layout
+        self._files: RowFiles | None = None
+
+    def __call__(self, rows: Rows) -> None:
+        if self._files is None:
+            self._files = RowFiles(self._folder, self._layout)
+        files, names = self._files, tuple(self._layout.modalities)
+
+        def keep(row: int, scene: "Scene", camera: "Camera", frame: "Frame") -> None:
+            files.keep(row, {name: getattr(frame, OUTPUTS[name]) for name in names}, camera, scene)
+
+        self._dataset.draw(rows[~files.done(rows, self._layout.full)].tolist(), keep)
+
+    def close(self) -> None:
+        """Have the disk keep what was drawn."""
+        if self._files is not None:
+            self._files.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Each process opens the files itself."""
+        return {**self.__dict__, "_files": None}
+
+
+def _draw(dataset: RenderedDataset, files: RowFiles, processes: int) -> None:
+    layout = files.layout
+    left = [rows for rows in _units(dataset) if not files.done(rows, layout.full).all()]
+    missing = sum(int((~files.done(rows, layout.full)).sum()) for rows in left)
+    row_bytes = sum(array.row_bytes for array in layout.arrays.values())
+    need_space(files.folder, missing * row_bytes, f"rendering {layout.recipe}")
+    # what is drawn with was settled when the folder was begun: "auto" must not settle it anew in each process
+    settled = RenderedDataset.__new__(RenderedDataset)
+    settled.__dict__.update(dataset.__getstate__())
+    if isinstance(dataset.renderer, str):
+        settled.renderer = layout.renderer
+    work = _Draw(settled, files.folder, layout)
+    units = [Unit(f"the {len(rows)} rows from row {rows[0]} on", rows, len(rows)) for rows in left]
+    try:
+        run(work, units, processes=processes, what=f"rendering {layout.recipe}", counted="pictures")
+    finally:
+        work.close()
+
+
+def _units(dataset: RenderedDataset) -> Iterator[Rows]:
+    """Rows in pieces, those of a scene together, which depend on the table alone."""
+    table, size = dataset.factors, dataset.recipe.size
+    most = int(np.clip(_PIXELS // (size[0] * size[1]), _FEWEST, _MOST))
+    if not dataset.recipe.scene_factors:
+        yield from np.split(np.arange(len(table)), range(most, len(table), most))
+        return
+    codes = [table.codes(name) for name in dataset.recipe.scene_factors]
+    order = np.lexsort(codes[::-1]).astype(np.int64)  # stable: rows of a scene stay in their order
+    changes = np.zeros(len(order), bool)
+    for column in codes:
+        changes[1:] |= column[order[1:]] != column[order[:-1]]
+    first = 0
+    for start, stop in _scenes(np.flatnonzero(changes), len(order)):
+        if stop - first > most and start > first:
+            yield order[first:start]
+            first = start
+        while stop - first >= most:
+            yield order[first : first + most]
+            first += most
+    if first < len(order):
+        yield order[first:]
+
+
+def _scenes(starts: npt.NDArray[np.intp], rows: int) -> Iterator[tuple[int, int]]:
+    """Where each scene begins and ends."""
+    ends = [*starts.tolist(), rows]
+    return zip([0, *ends[:-1]], ends, strict=True)
+
+
+def _finish(files: RowFiles) -> None:
+    """Put together what parts are left, see that the disk has all, and take away what tells that rows are missing."""
+    folder = files.folder
+    files.close()
+    with disk_errors(folder / ABOUT):
+        for name in files.layout.arrays:
+            _flush(folder / f"{name}.npy")
+        found = {} if not (folder / NAMES).exists() else json.loads((folder / NAMES).read_bytes())
+        parts = folder / PARTS
+        for part in sorted(parts.glob("[0-9a-f]*.json")):
+            found[part.stem] = json.loads(part.read_bytes())
+        with written(folder / NAMES) as fresh:
+            fresh.write_text(json.dumps(dict(sorted(found.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
+        shutil.rmtree(parts, ignore_errors=True)
+        for left in folder.glob(".*.tmp*"):  # of a process that was killed while it wrote one
+            left.unlink(missing_ok=True)
+        (folder / PROGRESS).unlink()
+        _flush(folder)
+
+
+def _flush(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    except OSError:
+        if not path.is_dir():  # some network disks cannot flush a folder
+            raise
+    finally:
+        os.close(file)
+
+
+# -- beginning ---------------------------------------------------------------------------------------------------------
+
+
+def _begun(folder: Path, dataset: RenderedDataset, names: tuple[str, ...] | None) -> RowFiles:
+    """Open the files of a folder, which are made where there are none; under its lock.
+
+    Without names, as a cache: a folder may then hold fewer modalities, and a new one holds all.
+    """
+    found = _found(folder)
+    # "auto" goes on with what began
+    name = found.renderer if found is not None and dataset.renderer == "auto" else dataset.renderer_name
+    layout = Layout.of(dataset, name, dataset.modalities if names is None else names)
+    if found is None:
+        _begin(folder, layout)
+    else:
+        layout = _same(folder, layout, found, names is None)
+    if found is None or (folder / PROGRESS).exists():
+        _make_files(folder, layout, dataset)
+    else:
+        for array, about in layout.arrays.items():
+            about.check(folder / f"{array}.npy")
+    return RowFiles(folder, layout)
+
+
+def _found(folder: Path) -> Layout | None:
+    """What a folder holds; None where it is empty, or was not begun far enough to tell."""
+    if (folder / ABOUT).exists():
+        return read_layout(folder)
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        others = sorted(path.name for path in folder.iterdir() if path.name != PROGRESS and ".tmp" not in path.name)
+    if others:
+        raise DataError(
+            f"{folder} holds other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); "
+            "choose a new folder for what is rendered"
+        )
+    return None
+
+
+def _begin(folder: Path, layout: Layout) -> None:
+    # the progress first: a folder without one counts as finished
+    with written(folder / PROGRESS) as part:
+        part.write_bytes(bytes(layout.rows))
+    with written(folder / ABOUT) as part:
+        part.write_text(layout.to_json(), "utf-8")
+
+
+def _same(folder: Path, layout: Layout, found: Layout, cache: bool) -> Layout:
+    """What the folder holds, if that is what is to be drawn."""
+    for name, what in _COMPARED.items():
+        wanted, there = getattr(layout, name), getattr(found, name)
+        if wanted != there:
+            said = f" ({there} there, {wanted} here)" if name not in ("key", "factors") else ""
+            raise DataError(f"{folder} was begun with {what}{said}; give it that, or choose another folder")
+    ours, theirs = dict(layout.modalities), dict(found.modalities)
+    if theirs != ours and not (cache and theirs.items() <= ours.items()):
+        raise DataError(
+            f"{folder} was begun with the modalities {', '.join(theirs)}, not {', '.join(ours)}; "
+            "give it those, or choose another folder"
+        )
+    return found
+
+
+_COMPARED = {
+    "recipe": "another recipe",
+    "size": "another size of pictures",
+    "key": "other options of the recipe, or other meshes",
+    "rows": "another number of rows",
+    "factors": "other rows",
+    "renderer": "another renderer",
+    "setsup": "another version of setsup, which may draw otherwise",
+    "pair_factors": "other factors of pairs",
+}
+
+
+def _make_files(folder: Path, layout: Layout, dataset: RenderedDataset) -> None:
+    """Make the table and the arrays, unless they are there; where rows are, all must be."""
+    from pyarrow import parquet
+
+    progress = folder / PROGRESS
+    with disk_errors(progress):
+        state = progress.read_bytes()
+    if len(state) != layout.rows:
+        raise DataError(f"{progress} is damaged: it has {len(state):,} bytes for {layout.rows:,} rows; remove {folder}")
+    drawn = any(state)
+    if drawn or (folder / TABLE).exists():
+        read_table(folder, layout)
+    else:
+        with written(folder / TABLE) as part:
+            parquet.write_table(dataset.factors.to_arrow(), part)
+    for name, array in layout.arrays.items():
+        path = folder / f"{name}.npy"
+        if drawn or path.exists():
+            array.check(path)
+            continue
+        with written(path) as part, part.open("wb") as file:
+            file.write(array.header)
+            file.truncate(array.size)
+
+
+def _unselected(dataset: Any) -> RenderedDataset:
+    """A data set of its own in place of a selection of one."""
+    if isinstance(dataset, Selection) and isinstance(dataset.source, RenderedDataset):
+        return RenderedDataset(dataset.source.recipe, dataset.factors, dataset.source.renderer)
+    if isinstance(dataset, RenderedDataset):
+        return dataset
+    raise DataError(f"only a RenderedDataset, or a selection of one, can be rendered, not a {type(dataset).__name__}")
+
+
+def _checked(dataset: RenderedDataset, modalities: Iterable[str] | None) -> tuple[str, ...]:
+    if modalities is None:
+        return tuple(dataset.modalities)
+    if isinstance(modalities, str):
+        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the text {modalities!r}")
+    names = tuple(modalities)
+    for name in names:
+        if name not in dataset.modalities:
+            raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
+    if not names:
+        raise DataError(f"name at least one modality to render: {', '.join(dataset.modalities)}")
+    return names

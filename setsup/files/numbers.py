@@ -1,0 +1,40 @@
+"""Numbers that stand in a text, as mesh and cloud files have them; and the sentence that refuses such a file."""
+
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+
+__all__ = ["numbers", "refuse"]
+
+_MEND = "fetch it again, or write it anew"
+_ASCII = b"0123456789+-.eE \t\r\n\v\fnNaAiIfF"  # numbers, NaN and infinity among them
+_LAST_WORD = b" -1.2345678e-300"
+
+
+def refuse(label: str, what: str) -> NoReturn:
+    """Say what is wrong with a file."""
+    raise DataError(f"{label} {what}; {_MEND}")
+
+
+def numbers(text: bytes, label: str) -> npt.NDArray[np.float64]:
+    """Read numbers that stand between white space.
+
+    Raises
+    ------
+    DataError
+        When a word is no number.
+
+    """
+    if text.translate(None, _ASCII):
+        refuse(label, "holds other signs than numbers where numbers were expected")
+    try:
+        # numpy stops at a word that it cannot read, with a warning at most: then the last number does not come out
+        found = np.fromstring(text + _LAST_WORD, np.float64, sep=" ")
+    except (ValueError, DeprecationWarning):
+        found = np.empty(0)
+    if not len(found) or found[-1] != float(_LAST_WORD):
+        refuse(label, "has a word that is no number where one was expected")
+    return found[:-1]

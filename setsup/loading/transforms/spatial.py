@@ -1,0 +1,222 @@
+"""Pairs of pixels in two views of one scene: what learners of dense features are trained on."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from setsup.correspondence.view_pairs import Match, descriptor_pairs, traced, view_pairs
+from setsup.errors import SetsupError
+from setsup.loading.batch import Batch
+from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed
+from setsup.loading.transforms.operations.arguments import Size, checked_probability, checked_size, pair
+from setsup.random import below, fold, stream_key
+
+__all__ = ["SpatialDescriptors", "SpatialPairs"]
+
+_WINDOWS = 2  # what a pair's key is folded with; 0 and 1 are the pixels and their random partners
+
+
+@dataclass(frozen=True, eq=False)
+class SpatialPairs:
+    """Two views of each scene, and a partner in the second for every pixel of the first: single-pixel contrast in 3D.
+
+    A share of the pixels of view 1 is traced to the scene and on to view 2. Those that view 2 shows as well are
+    positive; every other pixel has a random partner, as [1]_ describes it (the published loader draws none).
+
+    It needs pictures as they were drawn: only photometric operations may come before it, or after.
+
+    Parameters
+    ----------
+    dataset : RenderedDataset
+        The one that the loader is given: it knows the scenes and cameras of rows.
+    size : int or (height, width), optional
+        Cuts a window of so many pixels out of both views; published is 256 of 480 × 640. Without it, the whole views.
+    keep : float
+        0 … 1: share of the pixels that is traced; 1/8 as published.
+    independent : bool
+        The windows of the two views are drawn independently; else they are one and the same, as published.
+    match : callable
+        What finds pairs, see :func:`setsup.correspondence.view_pairs`.
+    image : str
+        Modality of which views are made.
+    names : tuple of five str
+        What is added.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two with one seed draw alike unless this differs.
+
+    Returns
+    -------
+    batch
+        With ``view_1`` and ``view_2``, (pairs, channels, h, w) as the images are; and for the pixels of view 1, row
+        after row, (pairs, h·w) each: ``partner``, int64, a pixel y · w + x of view 2; ``positive``, bool, whether the
+        partner shows the same point; ``valid``, bool, all true. :class:`PlanarPairs` adds the same of single images.
+
+    Raises
+    ------
+    SetsupError
+        When sets are no pairs, rows show different scenes, or the window is larger than the views.
+
+    References
+    ----------
+    .. [1] L. Pogorelyuk et al., "Stable single-pixel contrastive learning for semantic and geometric tasks", 2025
+       (arXiv 2512.04970), second experiment.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> from setsup.correspondence import PairSampler
+    >>> from setsup.datasets.rendered import RenderedDataset
+    >>> from setsup.loading.transforms import SpatialPairs
+    >>> from setsup.scenes.recipes import Shapes3D
+    >>> shapes = RenderedDataset(Shapes3D(size=(48, 48)), renderer="embree")
+    >>> pairs = PairSampler(shapes, pairs=2)
+    >>> views = SpatialPairs(shapes, size=32, keep=0.25)
+    >>> batch = next(iter(setsup.loader(shapes, pairs, modalities=["image"], transform=views, workers=0)))
+    >>> tuple(batch["view_1"].shape), tuple(batch["partner"].shape), bool(batch["positive"].any())
+    ((2, 3, 32, 32), (2, 1024), True)
+
+    """
+
+    dataset: Any
+    size: int | Size | None = None
+    keep: float = 0.125
+    independent: bool = False
+    _: KW_ONLY
+    match: Match = traced
+    image: str = "image"
+    names: tuple[str, ...] = ("view_1", "view_2", "partner", "positive", "valid")
+    seed: int = 0
+    stream: str = "SpatialPairs"
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        if self.size is not None:
+            object.__setattr__(self, "size", checked_size(self.size, "SpatialPairs"))
+        checked_probability(self.keep, "SpatialPairs", "keep")
+        check_names(self.names, 5)
+        stream_key(self.seed, self.stream)
+
+    def __call__(self, batch: Batch) -> Batch:
+        """Add the views and what belongs to their pixels."""
+        images, rows = _pairs_of(batch, self.image)
+        keys = keyed(batch, self.seed, self.stream, (len(rows), 1)).keys
+        windows, size = None, None
+        if self.size is not None:
+            size = pair(self.size)
+            windows = _windows(keys, images.shape[-2:], size, self.independent)
+            images = _cut(images, windows, size)
+        drawn = view_pairs(self.dataset, rows, keys, fraction=self.keep, windows=windows, size=size, match=self.match)
+        maps = [torch.from_numpy(one).to(images.device) for one in (drawn.partner, drawn.positive, drawn.valid)]
+        return added(batch, self.names, (images[:, 0], images[:, 1], *maps), (len(rows),))
+
+
+@dataclass(frozen=True, eq=False)
+class SpatialDescriptors:
+    """Matches of two views of each scene, and for each three places that do not match: for dense descriptors ([1]_).
+
+    Parameters
+    ----------
+    dataset : RenderedDataset
+        The one that the loader is given.
+    count : int
+        n, matches a pair of views; each has a non-match on the same object, on another one, and on the background.
+    background : tuple of str
+        Names of instances that are no objects, such as ``("floor", "wall")``; where nothing is seen is background too.
+    names : tuple of five str
+        What is added.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+    stream : str
+        Two with one seed draw alike unless this differs.
+
+    Returns
+    -------
+    batch
+        With ``first``, a pixel of view 1 each, and ``match``, ``same``, ``other`` and ``background``, pixels of view 2:
+        (pairs, n) int64 as y · width + x, −1 where there is none; see
+        :class:`setsup.correspondence.DescriptorPairs`. The views are ``batch["image"][:, 0]`` and ``[:, 1]``.
+
+    Raises
+    ------
+    SetsupError
+        When sets are no pairs, or the batch has no ``instances``.
+
+    References
+    ----------
+    .. [1] P. Florence, L. Manuelli, R. Tedrake, "Dense Object Nets: learning dense visual object descriptors by and
+       for robotic manipulation", CoRL 2018 (arXiv 1806.08756), section 3.
+
+    """
+
+    dataset: Any
+    count: int
+    background: tuple[str, ...] = ()
+    _: KW_ONLY
+    names: tuple[str, ...] = ("first", "match", "same", "other", "background")
+    seed: int = 0
+    stream: str = "SpatialDescriptors"
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        check_whole("count", self.count)
+        check_names(self.names, 5)
+        stream_key(self.seed, self.stream)
+
+    def __call__(self, batch: Batch) -> Batch:
+        """Add the pixels."""
+        instances, rows = _pairs_of(batch, "instances", axes=4)
+        seen = instances[:, 1].cpu().numpy()
+        found = []
+        for (row1, row2), picture, key in zip(
+            rows.tolist(), seen, keyed(batch, self.seed, self.stream, (len(rows), 1)).keys, strict=True
+        ):
+            cameras = [self.dataset.camera(row) for row in (row1, row2)]
+            ground = [number for number, name in self.dataset.names(row1).items() if name in self.background]
+            pairs = traced(self.dataset, row1, row2, cameras[0], cameras[1], 1.0, 0)
+            size = (cameras[0].height, cameras[0].width)
+            drawn = descriptor_pairs(pairs, picture, size, self.count, int(key), background=ground)
+            found.append([drawn.first, drawn.match, drawn.same, drawn.other, drawn.background])
+        maps = [torch.from_numpy(np.stack(part)).to(instances.device) for part in zip(*found, strict=True)]
+        return added(batch, self.names, maps, (len(rows),))
+
+
+def _pairs_of(batch: Batch, name: str, axes: int = 5) -> tuple[torch.Tensor, npt.NDArray[np.int64]]:
+    """A modality of pairs of views, and their rows (pairs, 2)."""
+    images = images_of(batch, name) if axes == 5 else batch.get(name)
+    rows = np.asarray(batch["indices"])
+    if not isinstance(images, torch.Tensor) or images.ndim != axes or rows.ndim != 2 or rows.shape[1] != 2:
+        raise SetsupError(
+            f"{name!r} must be a tensor of pairs of views, (pairs, 2, …), not {tuple(getattr(images, 'shape', ()))}: load it, "
+            "and draw by a PairSampler"
+        )
+    return images, rows
+
+
+def _windows(
+    keys: npt.NDArray[np.uint64], views: Any, size: tuple[int, int], independent: bool
+) -> npt.NDArray[np.int64]:
+    """Corners (left, top) of a window in each view, (pairs, 2, 2)."""
+    room = np.array([views[1] - size[1], views[0] - size[0]])
+    if room.min() < 0:
+        raise SetsupError(
+            f"a window of {size[0]} × {size[1]} does not fit into views of {views[0]} × {views[1]} pixels"
+        )
+    words = fold(fold(keys, _WINDOWS)[:, None], np.arange(4, dtype=np.uint64)).reshape(-1, 2, 2)
+    corners = below(words, room + 1)
+    if not independent:
+        corners[:, 1] = corners[:, 0]
+    return corners
+
+
+def _cut(images: torch.Tensor, windows: npt.NDArray[np.int64], size: tuple[int, int]) -> torch.Tensor:
+    """Windows of views (pairs, 2, channels, height, width)."""
+    views = [
+        view[:, top : top + size[0], left : left + size[1]]
+        for view, (left, top) in zip(images.flatten(0, 1), windows.reshape(-1, 2).tolist(), strict=True)
+    ]
+    return torch.stack(views).reshape(*images.shape[:3], *size)

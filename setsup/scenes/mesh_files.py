@@ -1,0 +1,220 @@
+"""Mesh files through trimesh: nothing is read outside the model's folder, damage is found, what is missing is noted."""
+
+import io
+import logging
+import os
+import posixpath
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from setsup.errors import DataError, imported
+from setsup.files.archives import read_file
+from setsup.scenes.obj import checked_obj, inside
+
+__all__ = ["MOST_PIXELS", "Assets", "Read", "file_assets", "read_mesh"]
+
+MOST_PIXELS = 80_000_000
+"""Pixels that a texture may have."""
+
+Read = Callable[[str, int], bytes | None]
+"""``read(path, most)`` gives the content of a file, None where there is none; a DataError where it is longer."""
+
+_LARGEST_ASSET = 1 << 30
+_PICTURES = (".png", ".jpg", ".jpeg", ".webp")
+_LONGEST_HEAD = 1 << 14
+_TOP = "model"  # what the folder that no name may leave is called here
+_NUMBERS = re.compile(r"[ \t]*(K[ads]|Ns)[ \t]+([^#]*)(?:#.*)?", re.IGNORECASE)
+
+
+class Assets:
+    """What trimesh asks for materials and textures: reads them, and notes what it cannot give.
+
+    Parameters
+    ----------
+    read : callable
+        Reads a file of the model by its path.
+    folder : str
+        Folder of the mesh file, with ``/``.
+    top : str
+        Folder that no name may leave, not empty.
+    check : callable, optional
+        ``check(content, label)`` raises a DataError where the content is no picture; Pillow must read it, by default.
+
+    Attributes
+    ----------
+    missing : list of str
+        A sentence for each file that could not be had.
+
+    """
+
+    def __init__(self, read: Read, folder: str, top: str, check: Callable[[bytes, str], object] | None = None) -> None:
+        self._read, self._folder, self._top = read, folder, top
+        self._check = check or _check_picture
+        self.missing: list[str] = []
+
+    def __getitem__(self, name: str) -> bytes:
+        """Give a list of materials, or the numbers or a picture of a glTF file."""
+        if name.lower().endswith(_PICTURES):
+            return self.get(name)
+        content = self._content(name)
+        return _mended(content) if name.lower().endswith(".mtl") else content
+
+    def get(self, name: str) -> bytes:
+        """Give a texture, which must be a picture."""
+        content = self._content(name)
+        try:
+            self._check(content, f"the texture {name!r}")
+        except DataError as error:
+            raise self._miss(str(error)) from error
+        return content
+
+    def _content(self, name: str) -> bytes:
+        path = inside(self._folder, name, self._top)
+        if path is None:
+            raise self._miss(f"the path {name!r} leads out of the model's folder and was not followed")
+        # glTF writes a space as %20
+        for found in dict.fromkeys((path, inside(self._folder, unquote(name), self._top))):
+            try:
+                content = None if found is None else self._read(found, _LARGEST_ASSET)
+            except DataError as error:
+                raise self._miss(str(error)) from error
+            if content is not None:
+                return content
+        raise self._miss(f"{name!r} is not there")
+
+    def _miss(self, what: str) -> FileNotFoundError:
+        if what not in self.missing:
+            self.missing.append(what)
+        return FileNotFoundError(what)
+
+
+def file_assets(path: Path, top: Path | str | None = None) -> Assets:
+    """Materials and textures of a mesh file that lies in a folder.
+
+    Parameters
+    ----------
+    path : Path
+        The mesh file.
+    top : Path or str, optional
+        Folder that no name may leave, one of those that the file lies in; its own by default. Links are followed.
+
+    Raises
+    ------
+    DataError
+        When the file does not lie below ``top``.
+
+    """
+    # not resolved: where a file is a link into a store, its textures lie beside the link
+    path = Path(os.path.abspath(path))
+    root = path.parent if top is None else Path(os.path.abspath(top))
+    if not path.is_relative_to(root):
+        raise DataError(
+            f"{path} does not lie in {root}, in which its textures should be looked for; give a folder above"
+        )
+
+    def read(name: str, most: int) -> bytes | None:
+        file = root / name.removeprefix(f"{_TOP}/")
+        return read_file(os.fsencode(file), most) if file.is_file() else None
+
+    return Assets(read, posixpath.join(_TOP, path.parent.relative_to(root).as_posix()), _TOP)
+
+
+def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
+    """Read a mesh file by trimesh, nothing merged and nothing moved.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+    kind : str
+        Its format: ``"obj"``, ``"ply"``, ``"glb"``.
+    label : str
+        What messages call it.
+    assets : Assets
+        Its materials and textures.
+
+    Returns
+    -------
+    trimesh.Scene
+
+    Raises
+    ------
+    DataError
+        When trimesh is missing or does not read the format, or the file is damaged.
+
+    """
+    trimesh = imported("trimesh", "meshes")
+    known = trimesh.exchange.load.mesh_formats()
+    if kind not in known:
+        raise DataError(f"{label} is of no format that is read: {', '.join(sorted(known))}; convert it, or unpack it")
+    if kind == "obj":
+        text, least = checked_obj(content, label)
+        content = text.encode()
+    else:
+        least = _faces_told(content, kind)
+    log = logging.getLogger("trimesh")
+    if not log.handlers:  # else what it logs of damaged files, tracebacks and all, lands on the terminal
+        log.addHandler(logging.NullHandler())
+    try:
+        scene = trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=assets, process=False)
+        found = sum(len(getattr(geometry, "faces", ())) for geometry in scene.geometry.values())
+    except Exception as error:
+        # the library raises whatever it stumbles over
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(f"{label} cannot be read as a mesh ({why}); fetch it again") from error
+    if found < least or (kind == "obj" and found != least):
+        raise DataError(f"{label} has {least:,} triangles or more, but {found:,} were read; fetch it again")
+    return scene
+
+
+def _faces_told(content: bytes, kind: str) -> int:
+    """Faces that the head of a PLY or OFF file tells of, each a triangle or more; 0 where nothing is told.
+
+    trimesh takes what there is of a text that was cut off.
+    """
+    if kind == "ply":
+        found = re.search(rb"^element[ \t]+face[ \t]+(\d{1,18})[ \t]*\r?$", content[:_LONGEST_HEAD], re.MULTILINE)
+        return int(found[1]) if found else 0
+    if kind == "off":
+        words = re.sub(rb"#[^\n]*", b"", content[:_LONGEST_HEAD]).split(None, 3)
+        return int(words[2]) if len(words) > 2 and re.fullmatch(rb"\d{1,18}", words[2]) else 0
+    return 0
+
+
+def _check_picture(content: bytes, label: str) -> None:
+    """Have Pillow decode a picture."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(content)) as image:
+            # looked at before anything is decoded: a small file may unpack to very much
+            if image.width * image.height > MOST_PIXELS:
+                raise DataError(f"{label} has {image.width} × {image.height} pixels, more than {MOST_PIXELS:,}")
+            image.load()
+    except DataError:
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(f"{label} is no image that can be read ({why})") from error
+
+
+def _mended(content: bytes) -> bytes:
+    """Put the numbers of an MTL file in the form that trimesh reads, which else loses the colour or all materials."""
+    lines = []
+    for line in content.decode("utf-8", "replace").splitlines():
+        found = _NUMBERS.fullmatch(line)
+        if found:
+            try:
+                values = [float(word) for word in found[2].split()]
+            except ValueError:
+                continue  # a spectrum, or damage
+            if not values or not all(abs(value) < 1e6 for value in values):
+                continue
+            # green and blue are as red where they do not stand there
+            values = values[:1] if found[1].lower() == "ns" else values[:3] if len(values) > 2 else values[:1] * 3
+            line = " ".join([found[1], *map(repr, values)])
+        lines.append(line)
+    return "\n".join(lines).encode()

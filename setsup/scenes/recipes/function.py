@@ -1,0 +1,124 @@
+"""Any user's functions as a recipe."""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from setsup.errors import SetsupError, near
+from setsup.factors.factor import Factor
+from setsup.scenes.camera import Camera
+from setsup.scenes.recipes.values import checked_size
+from setsup.scenes.scene import Scene
+
+__all__ = ["FunctionRecipe"]
+
+
+@dataclass(frozen=True)
+class FunctionRecipe:
+    """A recipe made of two functions.
+
+    Parameters
+    ----------
+    name : str
+        What the recipe is called.
+    factors : sequence of Factor
+        What varies.
+    build : callable
+        From a mapping of factor values to a :class:`~setsup.scenes.Scene`: a pure function. It may be given those of
+        ``scene_factors`` only.
+    look : callable
+        From a mapping of all factor values and the scene to a :class:`~setsup.scenes.Camera`: a pure function.
+    scene_factors : sequence of str, optional
+        Factors that ``build`` reads; all by default. Rows that agree in them share one scene.
+    size : (height, width)
+        Pixels of the cameras that ``look`` gives.
+    version : str, optional
+        Tells pictures of one version of the functions from those of another. By default a digest of the functions'
+        source, in which what they call or read from elsewhere does not count: where that changes, give a version.
+
+    Raises
+    ------
+    SetsupError
+        When a scene factor is no factor, the size is none, or the source of a function cannot be found and no version
+        is given.
+
+    Examples
+    --------
+    >>> import math
+    >>> from setsup.factors import Factor, Kind
+    >>> from setsup.scenes import Camera, Material, Mesh, Placement, Scene
+    >>> def build(values):
+    ...     triangle = Mesh([[0, 0, 0], [1, 0, 0], [0, 0, 1]], [[0, 1, 2]], materials=[Material((values["red"], 0, 0))])
+    ...     return Scene((Placement(triangle),))
+    >>> def look(values, scene):
+    ...     eye = (values["x"], -3, 0.5)
+    ...     return Camera.look_at(eye, (0, 0, 0.5), height=32, width=32, field_of_view=math.radians(40))
+    >>> factors = [Factor("red", Kind.ORDINAL, (0, 255)), Factor("x", Kind.ORDINAL, (-1.0, 0.0, 1.0))]
+    >>> recipe = FunctionRecipe("triangle", factors, build, look, ["red"], size=(32, 32), version="1")
+    >>> scene = recipe.scene({"red": 255})
+    >>> recipe.camera({"red": 255, "x": 0.0}, scene).centre.tolist(), recipe.key
+    ([0.0, -3.0, 0.5], 'triangle 32×32 1')
+
+    """
+
+    name: str
+    factors: tuple[Factor, ...]
+    build: Callable[[Mapping[str, Any]], Scene]
+    look: Callable[[Mapping[str, Any], Scene], Camera]
+    scene_factors: tuple[str, ...] | None = None
+    size: tuple[int, int] = (128, 128)
+    version: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check names and size; find the source where a version is missing."""
+        object.__setattr__(self, "factors", tuple(self.factors))
+        object.__setattr__(self, "size", checked_size(self.size))
+        names = tuple(factor.name for factor in self.factors)
+        chosen = names if self.scene_factors is None else tuple(self.scene_factors)
+        for name in chosen:
+            if name not in names:
+                raise SetsupError(f"the scene factor {name!r} of recipe {self.name!r} is no factor{near(name, names)}")
+        object.__setattr__(self, "scene_factors", chosen)
+        if self.version is None:
+            object.__setattr__(self, "version", _source_digest(self.name, self.build, self.look))
+
+    @cached_property
+    def key(self) -> str:
+        """Name, size and version."""
+        return f"{self.name} {self.size[0]}×{self.size[1]} {self.version}"
+
+    def scene(self, values: Mapping[str, Any]) -> Scene:
+        """Build the scene of a row; see :meth:`setsup.scenes.Recipe.scene`."""
+        found: Any = self.build(values)
+        if not isinstance(found, Scene):
+            raise SetsupError(f"the function that builds scenes of recipe {self.name!r} gave {found!r:.100}, no Scene")
+        return found
+
+    def camera(self, values: Mapping[str, Any], scene: Scene) -> Camera:
+        """Place the camera of a row; see :meth:`setsup.scenes.Recipe.camera`."""
+        found: Any = self.look(values, scene)
+        if not isinstance(found, Camera):
+            raise SetsupError(
+                f"the function that places cameras of recipe {self.name!r} gave {found!r:.100}, no Camera"
+            )
+        if (found.height, found.width) != self.size:
+            raise SetsupError(
+                f"recipe {self.name!r} says its pictures are {self.size} pixels (height, width), "
+                f"but its camera has {(found.height, found.width)}"
+            )
+        return found
+
+
+def _source_digest(name: str, *functions: Any) -> str:
+    found = hashlib.sha256()
+    for function in functions:
+        try:
+            found.update(inspect.getsource(function).encode() + b"\0")
+        except (OSError, TypeError) as error:
+            raise SetsupError(
+                f"recipe {name!r}: the source of {function!r:.100} cannot be found; give the recipe a version"
+            ) from error
+    return found.hexdigest()[:16]

@@ -1,0 +1,388 @@
+"""room: a room with objects in it, seen by pairs of cameras, as in the 3D experiment of the single-pixel paper [1]_.
+
+What is published, and holds here: the floor is found by random sample consensus; of 5,000 positions those are free that
+keep 0.05 m from all surfaces and have walls on three of four sides; 1 … 15 objects stand at free positions at least
+0.35 m apart, the first at the most open one, the others likelier the more room there is around them; they are scaled by
+0.3 … 0.75 along each of their axes, turned by any angles about x, y and z, and held by nothing; two cameras look at the
+most open position; pictures have 480 × 640 pixels at a focal length of 500. See :mod:`.room_floor`, :mod:`.room_space`
+and :mod:`.room_cameras` for each step, and for where this recipe differs.
+
+The paper puts models of ShapeNet, whose boxes have diagonals of about 1, into rooms of SceneNN, with meshes in metres,
+y up. Where neither is at hand, rooms and objects are made up: :mod:`.room_made`, :mod:`.room_solids`.
+
+References
+----------
+.. [1] L. Pogorelyuk et al., "Stable single-pixel contrastive learning for semantic and geometric tasks",
+   arXiv:2512.04970, 2025, second experiment; its code, github.com/stefanradev93/oxels.
+
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, FactorError, SetsupError
+from setsup.factors.factor import Factor, Kind
+from setsup.random import below, fold, stream_key, uniform
+from setsup.scenes.camera import Camera
+from setsup.scenes.importing import check_size
+from setsup.scenes.mesh import Mesh
+from setsup.scenes.rays import Rays
+from setsup.scenes.recipes.models import Model, identity, loaded
+from setsup.scenes.recipes.room_cameras import CameraPair, camera_pair
+from setsup.scenes.recipes.room_floor import levelled
+from setsup.scenes.recipes.room_lights import room_lights
+from setsup.scenes.recipes.room_made import SKY, made_room
+from setsup.scenes.recipes.room_solids import default_objects
+from setsup.scenes.recipes.room_space import Space, Surfaces, free_space
+from setsup.scenes.recipes.values import checked_size, number
+from setsup.scenes.scene import Placement, Scene
+
+__all__ = ["Room", "euler", "placed_objects", "spread_positions"]
+
+Reals = npt.NDArray[np.float64]
+Words = npt.NDArray[np.uint64]
+
+_FOCAL, _HEIGHT = 500.0, 480  # pixels, of the paper's pictures
+_APART = 0.35  # metres
+_SCALES = (0.3, 0.75)
+_MOST = 1 << 20  # rooms, pairs
+_KEPT = 4  # rooms that were built last, and meshes of rooms
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """Rooms with objects, each seen by pairs of cameras; see the module for what is published.
+
+    The factors are ``room``, ``pair`` and ``side``: the two views of a pair are the two rows that agree in room and
+    pair. Everything is a function of seed, room, pair and side.
+
+    Parameters
+    ----------
+    rooms, pairs : int
+        How many rooms there are, and pairs of views in each.
+    meshes : mapping of str to Model, optional
+        Rooms by name, as for :class:`~setsup.scenes.recipes.ObjectView`, in metres; room number n stands in mesh
+        number n modulo their number, with other objects each time. By default rooms are made up.
+    objects : mapping of str to Model, optional
+        What is put into rooms, by name: meshes whose boxes have diagonals of about 1 around the origin, as ShapeNet's.
+        By default solids of several shapes and patterns.
+    count : (least, most)
+        Objects in a room; fewer where there is no more room.
+    size : (height, width)
+        Pixels; the focal length is 500 pixels for a height of 480, and in proportion.
+    up : 3 float, optional
+        What is up in the meshes of the rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along which a
+        room is shortest; see :func:`.room_floor.find_floor`.
+    seed : int
+        Of everything.
+
+    Raises
+    ------
+    SetsupError
+        When an option is out of its range.
+
+    Examples
+    --------
+    >>> recipe = Room(rooms=2, pairs=1)
+    >>> row = {"room": 1, "pair": 0, "side": 0}
+    >>> scene = recipe.scene(row)
+    >>> list(scene.names.values())[:3], float(recipe.camera(row, scene).k[0, 0])
+    (['walls', 'floor', 'ceiling'], 500.0)
+    >>> recipe.relaxed(row), recipe.light_mode(row)
+    (0, 'sun with shadows')
+
+    """
+
+    rooms: int = 100
+    pairs: int = 10
+    meshes: Mapping[str, Model] | None = None
+    objects: Mapping[str, Model] | None = None
+    count: tuple[int, int] = (1, 15)
+    size: tuple[int, int] = (_HEIGHT, 640)
+    up: tuple[float, float, float] | None = None
+    seed: int = 0
+
+    name = "room"
+    scene_factors = ("room",)
+
+    def __post_init__(self) -> None:
+        """Check all options."""
+        for what in ("rooms", "pairs"):
+            object.__setattr__(self, what, _whole(getattr(self, what), what, 1, _MOST))
+        for what in ("meshes", "objects"):
+            models = getattr(self, what)
+            if models is None:
+                continue
+            if not isinstance(models, Mapping) or not models:
+                raise SetsupError(f"{what} must map names to meshes, files or functions, not {models!r:.100}")
+            for name, model in models.items():
+                if not isinstance(name, str) or not (isinstance(model, Mesh | str | Path) or callable(model)):
+                    raise SetsupError(f"{what}: {name!r} must be a Mesh, a file or a function, not {model!r:.100}")
+            object.__setattr__(self, what, dict(models))
+        if not isinstance(self.count, tuple | list) or len(self.count) != 2:
+            raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
+        least, most = (_whole(some, "count", 0, 1000) for some in self.count)
+        if least > most:
+            raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
+        object.__setattr__(self, "count", (least, most))
+        object.__setattr__(self, "size", checked_size(self.size))
+        stream_key(self.seed, "room")  # raises where the seed is none
+        object.__setattr__(self, "_kept", {})
+
+    @cached_property
+    def factors(self) -> tuple[Factor, ...]:
+        """Room, pair and side."""
+        return (
+            Factor("room", Kind.ORDINAL, tuple(range(self.rooms))),
+            Factor("pair", Kind.ORDINAL, tuple(range(self.pairs)), within="room"),
+            Factor("side", Kind.ORDINAL, (0, 1)),
+        )
+
+    @cached_property
+    def key(self) -> str:
+        """Name, options and digests of all meshes, as for :class:`~setsup.scenes.recipes.ObjectView`.
+
+        How many rooms and pairs there are does not count: it changes no picture.
+        """
+        found = hashlib.sha256()
+        for models in (self.meshes, self.objects):
+            found.update(b"made up\0" if models is None else b"given\0")
+            for name, model in (models or {}).items():
+                found.update(f"{name}\0{identity(model)}\0".encode())
+        return (
+            f"room size={self.size!r} count={self.count!r} up={self.up!r} seed={self.seed} models={found.hexdigest()}"
+        )
+
+    def scene(self, values: Mapping[str, Any]) -> Scene:
+        """Build a room; see :meth:`setsup.scenes.Recipe.scene`.
+
+        Raises
+        ------
+        FactorError
+            When the row names no room of the recipe.
+        DataError
+            When a mesh cannot be loaded or has no floor, a room has no free position, or an object is larger than it.
+
+        """
+        return self._built(values).scene
+
+    def camera(self, values: Mapping[str, Any], scene: Scene) -> Camera:
+        """Place a camera of a pair; see :meth:`setsup.scenes.Recipe.camera`.
+
+        Raises
+        ------
+        FactorError
+            When the row names no view of the recipe.
+        DataError
+            When there is no place for two cameras.
+
+        """
+        pair, side = self.camera_pair(values), self._level(values, "side", 2)
+        height, width = self.size
+        focal = _FOCAL * height / _HEIGHT
+        return Camera.look_at(pair.eyes[side], pair.targets[side], height=height, width=width, focal_length=focal)
+
+    def camera_pair(self, values: Mapping[str, Any]) -> CameraPair:
+        """Where the two cameras of a pair stand and look; raises as :meth:`camera`.
+
+        Parameters
+        ----------
+        values : mapping of str to value
+            Room and pair, at least.
+
+        """
+        built, pair = self._built(values), self._level(values, "pair", self.pairs)
+        found = built.pairs.get(pair)
+        if found is None:
+            key = fold(fold(stream_key(self.seed, "room cameras"), built.number), pair)
+            found = built.pairs[pair] = camera_pair(built.rays, built.space, built.objects, key)
+        return found
+
+    def relaxed(self, values: Mapping[str, Any]) -> int:
+        """How often the bounds of a pair of cameras were relaxed, 0 … 5; 6 where not even that helped.
+
+        Parameters
+        ----------
+        values : mapping of str to value
+            Room and pair, at least.
+
+        """
+        return self.camera_pair(values).relaxed
+
+    def light_mode(self, values: Mapping[str, Any]) -> str:
+        """How a room is lit: one of :data:`.room_lights.MODES`."""
+        return self._built(values).mode
+
+    def _level(self, values: Mapping[str, Any], name: str, levels: int) -> int:
+        found = number(values, name)
+        if not 0 <= found < levels or found != int(found):
+            raise FactorError(f"{name} must be a whole number, 0 … {levels - 1}, not {values[name]!r}")
+        return int(found)
+
+    def _built(self, values: Mapping[str, Any]) -> "_Built":
+        room = self._level(values, "room", self.rooms)
+        # threads may build a room twice, with the same content: so no lock is needed, which a fork might copy locked
+        found: _Built = _kept(self.__dict__["_kept"], ("room", room), lambda: self._build(room))
+        return found
+
+    def _build(self, room: int) -> "_Built":
+        keys = [fold(stream_key(self.seed, f"room {what}"), room) for what in ("shell", "space", "objects", "lights")]
+        if self.meshes is None:
+            shell = made_room(keys[0])
+            surfaces, what = Surfaces(Rays(shell)), f"room {room}"
+        else:
+            name = tuple(self.meshes)[room % len(self.meshes)]
+            surfaces = _kept(self.__dict__["_kept"], ("mesh", name), lambda: self._surfaces(name))
+            shell, what = surfaces.rays.scene, f"room {room}, which is mesh {name!r}"
+        try:
+            space = free_space(surfaces, keys[1])
+            objects = self._objects(keys[2], space, shell)
+        except DataError as error:
+            raise DataError(f"{what}: {error}") from error
+        mode, lights = room_lights(keys[3], space, float(shell.bounds[1, 2]))
+        scene = Scene((*shell.placements, *objects), lights, SKY)
+        return _Built(room, scene, objects, surfaces.rays, space, mode, {})
+
+    def _surfaces(self, name: str) -> Surfaces:
+        mesh = loaded((self.meshes or {})[name])
+        check_size(mesh, f"the room {name!r}", (1.0, 100.0))
+        try:
+            return Surfaces(Rays(Scene((levelled(mesh, up=self.up),), background=SKY)))
+        except DataError as error:
+            raise DataError(f"the room {name!r}: {error}") from error
+
+    def _objects(self, key: Words, space: Space, shell: Scene) -> tuple[Placement, ...]:
+        models: Mapping[str, Model] = default_objects() if self.objects is None else self.objects
+        names = tuple(models)
+        least, most = self.count
+        wanted = least + int(below(fold(key, 0), most - least + 1))
+        positions = spread_positions(fold(key, 1), space, wanted)
+        chosen = [names[row] for row in below(fold(fold(key, 2), np.arange(len(positions))), len(names)).tolist()]
+        meshes = {name: loaded(models[name]) for name in dict.fromkeys(chosen)}
+        largest = float(np.ptp(shell.bounds, axis=0).max())
+        for name, mesh in meshes.items():
+            extent = float(np.linalg.norm(np.ptp(mesh.bounds, axis=0)))
+            if extent * _SCALES[0] > largest:
+                raise DataError(
+                    f"the object {name!r} has a diagonal of {extent:.4g} m and is larger than its room of "
+                    f"{largest:.3g} m even when scaled by {_SCALES[0]}; give objects diagonals of about 1 m"
+                )
+        return placed_objects(fold(key, 3), positions, [(name, meshes[name]) for name in chosen])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the rooms that were built last."""
+        return {**self.__dict__, "_kept": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """A room, with what its cameras need."""
+
+    number: int
+    scene: Scene
+    objects: tuple[Placement, ...]
+    rays: Rays
+    space: Space
+    mode: str
+    pairs: dict[int, CameraPair]
+
+
+def spread_positions(key: Words, space: Space, count: int) -> Reals:
+    """Draw free positions that are at least 0.35 m apart.
+
+    Parameters
+    ----------
+    key : uint64
+        Of the draw.
+    space : Space
+        Free positions of a room.
+    count : int
+        How many are wanted.
+
+    Returns
+    -------
+    (n, 3) float64, metres
+        The first is the most open one; each other one is drawn among those that are far enough from all before it, as
+        likely as it has clearance. n is less than ``count`` where there are none left.
+
+    """
+    rows = [int(np.argmax(space.clearance))][:count]
+    weights = space.clearance.copy()
+    for chance in uniform(fold(key, np.arange(count))).tolist()[1:]:
+        weights[np.linalg.norm(space.points - space.points[rows[-1]], axis=1) < _APART] = 0
+        total = np.cumsum(weights)
+        if not total[-1] > 0:
+            break
+        rows.append(int(np.searchsorted(total, chance * total[-1], side="right")))
+    return np.asarray(space.points[rows])
+
+
+def placed_objects(key: Words, positions: Reals, meshes: list[tuple[str, Mesh]]) -> tuple[Placement, ...]:
+    """Place objects at positions, each scaled by U(0.3, 0.75) along its axes and turned by :func:`euler`.
+
+    Parameters
+    ----------
+    key : uint64
+        Of the draw.
+    positions : (n, 3) float64, metres
+        Where the meshes' origins go.
+    meshes : list of (str, Mesh)
+        Names and meshes, n of them.
+
+    """
+    at = uniform(fold(fold(key, np.arange(len(meshes)))[:, None], np.arange(6)))
+    scales = _SCALES[0] + (_SCALES[1] - _SCALES[0]) * at[:, :3]
+    return tuple(
+        Placement(mesh, euler(360 * turn), place, scale, name=name)
+        for (name, mesh), place, scale, turn in zip(meshes, positions, scales, at[:, 3:], strict=True)
+    )
+
+
+def euler(angles: npt.ArrayLike) -> Reals:
+    """Turn about the x axis, then the y axis, then the z axis of the world.
+
+    Parameters
+    ----------
+    angles : (3,) float, degrees
+
+    Returns
+    -------
+    (3, 3) float64
+
+    Examples
+    --------
+    >>> (euler((90, 0, 90)) @ (1, 0, 0)).round(6).tolist()
+    [0.0, 1.0, 0.0]
+
+    """
+    sines, cosines = np.sin(np.radians(angles)), np.cos(np.radians(angles))
+    found = np.eye(3)
+    for axis, (sine, cosine) in enumerate(zip(sines, cosines, strict=True)):
+        turn = np.eye(3)
+        one, two = (axis + 1) % 3, (axis + 2) % 3
+        turn[one, one], turn[one, two], turn[two, one], turn[two, two] = cosine, -sine, sine, cosine
+        found = turn @ found
+    return found
+
+
+def _kept(cache: dict[Any, Any], key: tuple[str, Any], make: Any) -> Any:
+    """Find what was made before, or make it; a few of each kind are kept."""
+    found = cache.get(key)
+    if found is None:
+        found = cache[key] = make()
+        for old in [some for some in list(cache) if some[0] == key[0]][:-_KEPT]:
+            cache.pop(old, None)
+    return found
+
+
+def _whole(value: Any, what: str, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise SetsupError(f"{what} must be a whole number, {least} … {most:,}, not {value!r}")
+    return int(value)

@@ -1,0 +1,228 @@
+"""Pairs of cameras that look at the same part of a room from two sides, after the code of [1]_.
+
+Cameras stand at free positions 0.5 … 3 m above the floor and 1 … 3 m from the most open position, 0.5 … 3 m apart from
+each other. Either looks at a target of its own, the most open position moved by up to 0.5 m along x and y; nothing of
+the room stands between a camera and its target, and the two look in directions at most 65° apart. Where no pair can be
+had, lower bounds fall by 20 %, upper bounds rise by 20 % and the angle by 10°, up to five times; and if that does not
+help, the pair is taken that misses the bounds least.
+
+Theirs draws a hundred positions and relaxes the bounds where none will do; here one is drawn among all that will do,
+which is the same where there are some, and for the second camera eight first ones are tried before bounds are relaxed.
+Theirs gives up after five times. Theirs does not look whether a camera stands inside of an object; here it stands
+outside of the boxes around all of them, and nothing of an object is nearer than 0.3 m ahead of it.
+
+References
+----------
+.. [1] L. Pogorelyuk et al., "Stable single-pixel contrastive learning for semantic and geometric tasks",
+   arXiv:2512.04970, 2025; github.com/stefanradev93/oxels.
+
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.random import below, fold, uniform
+from setsup.scenes.rays import Rays
+from setsup.scenes.recipes.room_space import CLEARANCE, Space
+from setsup.scenes.scene import Placement
+
+__all__ = ["BOUNDS", "RELAXATIONS", "Bounds", "CameraPair", "camera_pair", "outside"]
+
+Reals = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
+
+RELAXATIONS = 5
+"""How often bounds are relaxed at most."""
+
+_TRIES = 8  # first cameras, with targets of their own, before bounds are relaxed
+_JITTER = 0.5  # metres, of targets along x and y
+_AHEAD = 0.3  # metres along the axis of a camera in which there is no object
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where the cameras of a pair may stand.
+
+    Attributes
+    ----------
+    height, distance, separation : (least, most), metres
+        Above the floor; from the most open position; from each other.
+    angle : float, degrees
+        Most between the directions in which they look.
+
+    Examples
+    --------
+    >>> BOUNDS.relaxed(1).distance, BOUNDS.relaxed(2).angle
+    ((0.8, 3.5999999999999996), 85.0)
+
+    """
+
+    height: tuple[float, float] = (0.5, 3.0)
+    distance: tuple[float, float] = (1.0, 3.0)
+    separation: tuple[float, float] = (0.5, 3.0)
+    angle: float = 65.0
+
+    def relaxed(self, times: int) -> "Bounds":
+        """Bounds after some relaxations."""
+        low, high = 0.8**times, 1.2**times
+        height, distance, separation = (
+            (least * low, most * high) for least, most in (self.height, self.distance, self.separation)
+        )
+        return Bounds(height, distance, separation, self.angle + 10.0 * times)
+
+
+BOUNDS = Bounds()
+"""Those of the paper's code."""
+
+
+@dataclass(frozen=True, slots=True)
+class CameraPair:
+    """Where two cameras stand and look.
+
+    Attributes
+    ----------
+    eyes, targets : (2, 3) float64, metres
+    relaxed : int
+        How often the bounds were relaxed, 0 … 5; 6 where even then no pair would do, and the best was taken.
+
+    """
+
+    eyes: Reals
+    targets: Reals
+    relaxed: int
+
+
+def camera_pair(rays: Rays, space: Space, objects: Sequence[Placement], key: Words) -> CameraPair:
+    """Draw a pair of cameras.
+
+    Parameters
+    ----------
+    rays : Rays
+        Of the room, without objects.
+    space : Space
+        Free positions of the room.
+    objects : sequence of Placement
+        What was put into it.
+    key : uint64
+        Of the draw.
+
+    Raises
+    ------
+    DataError
+        When there are fewer than two free positions outside of the objects.
+
+    """
+    points = space.points[outside(space.points, objects, CLEARANCE)]
+    if len(points) < 2:
+        raise DataError(
+            f"there is no place for two cameras in a room with {len(space.points)} free positions and "
+            f"{len(objects)} objects: is the room too small, or are the objects too large?"
+        )
+    found = _Search(rays, space.centre, points, objects, key)
+    for times in range(RELAXATIONS + 1):
+        pair = next(found.pairs(BOUNDS.relaxed(times), times), None)
+        if pair is not None:
+            return pair
+    return found.nearest()
+
+
+def outside(points: Reals, objects: Sequence[Placement], clearance: float) -> Flags:
+    """Whether points lie outside of the boxes around objects, which are turned with them, by a clearance; (n,) bool."""
+    found = np.ones(len(points), bool)
+    for one in objects:
+        low, high = one.mesh.bounds * one.scale
+        within = (points - one.translation) @ one.rotation
+        found &= ((within < low - clearance) | (within > high + clearance)).any(axis=1)
+    return found
+
+
+class _Search:
+    """One draw: what its steps share."""
+
+    def __init__(self, rays: Rays, centre: Reals, points: Reals, objects: Sequence[Placement], key: Words) -> None:
+        self.rays, self.centre, self.points, self.objects, self.key = rays, centre, points, objects, key
+        self.distance = np.linalg.norm(points - centre, axis=1)
+
+    def pairs(self, bounds: Bounds, times: int) -> Iterator[CameraPair]:
+        """Pairs within bounds, from a few tries."""
+        stands = np.flatnonzero(_within(self.points[:, 2], bounds.height) & _within(self.distance, bounds.distance))
+        for number in range(_TRIES):
+            key = fold(fold(self.key, times), number)
+            targets = self._targets(key)
+            first = self._drawn(stands, targets[0], fold(key, 4))
+            if first is None:
+                return
+            apart = np.linalg.norm(self.points[stands] - self.points[first], axis=1)
+            turned = _angles(self.points[stands], targets[1], targets[0] - self.points[first])
+            others = stands[_within(apart, bounds.separation) & (turned <= bounds.angle)]
+            second = self._drawn(others, targets[1], fold(key, 5))
+            if second is not None:
+                yield CameraPair(self.points[[first, second]], targets, times)
+
+    def nearest(self) -> CameraPair:
+        """The pair that misses the unrelaxed bounds least; cameras that see their targets come before others."""
+        targets = self._targets(fold(fold(self.key, RELAXATIONS + 1), 0))
+        alone = _missed(self.points[:, 2], BOUNDS.height) + _missed(self.distance, BOUNDS.distance)
+        first = int(np.argmin(alone + 100.0 * ~self._sees(self.points, targets[0])))
+        apart = np.linalg.norm(self.points - self.points[first], axis=1)
+        turned = _angles(self.points, targets[1], targets[0] - self.points[first])
+        both = alone + _missed(apart, BOUNDS.separation) + _missed(turned, (0.0, BOUNDS.angle))
+        both[first] = np.inf
+        second = int(np.argmin(both + 100.0 * ~self._sees(self.points, targets[1])))
+        return CameraPair(self.points[[first, second]], targets, RELAXATIONS + 1)
+
+    def _targets(self, key: Words) -> Reals:
+        """One for each camera, (2, 3)."""
+        moved = np.zeros((2, 3))
+        moved[:, :2] = _JITTER * (2 * uniform(fold(key, np.arange(4))) - 1).reshape(2, 2)
+        return np.asarray(self.centre + moved)
+
+    def _drawn(self, rows: Rows, target: Reals, key: Words) -> int | None:
+        """One of the positions that see a target."""
+        seeing = rows[self._sees(self.points[rows], target)]
+        return int(seeing[below(key, len(seeing))]) if len(seeing) else None
+
+    def _sees(self, eyes: Reals, target: Reals) -> Flags:
+        """Whether nothing of the room stands before the target, and no object right before the eye."""
+        way = target - eyes
+        length = np.linalg.norm(way, axis=1)
+        found: Flags = (length > 1e-3) & ~self.rays.blocked(eyes, way)
+        ahead = np.minimum(_AHEAD / np.maximum(length, 1e-3), 1.0)
+        for one in self.objects:
+            found &= ~_crosses(eyes, way * ahead[:, None], one)
+        return found
+
+
+def _crosses(starts: Reals, ways: Reals, one: Placement) -> Flags:
+    """Whether segments meet the box around an object, which is turned with it; (n,) bool."""
+    low, high = one.mesh.bounds * one.scale
+    start, way = (starts - one.translation) @ one.rotation, ways @ one.rotation
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = np.stack([(low - start) / way, (high - start) / way])
+    level = way == 0  # such a segment is between two sides all along, or never
+    between = (start >= low) & (start <= high)
+    enters = np.where(level, np.where(between, -np.inf, np.inf), ends.min(axis=0)).max(axis=1)
+    leaves = np.where(level, np.where(between, np.inf, -np.inf), ends.max(axis=0)).min(axis=1)
+    return np.asarray((enters <= leaves) & (leaves >= 0) & (enters <= 1))
+
+
+def _angles(eyes: Reals, target: Reals, direction: Reals) -> Reals:
+    """Angles between the ways from eyes to a target and a direction, (n,) degrees."""
+    way = target - eyes
+    sine = np.linalg.norm(np.cross(way, direction), axis=1)
+    return np.asarray(np.degrees(np.arctan2(sine, way @ direction)))
+
+
+def _within(values: Reals, bounds: tuple[float, float]) -> Flags:
+    return np.asarray((values >= bounds[0]) & (values <= bounds[1]))
+
+
+def _missed(values: Reals, bounds: tuple[float, float]) -> Reals:
+    """How far values lie outside of bounds, as a part of the upper one."""
+    return np.asarray((np.maximum(bounds[0] - values, 0) + np.maximum(values - bounds[1], 0)) / bounds[1])

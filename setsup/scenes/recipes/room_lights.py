@@ -1,0 +1,85 @@
+"""Lights of rooms: a mode for each room, with its brightness, colour and shadows drawn from a key.
+
+No light is so bright that a white wall would often be cut to white: lights that fall on one surface add up to about 1.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.random import below, fold, uniform
+from setsup.scenes.recipes.room_space import Space
+from setsup.scenes.scene import Ambient, Directional, Lamp, Light
+
+__all__ = ["MODES", "room_lights"]
+
+Reals = npt.NDArray[np.float64]
+Words = npt.NDArray[np.uint64]
+
+MODES = ("even", "headlight", "lamp", "lamp with shadows", "lamps with shadows", "sun with shadows")
+"""Each as likely as the others."""
+
+
+def room_lights(key: Words, space: Space, height: float) -> tuple[str, tuple[Light, ...]]:
+    """Draw the lights of a room.
+
+    Parameters
+    ----------
+    key : uint64
+        Of the draw.
+    space : Space
+        Free positions of the room, whose highest ones lamps are put at.
+    height : float, metres
+        Of the room.
+
+    Returns
+    -------
+    mode : str
+        One of :data:`MODES`.
+    lights : tuple of Light
+
+    Examples
+    --------
+    >>> from setsup.random import fold, stream_key
+    >>> points = np.array([[0.0, 0, 1], [1, 0, 2.2]])
+    >>> mode, lights = room_lights(fold(stream_key(0, "example"), 0), Space(points, np.ones(2)), 2.5)
+    >>> mode in MODES, len(lights) > 0
+    (True, True)
+
+    """
+    mode = MODES[int(below(fold(key, 0), len(MODES)))]
+    at = uniform(fold(key, np.arange(1, 9)))
+    tint = np.array([1.0, 0.96 + 0.04 * at[0], 0.86 + 0.14 * at[1]])  # from lamp light to white
+    if mode == "even":
+        return mode, (Ambient(_color(tint * (0.75 + 0.25 * at[2]))),)
+    base = 0.25 + 0.15 * at[2]
+    ambient = Ambient(_color(base * np.ones(3)))
+    if mode == "headlight":
+        return mode, (ambient, Directional((0, 0, 1), _color((0.95 - base) * tint), of_camera=True))
+    if mode == "sun with shadows":
+        turn, rise = 2 * np.pi * at[3], np.radians(25 + 35 * at[4])
+        direction = (float(np.cos(turn) * np.cos(rise)), float(np.sin(turn) * np.cos(rise)), float(-np.sin(rise)))
+        fill = Lamp(_high(fold(key, 20), space, height), _color(0.3 * np.ones(3)), (0, 0, -1), 0.5)
+        return mode, (ambient, fill, Directional(direction, _color(0.9 * tint), shadow=True))
+    count = 2 + int(below(fold(key, 10), 2)) if mode == "lamps with shadows" else 1
+    shadow = mode != "lamp"
+    each = _color((1.0 - base) * tint * (0.65 if count > 1 else 1.0))
+    # lamps that shine downwards and a little to all sides, so that the ceiling above them is not burnt out
+    lamps = [
+        Lamp(_high(fold(key, 20 + number), space, height), each, (0, 0, -1), 0.4, shadow=shadow)
+        for number in range(count)
+    ]
+    return mode, (ambient, *lamps)
+
+
+def _high(key: Words, space: Space, height: float) -> tuple[float, float, float]:
+    """One of the free positions in the upper quarter of a room; of the highest ten where there are none."""
+    rows = np.flatnonzero(space.points[:, 2] > 0.75 * height)
+    if not len(rows):
+        rows = np.argsort(-space.points[:, 2], kind="stable")[:10]
+    x, y, z = space.points[rows[below(key, len(rows))]].tolist()
+    return x, y, z
+
+
+def _color(light: Reals) -> tuple[float, float, float]:
+    red, green, blue = light.tolist()
+    return red, green, blue

@@ -1,0 +1,170 @@
+"""Find a renderer by its name, or the best one that works here.
+
+A package offers a renderer through the entry-point group ``setsup.renderers``, in its ``pyproject.toml``::
+
+    [project.entry-points."setsup.renderers"]
+    my-tracer = "my_package.tracing:Tracer"
+
+where ``Tracer`` is a class as :class:`setsup.scenes.Renderer` describes, made without arguments.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, entry_points
+
+from setsup.errors import DataError, near
+from setsup.scenes.frame import Renderer
+
+__all__ = ["RendererState", "choose", "renderer", "renderer_states"]
+
+_GROUP = "setsup.renderers"
+_log = logging.getLogger("setsup")
+
+
+@dataclass(frozen=True, slots=True)
+class RendererState:
+    """Whether a renderer works here, and on what.
+
+    Attributes
+    ----------
+    name : str
+        ``"embree"``, ``"gl"``, ``"pyrender"``, or whatever a package registers.
+    works : bool
+        Whether it can draw here.
+    detail : str
+        On what it would draw, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``; or why it cannot.
+    hardware : bool
+        Whether a GPU would draw.
+    why : str
+        Of the renderer that :func:`choose` chose: why.
+
+    """
+
+    name: str
+    works: bool
+    detail: str
+    hardware: bool = False
+    why: str = ""
+
+
+def renderer(name: str = "auto") -> Renderer:
+    """Make a renderer.
+
+    Parameters
+    ----------
+    name : str
+        ``"embree"``, ``"gl"``, ``"pyrender"``, that of another package's, or ``"auto"`` for what :func:`choose` chooses.
+
+    Returns
+    -------
+    Renderer
+        It has no scene yet; what it needs to draw is looked for when the first one is loaded.
+
+    Raises
+    ------
+    DataError
+        When there is no such renderer, it cannot be imported, or none works here (for ``"auto"``).
+
+    Examples
+    --------
+    >>> renderer("embree").name
+    'embree'
+    >>> renderer("embre")
+    Traceback (most recent call last):
+    setsup.errors.DataError: there is no renderer 'embre'; did you mean 'embree'?
+
+    """
+    if name == "auto":
+        chosen = choose()
+        _log.info("renderer %s: %s (%s)", chosen.name, chosen.why, chosen.detail)
+        name = chosen.name
+    known = _entries()
+    if name not in known:
+        raise DataError(f"there is no renderer {name!r}{near(name, [*known, 'auto'])}")
+    return _made(known[name])
+
+
+def choose() -> RendererState:
+    """Choose the best renderer that works here, and say why.
+
+    That is ``gl`` where a GPU draws, else ``embree``, which is the reference and needs no driver, else ``gl`` on the
+    processor, else ``pyrender``, else whatever other packages bring.
+
+    Raises
+    ------
+    DataError
+        When none works: why each cannot.
+
+    """
+    known = _entries()
+    gl = _state(known["gl"]) if "gl" in known else None
+    if gl is not None and gl.works and gl.hardware:
+        return replace(gl, why="a GPU draws")
+    failed = [] if gl is None or gl.works else [gl]
+    for name in ("embree", "gl", "pyrender", *sorted(known.keys() - {"embree", "gl", "pyrender"})):
+        if name not in known or (name == "gl" and (gl is None or not gl.works)):
+            continue
+        state = gl if name == "gl" and gl is not None else _state(known[name])
+        if state.works:
+            return replace(state, why=_why(state, failed))
+        failed.append(state)
+    reasons = "; ".join(f"{state.name}: {state.detail}" for state in failed)
+    raise DataError(f"no renderer works here: {reasons or 'none is installed'}")
+
+
+def renderer_states() -> list[RendererState]:
+    """Look which renderers are installed, and on what each would draw here; sorted by name.
+
+    Examples
+    --------
+    >>> [state.name for state in renderer_states()][:2]
+    ['embree', 'gl']
+
+    """
+    return [_state(entry) for _, entry in sorted(_entries().items())]
+
+
+def _why(state: RendererState, failed: list[RendererState]) -> str:
+    if failed:
+        return f"{' and '.join(one.name for one in failed)} cannot draw here"
+    return "no GPU draws here, and it needs none" if state.name == "embree" else "the first that works here"
+
+
+def _entries() -> dict[str, EntryPoint]:
+    """Entry points by name; another package cannot take the place of setsup's own."""
+    found = sorted(entry_points(group=_GROUP), key=lambda entry: entry.module.startswith("setsup_renderers."))
+    return {entry.name: entry for entry in found}
+
+
+def _state(entry: EntryPoint) -> RendererState:
+    try:
+        detail = _class(entry).check()
+    except DataError as error:
+        return RendererState(entry.name, False, str(error))
+    except Exception as error:  # a check() of another package may fail in any way; the others work nevertheless
+        return RendererState(entry.name, False, f"{type(error).__name__}: {error}")
+    return RendererState(entry.name, True, detail, "software" not in detail)
+
+
+def _made(entry: EntryPoint) -> Renderer:
+    try:
+        found = _class(entry)()
+    except TypeError as error:
+        raise DataError(f"{_said(entry)} cannot be made without arguments: {error}") from error
+    if not isinstance(found, Renderer):
+        raise DataError(f"{_said(entry)} is {entry.value}, which is no class of the kind of setsup.scenes.Renderer")
+    return found
+
+
+def _class(entry: EntryPoint) -> type[Renderer]:
+    try:
+        found = entry.load()
+    except Exception as error:  # importing another package may fail in any way
+        raise DataError(f"{_said(entry)} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(found, type) or not hasattr(found, "check"):
+        raise DataError(f"{_said(entry)} is {entry.value}, which is no class of the kind of setsup.scenes.Renderer")
+    return found
+
+
+def _said(entry: EntryPoint) -> str:
+    return f"the renderer {entry.name!r} of the package {entry.dist.name if entry.dist else entry.module}"

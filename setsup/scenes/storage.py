@@ -1,0 +1,191 @@
+"""Scenes in files: one file a scene, the same bytes for the same scene, and nothing in it that could run.
+
+A file is a line ``setsup scene 1``, a line of JSON, and arrays in the order in which the JSON lists them, each little-
+endian and beginning at a multiple of 64 bytes. Meshes, materials and arrays stand there once, however often they are
+placed. The digest of the scene stands there, too: what was damaged does not have it any more.
+"""
+
+import hashlib
+import json
+import math
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.files.archives import read_file
+from setsup.files.atomic import written
+from setsup.files.names import shown
+from setsup.scenes.mesh import Material, Mesh
+from setsup.scenes.scene import Ambient, Directional, Lamp, Placement, Scene
+
+__all__ = ["load_scene", "save_scene"]
+
+Array = npt.NDArray[Any]
+
+_MAGIC, _VERSION = b"setsup scene ", 1
+_LONGEST_FIRST_LINE = 64
+_STEP = 64  # bytes: arrays begin at multiples
+_DTYPES = ("<f8", "<f4", "<i4", "<u2", "|u1")
+_LIGHTS = {kind.__name__: kind for kind in (Ambient, Directional, Lamp)}
+_ARRAYS = ("vertices", "faces", "normals", "uv", "colors", "material")
+_MEND = "save the scene again"
+
+
+def save_scene(scene: Scene, path: Path | str) -> None:
+    """Write a scene to a file; a reader sees the whole of it or nothing.
+
+    Parameters
+    ----------
+    scene : Scene
+        The scene.
+    path : Path or str
+        The file; its folder is made where it is missing, an older file is replaced.
+
+    Raises
+    ------
+    DataError
+        When the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from setsup.scenes.primitives import box
+    >>> scene = Scene((Placement(box(), name="box"), Placement(box(), translation=(0, 0, 2))))
+    >>> file = Path(tempfile.mkdtemp()) / "boxes.scene"
+    >>> save_scene(scene, file)
+    >>> again = load_scene(file)
+    >>> again.digest == scene.digest, again.placements[0].mesh is again.placements[1].mesh
+    (True, True)
+
+    """
+    arrays: dict[str, tuple[int, Array]] = {}  # by digest of their content
+
+    def stored(array: Array | None) -> int | None:
+        if array is None:
+            return None
+        plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        key = f"{plain.dtype.str}{plain.shape}{hashlib.sha256(plain.data).hexdigest()}"
+        return arrays.setdefault(key, (len(arrays), plain))[0]
+
+    meshes = {one.mesh.digest: one.mesh for one in scene.placements}
+    materials = {one.digest: one for mesh in meshes.values() for one in mesh.materials}
+    mesh_numbers = {digest: number for number, digest in enumerate(meshes)}
+    material_numbers = {digest: number for number, digest in enumerate(materials)}
+    content = {
+        "background": scene.background,
+        "digest": scene.digest,
+        "lights": [
+            [type(light).__name__, [getattr(light, one.name) for one in fields(light)]] for light in scene.lights
+        ],
+        "materials": [[one.color, stored(one.texture)] for one in materials.values()],
+        "meshes": [
+            {
+                **{name: stored(getattr(mesh, name)) for name in _ARRAYS},
+                "materials": [material_numbers[one.digest] for one in mesh.materials],
+            }
+            for mesh in meshes.values()
+        ],
+        "placements": [
+            {
+                "instance": one.instance,
+                "mesh": mesh_numbers[one.mesh.digest],
+                "name": one.name,
+                "rotation": one.rotation.tolist(),
+                "scale": one.scale.tolist(),
+                "translation": one.translation.tolist(),
+            }
+            for one in scene.placements
+        ],
+    }
+    content["arrays"] = [[array.dtype.str, array.shape] for _, array in arrays.values()]
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    with written(path) as part, part.open("wb") as file:
+        file.write(_MAGIC + b"%d\n" % _VERSION + text.encode("ascii") + b"\n")
+        for _, array in arrays.values():
+            file.write(bytes(-file.tell() % _STEP))
+            file.write(array.data)
+
+
+def load_scene(path: Path | str) -> Scene:
+    """Read a scene that :func:`save_scene` wrote.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file.
+
+    Returns
+    -------
+    Scene
+        Of the digest that the saved scene had; placements share meshes as they did.
+
+    Raises
+    ------
+    DataError
+        When the file is missing, no scene, damaged, or written by a newer setsup.
+
+    """
+    label = shown(str(path))
+    content = read_file(os.fsencode(path), None)
+    first = content[:_LONGEST_FIRST_LINE].partition(b"\n")[0]
+    version = first.removeprefix(_MAGIC)
+    if not first.startswith(_MAGIC) or not version.isdigit() or len(first) == _LONGEST_FIRST_LINE:
+        raise DataError(f"{label} is no scene of setsup; {_MEND}")
+    if int(version) != _VERSION:
+        raise DataError(
+            f"{label} is a scene of version {int(version)}, of which this setsup knows {_VERSION}; update it"
+        )
+    try:
+        end = content.index(b"\n", len(first) + 1)
+        told = json.loads(content[len(first) + 1 : end])
+        scene = _scene(told, _arrays(content, end + 1, told["arrays"]))
+        sound = scene.digest == told["digest"]
+    except Exception as error:
+        # whatever a changed number leads to: it is not what was written
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(f"{label} is damaged ({why}); {_MEND}") from error
+    if not sound:
+        raise DataError(f"{label} is damaged: its content has another digest than was written; {_MEND}")
+    return scene
+
+
+def _arrays(content: bytes, start: int, told: list[Any]) -> list[Array]:
+    """Arrays of a file, which they map; none is larger than what there is."""
+    found: list[Array] = []
+    for dtype, shape in told:
+        start += -start % _STEP
+        if dtype not in _DTYPES or not all(isinstance(side, int) and side >= 0 for side in shape):
+            raise DataError(f"an array of {dtype!r:.20} {shape!r:.40}")
+        count = math.prod(shape)
+        if count * np.dtype(dtype).itemsize > len(content) - start:
+            raise DataError(f"it ends inside array {len(found)}")
+        # of no element numpy makes no array of a buffer
+        array = np.frombuffer(content, dtype, count, start) if count else np.empty(0, dtype)
+        found.append(array.reshape(shape))
+        start += array.nbytes
+    if start != len(content):
+        raise DataError(f"{len(content) - start:,} bytes follow its arrays")
+    return found
+
+
+def _scene(told: dict[str, Any], arrays: list[Array]) -> Scene:
+    def array(number: int | None) -> Any:
+        return None if number is None else arrays[number]
+
+    materials = [Material(tuple(color), array(texture)) for color, texture in told["materials"]]
+    meshes = [
+        Mesh(
+            **{name: array(mesh[name]) for name in _ARRAYS},
+            materials=tuple(materials[number] for number in mesh["materials"]),
+        )
+        for mesh in told["meshes"]
+    ]
+    names = ("rotation", "translation", "scale", "instance", "name")
+    placements = [Placement(meshes[one["mesh"]], **{name: one[name] for name in names}) for one in told["placements"]]
+    lights = [_LIGHTS[kind](*values) for kind, values in told["lights"]]
+    return Scene(tuple(placements), tuple(lights), told["background"])

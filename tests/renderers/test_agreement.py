@@ -1,0 +1,208 @@
+"""All renderers draw the same: ids, depth, normals, colours."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from setsup.errors import DataError
+from setsup.scenes import Camera, Light, Material, Placement, Rays, Renderer, Scene, renderer
+from setsup.scenes.color import linear
+from setsup.scenes.primitives import plane
+from tests.renderers.scenes import (
+    AMBIENT,
+    LIT,
+    MODELS,
+    alike,
+    angles,
+    around,
+    checker,
+    compared,
+    model,
+    primitives,
+    room,
+    turned,
+    within,
+)
+
+NAMES = ("embree", "gl", "pyrender")
+Lights = tuple[Light, ...]
+Drawing = Callable[[str], Renderer]
+Views = Callable[[Lights], tuple[Scene, list[Camera]]]
+
+
+@pytest.fixture(scope="module")
+def drawing() -> Iterator[Drawing]:
+    """Renderers by name; a test that needs one that cannot draw here is skipped."""
+    made: dict[str, Renderer] = {}
+
+    def by_name(name: str) -> Renderer:
+        if name not in made:
+            fresh = renderer(name)
+            try:
+                fresh.check()
+            except DataError as error:
+                pytest.skip(f"{name}: {error}")
+            made[name] = fresh
+        return made[name]
+
+    yield by_name
+    for one in made.values():
+        one.close()
+
+
+@pytest.fixture(params=["primitives", "room", *MODELS])
+def views(request: pytest.FixtureRequest) -> Views:
+    """A scene in whatever light, and cameras that see it."""
+    if request.param == "primitives":
+        return lambda lights: (primitives(lights), around(3, 4.0, 2.5))
+    if request.param == "room":
+        return lambda lights: (room(lights), within())
+    folder = request.getfixturevalue("genuine")
+    return lambda lights: (model(folder, request.param, lights), around(2))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_geometry_is_that_of_rays_through_the_centres_of_pixels(drawing: Drawing, views: Views, name: str) -> None:
+    scene, cameras = views(AMBIENT)
+    draws = drawing(name)
+    draws.load(scene)
+    for camera in cameras:
+        frame = draws.render(camera)
+        shape = (camera.height, camera.width)
+        rays, way = Rays(scene), camera.rays()
+        triangle, _ = rays.hit(camera.centre, way)
+        met = triangle >= 0
+        depth = np.zeros(len(way))
+        depth[met] = rays.refined(camera.centre, way[met], triangle[met])
+        instance = np.where(met, scene.triangles.instance[triangle], -1)
+        inner = alike(instance.reshape(shape)).ravel()
+        assert (frame.instance.ravel() == instance)[inner].mean() >= 0.999
+        same = inner & met & (frame.triangle.ravel() == triangle)
+        assert np.abs(frame.depth.ravel()[same] / depth[same] - 1).max() < 1e-4
+        # where another triangle was taken it is a neighbour, or one in the same place
+        seen = inner & met & (frame.triangle.ravel() >= 0)
+        assert (np.abs(frame.depth.ravel()[seen] / depth[seen] - 1) < 1e-4).mean() > 0.999
+        a, b, c = np.moveaxis(scene.triangles.corners[triangle[same]], 1, 0)
+        flat = np.cross(b - a, c - a) @ camera.rotation.T
+        side = (flat * (way[same] @ camera.rotation.T)).sum(axis=1, keepdims=True)
+        flat *= -np.sign(side) / np.linalg.norm(flat, axis=1, keepdims=True)
+        given = frame.normal.reshape(-1, 3)[same]
+        np.testing.assert_allclose(np.linalg.norm(given, axis=1), 1, atol=1e-5)
+        assert ((given * flat).sum(axis=1) > -1e-6).all()
+        smooth = np.array([one.mesh.normals is not None for one in scene.placements])
+        of_flat = ~smooth[scene.triangles.placement[triangle[same]]]
+        assert angles(given[of_flat], flat[of_flat]).max(initial=0) < 0.5
+        assert not frame.depth[frame.triangle < 0].any()
+        assert not frame.normal[frame.triangle < 0].any()
+        assert ((frame.instance < 0) == (frame.triangle < 0)).all()
+
+
+@pytest.mark.parametrize(("one", "other"), list(combinations(NAMES, 2)))
+def test_renderers_agree_on_geometry(drawing: Drawing, views: Views, one: str, other: str) -> None:
+    scene, cameras = views(AMBIENT)
+    for name in (one, other):
+        drawing(name).load(scene)
+    for camera in cameras:
+        first, second = drawing(one).render(camera), drawing(other).render(camera)
+        found = compared(first, second)
+        assert found["other instance"] <= 1e-3
+        assert found["depth"] <= 1e-4
+        assert found["normal"] <= 0.5
+        assert found["off"] <= 1e-3
+        if {one, other} == {"embree", "pyrender"}:
+            for part in ("depth", "normal", "instance", "triangle"):
+                assert (getattr(first, part) == getattr(second, part)).all()
+
+
+@pytest.mark.parametrize(("one", "other"), list(combinations(NAMES, 2)))
+def test_even_colours_in_even_light_are_equal_bytes(drawing: Drawing, views: Views, one: str, other: str) -> None:
+    scene, cameras = views(AMBIENT)
+    even = np.array([all(mat.texture is None for mat in one.mesh.materials) for one in scene.placements])
+    for name in (one, other):
+        drawing(name).load(scene)
+    for camera in cameras:
+        first, second = drawing(one).render(camera), drawing(other).render(camera)
+        whole = (first.triangle < 0) | even[scene.triangles.placement[first.triangle]]
+        inner = alike(first.instance) & alike(second.instance) & whole
+        assert inner.sum() > 100
+        assert (first.rgb[inner] == second.rgb[inner]).all()
+
+
+def test_lit_colours_of_embree_and_gl_are_within_two_bytes(drawing: Drawing, views: Views) -> None:
+    scene, cameras = views(LIT)
+    for name in ("embree", "gl"):
+        drawing(name).load(scene)
+    for camera in cameras:
+        first, second = (drawing(name).render(camera) for name in ("embree", "gl"))
+        same = first.triangle == second.triangle
+        assert same.sum() > 1000
+        assert np.abs(first.rgb[same].astype(int) - second.rgb[same]).max() <= 2
+
+
+def test_lit_colours_of_pyrender_are_near_but_for_its_gloss(drawing: Drawing, views: Views) -> None:
+    scene, cameras = views(LIT)
+    for name in ("embree", "pyrender"):
+        drawing(name).load(scene)
+    for camera in cameras:
+        first, second = (drawing(name).render(camera) for name in ("embree", "pyrender"))
+        inner = alike(first.instance) & alike(first.triangle)
+        apart = second.rgb[inner].astype(int) - first.rgb[inner]
+        assert np.median(np.abs(apart)) <= 6
+        assert np.abs(apart.mean()) <= 6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_checkers_are_registered_to_a_tenth_of_a_pixel(drawing: Drawing, name: str) -> None:
+    texture = checker(12, 12, (255, 255, 255), (0, 0, 0), texels=32)
+    tiles = plane((4, 4), material=Material((255, 255, 255), texture))
+    scene = Scene((Placement(tiles, turned(20)),), AMBIENT)
+    camera = Camera.look_at((0.3, -1.2, 3), (0, 0, 0), height=192, width=256, field_of_view=0.7)
+    fine = camera.resized(192 * 8, 256 * 8)
+    way, centre = fine.rays(), fine.centre
+    at = (centre - way * (centre[2] / way[:, 2])[:, None]) @ turned(20)  # in the plane's frame
+    white = (np.floor(3 * (at[:, 0] + 2)) + np.floor(3 * (2 - at[:, 1]))) % 2 == 0
+    wanted = white.reshape(192, 8, 256, 8).mean(axis=(1, 3))
+    inside = (np.abs(at[:, :2]) < 1.9).all(axis=1).reshape(192, 8, 256, 8).all(axis=(1, 3))
+    drawing(name).load(scene)
+    given = linear(drawing(name).render(camera).rgb[..., 0] / 255)
+    for slope in np.gradient(wanted):
+        # the shift that explains what is left, in pixels
+        assert abs(((given - wanted) * slope)[inside].sum() / (slope**2)[inside].sum()) < 0.1
+    assert np.abs(given - wanted)[inside].mean() < 0.1
+
+
+def test_the_comparison_notices_what_is_wrong(drawing: Drawing) -> None:
+    draws = drawing("embree")
+    draws.load(room(AMBIENT))
+    camera = within()[0]
+    reference = draws.render(camera)
+    rotated = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
+    errors = {
+        "half a pixel": camera.windowed(0.5, 0, camera.height, camera.width),
+        "a tenth of a pixel": camera.windowed(0, 0.1, camera.height, camera.width),
+        "a transposed rotation": replace(camera, rotation=camera.rotation.T),
+        "swapped axes": replace(camera, rotation=rotated @ camera.rotation, translation=rotated @ camera.translation),
+    }
+    for what, wrong in errors.items():
+        found = compared(reference, draws.render(wrong))
+        assert found["depth"] > 1e-4 or found["off"] > 1e-3, what
+    turned_away = replace(reference, normal=-reference.normal)
+    assert compared(reference, turned_away)["normal"] > 170
+    assert compared(reference, reference) == pytest.approx({**compared(reference, reference), "off": 0, "depth": 0})
+
+
+def test_closing_one_leaves_the_others_drawing(drawing: Drawing) -> None:
+    scene, camera = primitives(), around(1, 4.0, 2.5)[0]
+    for name in NAMES:
+        drawing(name).load(scene)
+    before = {name: drawing(name).render(camera).rgb for name in NAMES}
+    for closed in NAMES:
+        fresh = renderer(closed)
+        fresh.load(scene)
+        fresh.render(camera)
+        fresh.close()
+        for name in NAMES:
+            assert (drawing(name).render(camera).rgb == before[name]).all(), (closed, name)

@@ -1,0 +1,80 @@
+"""Pictures of matches: ends of lines lie on the pixels of the pairs, and what is hidden stands apart."""
+
+import numpy as np
+import pytest
+
+from setsup.correspondence import PixelPairs
+from setsup.errors import DataError
+from setsup.reports import match_sheet, matches_drawn
+
+SIDE = 40
+TIMES, SPACE = 8, 8  # a picture of 40 pixels is shown 8 times larger, 8 pixels beside the other
+
+
+def pairs_of(*rows: tuple[float, float, float, float, int]) -> PixelPairs:
+    table = np.array(rows, dtype=np.float64).reshape(-1, 5)
+    return PixelPairs(table[:, :2], table[:, 2:4], np.zeros((len(table), 3)), np.zeros(len(table), int), table[:, 4])
+
+
+def changed(pairs: PixelPairs, hidden: bool = False) -> np.ndarray:
+    view = np.full((SIDE, SIDE, 3), 90, np.uint8)
+    drawn = np.asarray(matches_drawn(view, view, pairs, hidden=hidden)).astype(int)
+    empty = np.asarray(matches_drawn(view, view, pairs_of())).astype(int)
+    return np.abs(drawn - empty).sum(axis=2) > 60
+
+
+def middle(x: float, y: float, second: bool = False) -> tuple[int, int]:
+    """Pixel of the drawing at the centre of a pixel of a view."""
+    return int((y + 0.5) * TIMES), int((x + 0.5) * TIMES + (SIDE * TIMES + SPACE) * second)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_lines_end_at_the_two_pixels(hidden: bool) -> None:
+    found = changed(pairs_of((3, 5, 30, 35, int(hidden))), hidden)
+    rows, columns = np.nonzero(found)
+    first, second = middle(3, 5), middle(30, 35, True)
+    assert abs(rows.min() - first[0]) <= 5
+    assert abs(rows.max() - second[0]) <= 5
+    assert abs(columns.min() - first[1]) <= 5
+    assert abs(columns.max() - second[1]) <= 5
+    halfway = (first[0] + second[0]) // 2, (first[1] + second[1]) // 2
+    assert found[halfway[0] - 2 : halfway[0] + 3, halfway[1] - 2 : halfway[1] + 3].any()
+
+
+def test_neighbours_have_like_colours_and_opposite_sides_do_not() -> None:
+    view = np.full((SIDE, SIDE, 3), 90, np.uint8)
+    ends = [(35, 19), (35, 21), (4, 20)]
+    drawn = np.asarray(matches_drawn(view, view, pairs_of(*((x, y, x, y, 0) for x, y in ends)))).astype(int)
+    right, beside, left = (drawn[middle(x, y)] for x, y in ends)
+    assert np.abs(right - beside).max() < 60
+    assert np.abs(right - left).max() > 150
+
+
+def test_a_sheet_parts_what_is_seen_from_what_is_hidden() -> None:
+    view = np.full((SIDE, SIDE, 3), 90, np.uint8)
+    seen, lost = pairs_of((20, 20, 20, 20, 0)), pairs_of((20, 20, 20, 20, 1))
+    halves = []
+    for pairs in (seen, lost):
+        sheet = np.asarray(match_sheet([(view, view)], [pairs], ["pair"]))[90:]
+        plain = (sheet == 90).all(axis=2)
+        half = plain.shape[1] // 2
+        halves.append((int(plain[:, :half].sum()), int(plain[:, half:].sum())))
+    assert halves[0][0] < halves[0][1], "lines cover the grey of the left half"
+    assert halves[1][1] < halves[1][0], "and of the right one, where the place is hidden"
+
+
+def test_many_pairs_are_thinned_and_their_numbers_said() -> None:
+    rng = np.random.default_rng(0)
+    many = pairs_of(*((*rng.uniform(0, 39, 4), 0) for _ in range(500)))
+    view = np.zeros((SIDE, SIDE, 4), np.uint8)
+    few, all_of_them = (match_sheet([(view, view)], [many], ["pair"], shown=shown) for shown in (5, 500))
+    white = [int((np.asarray(sheet) == 255).all(axis=2).sum()) for sheet in (few, all_of_them)]
+    assert white[0] > white[1] + 100_000, "lines cover the paper of the transparent views"
+
+
+def test_what_does_not_go_together_is_refused() -> None:
+    view = np.zeros((8, 8, 3), np.uint8)
+    with pytest.raises(DataError, match="as many pixel pairs and captions"):
+        match_sheet([(view, view)], [], [])
+    with pytest.raises(DataError, match="one height"):
+        matches_drawn(view, np.zeros((9, 8, 3), np.uint8), pairs_of())
