@@ -175,7 +175,7 @@ def test_another_process_draws_the_same(tmp_path: Path) -> None:
 
 @given(
     st.lists(st.tuples(*[st.floats(-1000, 1000)] * 3), min_size=3, max_size=9),
-    st.floats(1e-3, 100),
+    st.floats(1e-3, 50),
     st.sampled_from(["y", "z"]),
 )
 def test_models_are_centred_and_two_long(points: list[tuple[float, ...]], unit: float, up: Any) -> None:
