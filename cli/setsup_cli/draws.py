@@ -150,6 +150,8 @@ class Recorded:
         if dataset is not None and is_folder(dataset) and table is None:
             return  # whether it is the folder of these draws, its factors tell
         name, of_table = self.head["dataset"], self.table is not None
+        if name.startswith("rendered ") and not of_table:
+            raise DataError(f"{self.path} holds draws of {name}, a folder of `setsup render`; name the folder first")
         if of_table and table is None:
             raise DataError(f"{self.path} holds draws of the table {name}; say where it lies with --table FILE")
         if not of_table and (table is not None or dataset not in (None, name)):

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from setsup.datasets.rendered import RenderedDataset
     from setsup.datasets.rendered_folder import RenderedFolder
     from setsup.factors import FactorTable
-    from setsup.scenes import Recipe
+    from setsup.scenes import Mesh, Recipe
 
 __all__ = ["HELP", "Options", "asked", "run"]
 
 HELP = """\
-To begin with: `setsup render shapes3d --out shapes --where "wall_hue == floor_hue == object_hue == 0.5"`. The full grid
-of a recipe's factors is drawn, unless --rows asks for some at random. All options of a recipe: `setsup render shapes3d
---help`. Stopped and started again, by Ctrl-C or whatever else, the same command goes on; the bytes in the folder are
-the same for any number of processes. Afterwards the folder is a data set: `setsup sample shapes --inactive shape`."""
+To begin with: `setsup render shapes3d --out shapes --rows 500`. The full grid of a recipe's factors is drawn where
+neither --rows nor --where asks for less. All options of a recipe: `setsup render shapes3d --help`. Stopped and started
+again, by Ctrl-C or whatever else, the same command goes on; the bytes in the folder are the same for any number of
+processes. Afterwards the folder is a data set: `setsup sample shapes --inactive shape`."""
 
 _OUTPUTS = "image|depth|normals|instances|triangles ..."
 
@@ -161,10 +161,33 @@ def _model_fields(kind: type) -> Iterator[Setting]:
         about = f"Mesh files (OBJ, glTF, PLY …). {described.get(name, '').partition('. ')[0].rstrip('.')}."
         hint = "" if needed else "(default: made up)"
         yield name, Annotated[MaybeFolders, option("FILE ...", about, hint)], _absent()
+    if _models(kind):
+        about = "Folder in which materials and textures may lie, where some lie above the mesh, as ShapeNet's."
+        yield "top", Annotated[MaybePath, option("FOLDER", about, "(default: that of each mesh)")], _absent()
 
 
 def _absent() -> "Field[Any]":
     return field(default=None)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _MeshFile:
+    """A mesh whose textures may lie anywhere below a folder."""
+
+    path: Path
+    top: Path
+
+    def __call__(self) -> "Mesh":
+        from setsup.scenes import load_mesh
+
+        return load_mesh(self.path, top=self.top)
+
+    @property
+    def key(self) -> str:
+        """Tells the content of its files, as for a plain path."""
+        from setsup.scenes.recipes.models import identity
+
+        return f"{identity(self.path)} with all textures"
 
 
 def _made(options: Any) -> "Recipe":
@@ -176,7 +199,9 @@ def _made(options: Any) -> "Recipe":
     for name, needed in _models(kind).items():
         files = getattr(options, name)
         if files is not None:
-            given[name] = named_models(files)
+            named = named_models(files)
+            top = options.top
+            given[name] = named if top is None else {each: _MeshFile(path, top) for each, path in named.items()}
         elif needed:
             raise DataError(f"{options.recipe} draws meshes of yours: --{name} chair.obj table.glb")
     if any(member.name == "seed" for member in fields(kind)):
@@ -230,10 +255,11 @@ def _what(dataset: "RenderedDataset", folder: Path, before: int) -> Iterator[str
 
 def _about(found: "RenderedFolder", before: int) -> dict[str, Any]:
     """What is said of a finished folder, for machines."""
-    factor = next((one.name for one in found.factors.factors if not one.continuous and len(one) > 1), None)
-    held = ["--inactive", factor] if factor is not None else []
+    discrete = [one.name for one in found.factors.factors if not one.continuous]
+    varied = [name for name in discrete if (found.factors.counts(name) > 1).sum() > 1]
+    held, folder = (varied or discrete)[:1], str(found.folder)
     return {
-        "folder": str(found.folder),
+        "folder": folder,
         "recipe": found.name.removeprefix("rendered "),
         "renderer": found.renderer_name,
         "rows": len(found),
@@ -243,8 +269,8 @@ def _about(found: "RenderedFolder", before: int) -> dict[str, Any]:
             name: {"shape": list(one.shape), "dtype": one.dtype, "unit": one.unit, "file": f"{name}.npy"}
             for name, one in found.modalities.items()
         },
-        "open": f"setsup.load({str(found.folder)!r})",
-        "next": shlex.join(["setsup", "sample", str(found.folder), *held]),
+        "open": f"setsup.load({folder!r})",
+        "next": shlex.join(["setsup", *(["sample", folder, "--inactive", *held] if held else ["info", folder])]),
     }
 
 

@@ -160,7 +160,8 @@ def _asked(options: Options) -> _Drawn:
             "say what a set holds: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets); "
             f"factors of {dataset.name}: {', '.join(names)}"
         )
-    card = f"`setsup info {f'--table {options.table}' if options.table else dataset.name}`"
+    named = options.dataset if options.dataset is not None and is_folder(options.dataset) else dataset.name
+    card = f"`setsup info {f'--table {options.table}' if options.table else named}`"
     table: dict[str, Any] | None = None
     from setsup_cli.defaults import suited
 

@@ -1,5 +1,6 @@
 """Which pixel of one picture is which pixel of another."""
 
+from setsup.correspondence.homographies import planar_pairs
 from setsup.correspondence.pair_sampler import PairSampler
 from setsup.correspondence.pairs import AffinePairs, affine_pairs
 from setsup.correspondence.pixel_pairs import Partners, PixelPairs, Status, partners
@@ -19,6 +20,7 @@ __all__ = [
     "descriptor_pairs",
     "inside",
     "partners",
+    "planar_pairs",
     "spatial",
     "view_pairs",
 ]

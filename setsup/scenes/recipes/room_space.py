@@ -31,7 +31,7 @@ Reals = npt.NDArray[np.float64]
 CLEARANCE = 0.05
 """Metres that free positions keep from every surface."""
 
-_SIDE, _MOST = 0.15, 2_000_000  # metres: surfaces are cut into pieces of at most this length; and this many at most
+_SIDE, _MOST = 0.15, 500_000  # metres: surfaces are cut into pieces of at most this length; and this many at most
 _PIECES = 4  # that are nearest by their middles, of which the nearest triangle is taken
 _CEILING, _WALL, _FLOOR = 0.1, 0.1, 0.01  # metres from the box of the room, in the paper's code
 

@@ -1,0 +1,75 @@
+"""Pixels of two views of one picture that show the same point: whatever homographies made the views."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.correspondence import planar
+from setsup.correspondence.pixel_pairs import PixelPairs, Status
+from setsup.errors import SetsupError
+
+__all__ = ["planar_pairs"]
+
+
+def planar_pairs(
+    to_view_1: npt.ArrayLike,
+    to_view_2: npt.ArrayLike,
+    source: Sequence[int],
+    size1: Sequence[int],
+    size2: Sequence[int],
+    pixels: npt.ArrayLike | None = None,
+) -> PixelPairs:
+    """Partners in view 2 of pixels of view 1, where both were made of one picture.
+
+    Parameters
+    ----------
+    to_view_1, to_view_2 : (3, 3) float
+        From pixels of the picture to those of the views, as in :mod:`setsup.correspondence.planar`. kornia's
+        augmentations keep such a matrix as ``transform_matrix``, and it holds to the pixel (kornia 0.9), but for
+        ``RandomResizedCrop(align_corners=False)``, whose pixels lie up to a twentieth off.
+    source : (height, width)
+        Of the picture.
+    size1, size2 : (height, width)
+        Of the views.
+    pixels : (n, 2) float, optional
+        Pixels (x, y) of view 1; all of them, row after row, by default.
+
+    Returns
+    -------
+    PixelPairs
+        One a pixel. ``xyz`` is the pixel of the picture, with z = 0; ``status`` is NO_SURFACE where view 1 shows what
+        lies beside the picture (the validity mask is ``status != NO_SURFACE``), and OUTSIDE where view 2 does not show
+        the point. Nothing is ever occluded.
+
+    Raises
+    ------
+    SetsupError
+        When a matrix is singular, or a shape does not fit.
+
+    Examples
+    --------
+    >>> from setsup.correspondence import planar
+    >>> pairs = planar_pairs(planar.flip_x(8), planar.crop(4, 0), (4, 8), (4, 8), (4, 4), [[1, 2], [5, 2], [9, 2]])
+    >>> pairs.points2.tolist(), [Status(one).name for one in pairs.status]
+    ([[2.0, 2.0], [-2.0, 2.0], [nan, nan]], ['VISIBLE', 'OUTSIDE', 'NO_SURFACE'])
+
+    """
+    one, two = np.asarray(to_view_1, dtype=np.float64), np.asarray(to_view_2, dtype=np.float64)
+    for name, matrix in (("to_view_1", one), ("to_view_2", two)):
+        if matrix.shape != (3, 3) or not np.isfinite(matrix).all():
+            raise SetsupError(f"{name} must be a matrix of 3 × 3 finite numbers, not {matrix.shape}")
+    if abs(np.linalg.det(one)) <= 1e-12 * np.abs(one).max() ** 3:
+        raise SetsupError(f"to_view_1 is singular, so no pixel of view 1 has a place in the picture: {one.tolist()}")
+    if pixels is None:
+        y, x = np.mgrid[: size1[0], : size1[1]]
+        pixels = np.stack([x.ravel(), y.ravel()], axis=-1)
+    points1 = np.asarray(pixels, dtype=np.float64).reshape(-1, 2)
+    at = planar.carried(points1, np.linalg.inv(one))
+    there = planar.inside(at, *source)
+    at[~there] = np.nan
+    points2 = planar.carried(at, two)
+    status = np.where(planar.inside(points2, *size2), Status.VISIBLE, Status.OUTSIDE)
+    status[~there] = Status.NO_SURFACE
+    xyz = np.concatenate([at, np.where(there, 0.0, np.nan)[:, None]], axis=1)
+    return PixelPairs(points1, points2, xyz, np.full(len(at), -1), status.astype(np.uint8))
