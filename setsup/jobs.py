@@ -29,7 +29,7 @@ import cloudpickle
 from setsup.errors import SetsupError
 from setsup.progress import Advance, progress
 
-__all__ = ["Unit", "run"]
+__all__ = ["Unit", "check_processes", "run"]
 
 Data = TypeVar("Data")
 Result = TypeVar("Result")
@@ -105,13 +105,25 @@ def run(
     [0, 1, 4, 9]
 
     """
-    if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
-        raise SetsupError(f"processes must be a whole number from 1 on, not {processes!r}")
+    check_processes(processes)
     listed = list(units)
     with progress(sum(unit.size for unit in listed), what, counted) as advance:
         if processes == 1 or len(listed) < 2:
             return [_done_here(function, unit, advance) for unit in listed]
         return _Crew(function, listed, min(processes, len(listed)), advance).results()
+
+
+def check_processes(processes: int) -> None:
+    """Refuse what is no number of processes.
+
+    Raises
+    ------
+    SetsupError
+        When it is no whole number from 1 on.
+
+    """
+    if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
+        raise SetsupError(f"processes must be a whole number from 1 on, not {processes!r}")
 
 
 def _done_here(function: Callable[[Data], Result], unit: Unit[Data], advance: Advance) -> Result:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from setsup_cli.sampling import build_sampler
+from setsup_cli.source import is_folder
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
@@ -17,7 +18,7 @@ _SETS = {"domain": 4, "orbit": 8}
 
 
 def suited(kind: str, options: "Options", table: "FactorTable", card: str) -> tuple["Options", list[str]]:
-    """Choose what options leave out: no more sets than groups; of a table the most rows a set that every group allows.
+    """Choose what options leave out: no more sets than groups; of a user's own data the most rows that all groups have.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ def suited(kind: str, options: "Options", table: "FactorTable", card: str) -> tu
 
     """
     # whoever says what becomes of small groups, or how sets relate, wants the sampler's own defaults
-    size = options.table is not None and options.size is None and options.small is None and kind in ("set", "domain")
+    own = options.table is not None or (options.dataset is not None and is_folder(options.dataset))
+    size = own and options.size is None and options.small is None and kind in ("set", "domain")
     sets = options.sets is None and options.values is None and options.domains is None and kind in _SETS
     if not (size or sets):
         return options, []

@@ -56,10 +56,11 @@ class Options:
 
 
 def asked(words: Sequence[str]) -> tuple[type, str]:
-    """Options of the recipe that words name, and help; the verb's own and a list of the recipes where none is named."""
+    """Options of the recipe that words name, and help; the verb's own where none is named."""
     given = words_given(Options, words)[""]
     if not given:
-        return Options, f"{HELP}\n\n{_listed()}"
+        # what they show would have to be imported
+        return Options, f"{HELP}\n\nRecipes: {', '.join(_recipes())} (`setsup render` says what each of them shows)."
     kind = _kind(given[0])
     added = [*_model_fields(kind), *setting_fields(_usual(kind), _left_out(kind))]
     if hasattr(kind, "sampled"):

@@ -64,7 +64,7 @@ class Options:
     ] = None
 
     size: Annotated[
-        MaybeNumber, option("N", "Rows a set.", "(default: 32; with --table what every group has, up to 32)")
+        MaybeNumber, option("N", "Rows a set.", "(default: 32; of your own data what every group has, up to 32)")
     ] = None
     sets: Annotated[
         MaybeNumber, option("N", "Sets a step.", "(default: 2 sets, 32 triplets; up to 4 domains, 8 orbits)")

@@ -6,6 +6,7 @@ from functools import cache, partial
 
 import numpy as np
 import recipe_sheets
+import rendered_sheets
 from PIL import Image, ImageDraw
 
 import setsup
@@ -202,6 +203,7 @@ PICTURES: dict[str, Callable[[], Image.Image]] = {
     "colors": colors,
     "pixel-pairs": pixel_pairs,
     **{name: partial(of_shapes, sheet) for name, sheet in recipe_sheets.SHEETS.items()},
+    **rendered_sheets.SHEETS,
     NAME: rows,
 }
 """What makes the picture of each name."""

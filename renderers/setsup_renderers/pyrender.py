@@ -16,16 +16,11 @@ levels of a pyramid.
 
 Lights
 ------
-Ambient and directional lights are as described, and so are lamps with a ``reach``. Approximate are
-
-- lamps without ``reach``: pyrender's light always falls with the square of the distance; half of the surface of the
-  scene gets more than it should, half less;
-- spots of an ``exponent`` other than 0 and 2: pyrender's are cut off at an angle. Light is right on the axis and where
-  half is left, and differs by up to 0.3 of the full light for exponent 1, 0.1 from 3 on;
-- shadows: pictures of 2048 × 2048 as seen from the light. Lamps that are no spots throw none, and spots with shadows
-  end 75 degrees off their axis.
-
-At most four lights of a kind (directional, lamps, spots) can be drawn.
+Ambient light and directional lights without shadows are drawn at once. Each lamp and each light with shadows is drawn
+by itself, white and even, since pyrender's lamps fall with the distance and its spots end at an angle in a way of
+their own, and its shadows are coarse pictures: what arrives at the centre of each pixel, shadows included, is worked
+out as ``embree`` does, and multiplied with what pyrender's shader makes of it. At silhouettes the light of all samples
+is that of the centre.
 
 Processes
 ---------
@@ -40,8 +35,8 @@ References
 
 """
 
+import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,24 +44,49 @@ import numpy.typing as npt
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import to_bytes
 from setsup.scenes.frame import Frame
-from setsup.scenes.scene import Directional, Light, Scene
+from setsup.scenes.scene import Directional, Lamp, Scene
 from setsup_renderers.embree import EmbreeRenderer
-from setsup_renderers.pyrender_context import context, library, release
-from setsup_renderers.pyrender_scene import GAMMA, lit, middle, pinhole, pose
-from setsup_renderers.shading import Seen
+from setsup_renderers.pyrender_context import context, device, library, release
+from setsup_renderers.pyrender_scene import GAMMA, Pass, dim, lamps, middle, passes, pinhole, pose
+from setsup_renderers.shading import Seen, light
 
 __all__ = ["PyrenderRenderer"]
 
 Floats = npt.NDArray[np.float32]
 
 _MOST = (1 << 16) - 1
-_BYTES = to_bytes((np.arange(_MOST + 1) / _MOST) ** GAMMA)  # sRGB of what pyrender gives
+_LIGHT = ((np.arange(_MOST + 1) / _MOST) ** GAMMA).astype(np.float32)  # of what pyrender gives
+_BYTES = to_bytes((np.arange(_MOST + 1) / _MOST) ** GAMMA)
 
 
 class _Geometry(EmbreeRenderer):
-    """Without colours."""
+    """What each pixel sees, and the light that arrives there; no colours."""
+
+    def load(self, scene: Scene) -> None:
+        super().load(scene)
+        self._lamps = lamps(scene)
+
+    def trace(self, camera: Camera) -> tuple[Frame, Floats]:
+        """Draw a frame, and give the light of each lamp that arrives at its pixels, (lamps, H, W, 3)."""
+        self._arrived: list[Floats] = []
+        frame = self.render(camera)
+        arrived = np.zeros((len(self._lamps), *frame.depth.shape, 3), np.float32)
+        if self._lamps:
+            arrived[:, frame.triangle >= 0] = np.concatenate(self._arrived, axis=1)
+        return frame, arrived
 
     def _colors(self, camera: Camera, seen: Seen, flat: Floats, shading: Floats) -> Floats:
+        size = max(self._size, float(np.abs(camera.centre - self._middle).max()))
+        for_each = []
+        for lamp in self._lamps:
+            # as if every point faced the lamp: how far it does not is the shader's affair
+            if isinstance(lamp, Directional):
+                towards = np.broadcast_to(-np.array(lamp.direction), flat.shape)
+            else:
+                towards = lamp.position - camera.centre - seen.ray * seen.distance[:, None]
+            facing = towards / np.maximum(np.linalg.norm(towards, axis=1, keepdims=True), 1e-30)
+            for_each.append(light([lamp], camera, seen, flat, facing.astype(np.float32), self._rays.blocked, size))
+        self._arrived.append(np.array(for_each, np.float32).reshape(len(for_each), len(flat), 3))
         return np.zeros((1, 3), np.float32)
 
 
@@ -91,13 +111,11 @@ class PyrenderRenderer:
     def __init__(self) -> None:
         self._geometry = _Geometry()
         self._scene: Scene | None = None
-        self._made: Any = None  # pyrender's scene
-        self._lamps: list[tuple[Any, Light]] = []
-        self._flags = 0
+        self._passes: list[Pass] = []
 
     @classmethod
     def check(cls) -> str:
-        """Make the context of this process, and say on what it draws.
+        """Say on what it would draw here; a process of its own is asked where this one has not drawn yet.
 
         Raises
         ------
@@ -106,7 +124,7 @@ class PyrenderRenderer:
             imported for a platform with windows, or this process was forked from one that had drawn.
 
         """
-        return context().device
+        return device()
 
     def load(self, scene: Scene) -> None:
         """Make a scene the one that is drawn.
@@ -116,14 +134,14 @@ class PyrenderRenderer:
         DataError
             When pyrender or the libraries of GL are missing.
         SetsupError
-            When there are more than four lights of a kind, or the renderer was closed.
+            When the renderer was closed.
 
         """
+        made = self._passes if scene is self._scene else passes(library(), scene)
         self._geometry.load(scene)
         if scene is not self._scene:
-            made, lamps, flags = lit(library(), scene)
             self._release()
-            self._scene, self._made, self._lamps, self._flags = scene, made, lamps, flags
+            self._scene, self._passes = scene, made
 
     def render(self, camera: Camera) -> Frame:
         """Draw the scene.
@@ -136,48 +154,99 @@ class PyrenderRenderer:
             When no scene was loaded, the renderer was closed, or the picture is larger than the driver draws.
 
         """
-        frame = self._geometry.render(camera)
-        return replace(frame, rgb=self._colors(camera, frame.depth))
+        frame, arrived = self._geometry.trace(camera)
+        return replace(frame, rgb=self._colors(camera, frame, arrived))
 
     def close(self) -> None:
         """Give back the buffers of the scene; the context stays until the process ends."""
         self._geometry.close()
         self._release()
-        self._scene, self._made, self._lamps = None, None, []
+        self._scene, self._passes = None, []
 
     def _release(self) -> None:
-        if self._made is not None:
-            release(self._made)
+        if self._passes:
+            release(self._passes[0].scene)
 
-    def _colors(self, camera: Camera, depth: Floats) -> npt.NDArray[np.uint8]:
-        scene = self._scene
-        assert scene is not None
-        mirrored = camera.k[0, 0] * camera.k[1, 1] < 0
-        if mirrored:  # or pyrender would take one side of a triangle for the other
-            across = [[-1, -1, -1], [1, 1, 1], [1, 1, 1]]
-            camera = replace(camera, k=camera.k * across + [[0, 0, camera.width - 1], [0, 0, 0], [0, 0, 0]])
-        pixels = context().run(lambda: self._drawn(camera, *_depths(scene, camera, depth)))
-        if mirrored:
-            pixels = pixels[:, ::-1]
-        if scene.background is not None:
-            return _BYTES[pixels[..., :3]]
-        alpha = pixels[..., 3:].astype(np.int64)
-        color = np.minimum(pixels[..., :3].astype(np.int64) * _MOST // np.maximum(alpha, 1), _MOST)
-        return np.concatenate([_BYTES[color], ((alpha * 255 + _MOST // 2) // _MOST).astype(np.uint8)], axis=-1)
-
-    def _drawn(self, camera: Camera, near: float, far: float) -> npt.NDArray[np.uint16]:
-        """As pyrender draws it; on the thread of the context."""
+    def _colors(self, camera: Camera, frame: Frame, arrived: Floats) -> npt.NDArray[np.uint8]:
+        """Colours of all passes together."""
         assert self._scene is not None
-        made, origin = self._made, middle(self._scene)
-        for node, light in self._lamps:
-            if isinstance(light, Directional) and light.of_camera:
-                made.set_pose(node, pose(light, origin, camera))
-        seen, stands = pinhole(library(), camera, origin, near, far)
-        node = made.add(seen, pose=stands)
+        shares = [
+            None if one.lamp is None else _share(one, camera, frame, arrived[number])
+            for number, one in enumerate(self._passes, len(arrived) - len(self._passes))
+        ]
+        near, far = _depths(self._scene, camera, frame.depth)
+        pictures = context().run(lambda: [self._drawn(one, camera, near, far) for one in self._passes])
+        alpha = pictures[0][..., 3]
+        if self._scene.background is None:
+            pictures = [_undone(picture, alpha) for picture in pictures]
+        if len(pictures) == 1:
+            rgb = _BYTES[pictures[0][..., :3]]
+        else:
+            total = np.zeros((*alpha.shape, 3), np.float32)
+            for picture, share in zip(pictures, shares, strict=True):
+                total += _LIGHT[picture[..., :3]] * (1 if share is None else share)
+            rgb = to_bytes(total)
+        if self._scene.background is not None:
+            return rgb
+        return np.concatenate([rgb, ((alpha[..., None] * 255 + _MOST // 2) // _MOST).astype(np.uint8)], axis=-1)
+
+    def _drawn(self, one: Pass, camera: Camera, near: float, far: float) -> npt.NDArray[np.uint32]:
+        """A pass as pyrender draws it, (H, W, 4); on the thread of the context."""
+        assert self._scene is not None
+        mirrored = camera.k[0, 0] * camera.k[1, 1] < 0
+        origin = middle(self._scene)
+        for node, lamp in one.nodes:
+            if isinstance(lamp, Directional) and lamp.of_camera:
+                one.scene.set_pose(node, pose(lamp, origin, camera))
+        # or pyrender would take one side of a triangle for the other
+        seen, stands = pinhole(library(), _mirrored(camera) if mirrored else camera, origin, near, far)
+        node = one.scene.add(seen, pose=stands)
         try:
-            return context().draw(made, self._flags, camera.height, camera.width)
+            found = context().draw(one.scene, camera.height, camera.width).astype(np.uint32)
         finally:
-            made.remove_node(node)
+            one.scene.remove_node(node)
+        return found[:, ::-1] if mirrored else found
+
+
+def _share(one: Pass, camera: Camera, frame: Frame, arrived: Floats) -> Floats:
+    """By what the picture of a lamp is multiplied, (H, W, 3); sets how bright the lamp is drawn."""
+    share, met = arrived, frame.depth > 0
+    if isinstance(one.lamp, Lamp) and met.any():
+        points = camera.centre + camera.rays() * frame.depth.reshape(-1, 1)
+        square = ((points - one.lamp.position) ** 2).sum(axis=1).reshape(met.shape)
+        # full where anything stands nearest, so that nothing is cut to white; but not so near that the rest is dark
+        full = max(square[met].min(), np.median(square[met]) / 1000)
+        dim(one, math.sqrt(full))
+        share = arrived * (square / full).astype(np.float32)[..., None]
+    return _spread(share, met)
+
+
+def _mirrored(camera: Camera) -> Camera:
+    """Camera whose pictures are those of another, left and right exchanged."""
+    k = camera.k.copy()
+    k[0] *= -1
+    k[0, 2] += camera.width - 1
+    return replace(camera, k=k)
+
+
+def _undone(picture: npt.NDArray[np.uint32], alpha: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """Colours of what covers a pixel in part: pyrender has averaged them with black."""
+    whole = picture * np.uint64(_MOST) // np.maximum(alpha, 1)[..., None]
+    return np.asarray(np.minimum(whole, _MOST).astype(np.uint32))
+
+
+def _spread(share: Floats, met: npt.NDArray[np.bool_]) -> Floats:
+    """Shares of light, (H, W, 3), with those of their neighbours at pixels whose centres met nothing."""
+    y, x = np.nonzero(~met)
+    padded, known = np.pad(share * met[..., None], ((1, 1), (1, 1), (0, 0))), np.pad(met, 1)
+    total, count = np.zeros((len(y), 3), np.float32), np.zeros((len(y), 1), np.float32)
+    for down in range(3):
+        for across in range(3):
+            total += padded[y + down, x + across]
+            count += known[y + down, x + across][:, None]
+    found = share.copy()
+    found[y, x] = total / np.maximum(count, 1)
+    return found
 
 
 def _depths(scene: Scene, camera: Camera, depth: npt.NDArray[np.float32]) -> tuple[float, float]:

@@ -23,12 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError, imported
+from setsup_renderers.asking import asked
 
-__all__ = ["Context", "context", "library", "release"]
+__all__ = ["Context", "context", "device", "library", "release"]
 
 Result = TypeVar("Result")
 
-_PACKAGES = "on Debian: apt-get install libegl1 libgl1 libxrender1"
 _PLATFORMS = {"egl": "EGLPlatform", "osmesa": "OSMesaPlatform"}  # names of PyOpenGL's classes
 _SOFTWARE = ("llvmpipe", "softpipe", "swrast", "software")
 
@@ -42,15 +42,7 @@ def library() -> Any:
         When pyrender or the libraries of GL are missing, or OpenGL is bound to another platform already.
 
     """
-    loaded = type(getattr(sys.modules.get("OpenGL.platform"), "PLATFORM", None)).__name__
-    name = os.environ.get("PYOPENGL_PLATFORM") or "egl"
-    if name not in _PLATFORMS:
-        raise DataError(f"PYOPENGL_PLATFORM is {name!r}, but pyrender draws without a window on 'egl' or 'osmesa' only")
-    if loaded not in ("NoneType", _PLATFORMS[name]):
-        raise DataError(
-            f"OpenGL was imported for {loaded} before, and pyrender needs {_PLATFORMS[name]}: "
-            f"set PYOPENGL_PLATFORM={name} before Python starts"
-        )
+    name = _bound()
     if importlib.util.find_spec("pyrender") is None or importlib.util.find_spec("OpenGL") is None:
         imported("pyrender", "render")
         imported("OpenGL", "render")
@@ -59,7 +51,7 @@ def library() -> Any:
         importlib.import_module("OpenGL.GL")
         return importlib.import_module("pyrender")
     except (ImportError, AttributeError, OSError) as error:  # whichever library of GL is missing
-        raise DataError(f"pyrender finds no GL for {name} ({error}); {_PACKAGES}") from error
+        raise DataError(f"pyrender finds no GL for {name} ({error}); {_packages()}") from error
 
 
 class Context:
@@ -80,7 +72,7 @@ class Context:
         """Do something on the thread of the context, and wait for it."""
         return self._thread.submit(task).result()
 
-    def draw(self, scene: Any, flags: int, height: int, width: int) -> npt.NDArray[np.uint16]:
+    def draw(self, scene: Any, height: int, width: int) -> npt.NDArray[np.uint16]:
         """Draw a scene of pyrender's, (height, width, 4) uint16, row 0 at the top.
 
         Colours are as pyrender's shader gives them, averaged over the samples of a pixel: linear light to the power
@@ -91,7 +83,7 @@ class Context:
                 f"pictures of {self.device} have at most {self._largest} pixels a side, not {width} × {height}"
             )
         self._renderer.viewport_height, self._renderer.viewport_width = height, width
-        found: npt.NDArray[np.uint16] = self._renderer.render(scene, flags | library().RenderFlags.OFFSCREEN)
+        found: npt.NDArray[np.uint16] = self._renderer.render(scene, library().RenderFlags.OFFSCREEN)
         return found
 
     def release(self, scene: Any) -> None:
@@ -103,6 +95,7 @@ class Context:
         pyrender = library()
         gl = importlib.import_module("OpenGL.GL")
         platform = _platform()
+        refused = "pyrender gets no context of OpenGL 4.1 on EGL, or 3.3 on OSMesa, here"
         try:
             platform.init_context()
             platform.make_current()
@@ -110,9 +103,9 @@ class Context:
             device = str(gl.glGetString(gl.GL_RENDERER), "latin-1")
             self._largest = int(gl.glGetIntegerv(gl.GL_MAX_RENDERBUFFER_SIZE))
         except Exception as error:  # PyOpenGL has as many kinds as drivers have ways to fail, assertions among them
-            raise DataError(f"pyrender gets no context of OpenGL 4.1 here ({error!r:.200}); {_PACKAGES}") from error
+            raise DataError(f"{refused} ({error!r:.200}); {_packages()}") from error
         if not version:
-            raise DataError(f"pyrender gets no context of OpenGL 4.1 here; {_PACKAGES}")
+            raise DataError(f"pyrender gets no context of OpenGL 4.1 here; {_packages()}")
         self._platform = platform  # kept, or its buffers would go
         self._renderer = _renderer_class(pyrender, gl)(64, 64)
         return device + (", software" if any(name in device.lower() for name in _SOFTWARE) else "")
@@ -144,6 +137,21 @@ def context() -> Context:
         return _STATE.context
 
 
+def device() -> str:
+    """Say on what this process draws, or would draw; makes no context, which would be in the way of forked processes.
+
+    Raises
+    ------
+    DataError
+        As :func:`context`.
+
+    """
+    if _STATE.context is not None or _STATE.inherited:
+        return context().device
+    _bound()
+    return asked("setsup_renderers.pyrender_context", *map(os.environ.get, ("PYOPENGL_PLATFORM", "EGL_DEVICE_ID")))
+
+
 def release(scene: Any) -> None:
     """Give back the buffers of a scene of pyrender's, where this process has any."""
     made = _STATE.context
@@ -172,6 +180,25 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
+def _bound() -> str:
+    """Platform on which pyrender would draw; a DataError where OpenGL has another already."""
+    loaded = type(getattr(sys.modules.get("OpenGL.platform"), "PLATFORM", None)).__name__
+    name = os.environ.get("PYOPENGL_PLATFORM") or "egl"
+    if name not in _PLATFORMS:
+        raise DataError(f"PYOPENGL_PLATFORM is {name!r}, but pyrender draws without a window on 'egl' or 'osmesa' only")
+    if loaded not in ("NoneType", _PLATFORMS[name]):
+        raise DataError(
+            f"OpenGL was imported for {loaded} before, and pyrender needs {_PLATFORMS[name]}: "
+            f"set PYOPENGL_PLATFORM={name} before Python starts"
+        )
+    return name
+
+
+def _packages() -> str:
+    library = "libosmesa6" if os.environ.get("PYOPENGL_PLATFORM") == "osmesa" else "libegl1"
+    return f"on Debian: apt-get install {library} libgl1 libxrender1"
+
+
 def _platform() -> Any:
     """What makes contexts: of the device that ``EGL_DEVICE_ID`` names, or OSMesa's."""
     if os.environ["PYOPENGL_PLATFORM"] == "osmesa":
@@ -180,7 +207,7 @@ def _platform() -> Any:
     devices = egl.query_devices()
     wanted = os.environ.get("EGL_DEVICE_ID", "0")
     if not devices:
-        raise DataError(f"EGL finds no device here; {_PACKAGES}")
+        raise DataError(f"EGL finds no device here; {_packages()}")
     if not wanted.isdecimal() or int(wanted) >= len(devices):
         raise DataError(f"EGL_DEVICE_ID is {wanted!r}, but EGL has devices 0 … {len(devices) - 1} here")
     return egl.EGLPlatform(64, 64, device=devices[int(wanted)])
@@ -217,11 +244,5 @@ def _renderer_class(pyrender: Any, gl: Any) -> Any:
             gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self._main_fb)
             pixels = gl.glReadPixels(*whole, gl.GL_RGBA, gl.GL_UNSIGNED_SHORT)
             return np.frombuffer(pixels, np.uint16).reshape(height, width, 4)[::-1]
-
-        def _shadow_mapping_pass(self, scene: Any, light_node: Any, flags: int) -> None:
-            if light_node.light.name == "shadow":
-                super()._shadow_mapping_pass(scene, light_node, flags)
-            else:  # shadows are a matter of all lights of a kind: this one's map stays empty
-                self._configure_shadow_mapping_viewport(light_node.light, flags)
 
     return Deep

@@ -2,18 +2,18 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR
 from setsup.scenes.mesh import Material
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
 
-__all__ = ["GAMMA", "lamps", "lit", "middle", "pinhole", "pose", "surfaces"]
+__all__ = ["GAMMA", "Pass", "dim", "lamps", "middle", "passes", "pinhole", "pose", "surfaces"]
 
 Reals = npt.NDArray[np.float64]
 
@@ -23,8 +23,30 @@ GAMMA = 2.2
 _FACING = 0.96 * 0.96 + 0.04 / 4.001
 """What a white surface of roughness 1 that faces both lamp and camera sends back: a part 0.04 is mirrored by the
 Fresnel term and another taken off the base colour, 0.04/4.001 is the gloss."""
-_WIDEST = math.cos(math.radians(75))  # of spots with shadows: their maps are pictures of a pinhole camera
+_FULL = math.pi / _FACING
 _EXACT = 1 << 24  # pyrender keeps indices as float32
+_AT_ONCE = 4  # of a kind; pyrender leaves the others out
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What is drawn at once.
+
+    Attributes
+    ----------
+    scene : pyrender.Scene
+        Without a camera; all passes share one mesh.
+    nodes : list of (pyrender.Node, Light)
+        Its lights, but for the ambient one.
+    lamp : Directional or Lamp, optional
+        With it the scene has this light alone, at its full strength wherever it would shine evenly: white, without
+        shadows, and for lamps of intensity 1 at a distance of 1 m.
+
+    """
+
+    scene: Any
+    nodes: list[tuple[Any, Light]]
+    lamp: Directional | Lamp | None = None
 
 
 def surfaces(pyrender: Any, scene: Scene) -> Any:
@@ -49,89 +71,51 @@ def middle(scene: Scene) -> Reals:
     return np.asarray(scene.bounds.mean(axis=0))
 
 
-def lit(pyrender: Any, scene: Scene) -> tuple[Any, list[tuple[Any, Light]], int]:
-    """Make pyrender's scene of one of ours, but for its camera.
+def lamps(scene: Scene) -> list[Directional | Lamp]:
+    """Lights that are drawn by themselves: those with a place, and those with shadows."""
+    return [one for one in scene.lights if isinstance(one, Lamp) or (isinstance(one, Directional) and one.shadow)]
 
-    Returns
-    -------
-    scene, lamps, flags
-        pyrender's scene; its nodes of lights with the lights that they stand for; its flags for shadows.
 
+def passes(pyrender: Any, scene: Scene) -> list[Pass]:
+    """Split a scene into what pyrender draws right at once; the light of all passes adds up.
+
+    The first pass has the background, ambient light and up to four directional lights without shadows, as most scenes
+    have no others; each lamp and each light with shadows has a pass of its own.
     """
+    mesh = surfaces(pyrender, scene)
+    together = [one for one in scene.lights if isinstance(one, Directional) and not one.shadow]
     ambient = np.array([(0, 0, 0), *(one.color for one in scene.lights if isinstance(one, Ambient))], float).sum(axis=0)
     back = np.zeros(4) if scene.background is None else np.append(LINEAR[list(scene.background)] ** (1 / GAMMA), 1.0)
-    made = pyrender.Scene(bg_color=back, ambient_light=ambient)
-    mesh = surfaces(pyrender, scene)
+    made = [Pass(pyrender.Scene(bg_color=back, ambient_light=ambient), [])]
     if mesh is None:
-        return made, [], 0
-    made.add(mesh)
-    nodes, flags, origin = [], 0, middle(scene)
-    for light, lamp in lamps(pyrender, scene):
-        nodes.append((made.add(lamp, pose=pose(light, origin)), light))
-        if lamp.name == "shadow":
-            spot = isinstance(lamp, pyrender.SpotLight)
-            flags |= pyrender.RenderFlags.SHADOWS_SPOT if spot else pyrender.RenderFlags.SHADOWS_DIRECTIONAL
-    return made, nodes, flags
+        return made
+    dark = {"bg_color": np.append(np.zeros(3), back[3]), "ambient_light": np.zeros(3)}
+    made += [Pass(pyrender.Scene(**dark), []) for _ in range(_AT_ONCE, len(together), _AT_ONCE)]
+    made += [Pass(pyrender.Scene(**dark), [], light) for light in lamps(scene)]
+    origin = middle(scene)
+    for one in made:
+        one.scene.add(mesh)
+        if one.lamp is not None:
+            kind = pyrender.PointLight if isinstance(one.lamp, Lamp) else pyrender.DirectionalLight
+            full = kind(color=np.ones(3), intensity=_FULL)
+            one.nodes.append((one.scene.add(full, pose=pose(one.lamp, origin)), one.lamp))
+    for number, light in enumerate(together):
+        one = made[number // _AT_ONCE]
+        full = pyrender.DirectionalLight(color=np.array(light.color), intensity=_FULL)
+        one.nodes.append((one.scene.add(full, pose=pose(light, origin)), light))
+    return made
 
 
-def lamps(pyrender: Any, scene: Scene) -> Iterator[tuple[Light, Any]]:
-    """Lights of pyrender's that stand for those of a scene, but for ambient ones.
-
-    Raises
-    ------
-    SetsupError
-        When there are more than four of a kind, which pyrender would leave out.
-
-    """
-    kinds = dict.fromkeys(("DirectionalLight", "PointLight", "SpotLight"), 0)
-    for light in scene.lights:
-        if isinstance(light, Ambient):
-            continue
-        name = "shadow" if light.shadow else "plain"
-        options = {"color": np.array(light.color, np.float64), "intensity": math.pi / _FACING, "name": name}
-        if isinstance(light, Directional):
-            kind = "DirectionalLight"
-        else:
-            kind = "PointLight" if light.axis is None else "SpotLight"
-            reach = light.reach or _usual_distance(scene, light.position)
-            options["intensity"] = math.pi / _FACING * reach**2
-            if light.axis is not None:
-                inner, outer = cone(light.exponent, _WIDEST if light.shadow else 0.0)
-                options |= {"innerConeAngle": math.acos(inner), "outerConeAngle": math.acos(outer)}
-        kinds[kind] += 1
-        if kinds[kind] > pyrender.constants.MAX_N_LIGHTS:
-            raise SetsupError(
-                f"pyrender draws {pyrender.constants.MAX_N_LIGHTS} lights of a kind ({kind}), and this scene has more: "
-                "draw it with renderer('gl') or renderer('embree')"
-            )
-        yield light, getattr(pyrender, kind)(**options)
-
-
-def cone(exponent: float, widest: float = 0.0) -> tuple[float, float]:
-    """Cosines of the inner and outer angle of the spot of pyrender's that comes closest to ``cosine^exponent``.
-
-    pyrender's is ((cosine − outer) / (inner − outer))², cut to 0 … 1. The two agree on the axis and where half of the
-    light is left; they are the same for exponents 0 and 2 where ``widest`` is 0.
-
-    Parameters
-    ----------
-    exponent : float
-        0 or more.
-    widest : float
-        Least cosine of the outer angle.
-
-    """
-    half, root = (0.5 ** (1 / exponent) if exponent > 0 else 0.0), math.sqrt(0.5)
-    outer = max((half - root) / (1 - root), widest)
-    return min(max(outer + (half - outer) / root, outer), 1.0), outer
+def dim(one: Pass, distance: float) -> None:
+    """Set the lamp of a pass to its full strength at a distance, in metres."""
+    one.nodes[0][0].light.intensity = _FULL * distance**2
 
 
 def pose(light: Light, origin: Reals, camera: Camera | None = None) -> Reals:
     """Where a light stands and shines, (4, 4) float64: pyrender's shine along their −z."""
-    found = np.eye(4)
+    found, way = np.eye(4), (0.0, 0.0, -1.0)
     if isinstance(light, Lamp):
         found[:3, 3] = light.position - origin
-        way = light.axis or (0.0, 0.0, -1.0)
     elif isinstance(light, Directional):
         way = light.direction
         if light.of_camera and camera is not None:
@@ -171,15 +155,6 @@ def pinhole(pyrender: Any, camera: Camera, origin: Reals, near: float, far: floa
     stands[:3, :3] = camera.rotation.T * [1, -1, -1]
     stands[:3, 3] = camera.centre - origin
     return made, stands
-
-
-def _usual_distance(scene: Scene, point: npt.ArrayLike) -> float:
-    """Distance from a point of which half of the surface of a scene is nearer; more than 0."""
-    a, b, c = np.moveaxis(scene.triangles.corners, 1, 0)
-    distance = np.linalg.norm((a + b + c) / 3 - point, axis=1)
-    order = np.argsort(distance)
-    area = np.cumsum(np.linalg.norm(np.cross(b - a, c - a), axis=1)[order])
-    return max(float(distance[order[np.searchsorted(area, area[-1] / 2)]]), 1e-6)
 
 
 def _parts(placement: Placement, origin: Reals) -> Iterator[tuple[Material, dict[str, Any]]]:

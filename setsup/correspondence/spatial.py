@@ -30,6 +30,8 @@ __all__ = ["drawn_pixels", "spatial"]
 
 Reals = npt.NDArray[np.float64]
 
+_VISIBLE, _OCCLUDED, _OUTSIDE, _NO_SURFACE = (np.uint8(one) for one in Status)
+
 
 def spatial(
     scene: Scene | Rays,
@@ -86,18 +88,14 @@ def spatial(
     at = _pixels(camera1, pixels, fraction, key)
     rays = exact_rays(scene.scene if isinstance(scene, Rays) else scene)
     ways = camera1.rays(at)
-    triangle, reach = rays.first(camera1.centre, ways)
-    seen = triangle >= 0
-    reach[~seen] = np.nan
-    xyz = camera1.centre + reach[:, None] * ways
+    surfaces = rays.first(camera1.centre, ways)
+    xyz = camera1.centre + surfaces.reach[:, None] * ways
     points2, _ = camera2.project(xyz)
-    status = np.full(len(at), Status.NO_SURFACE, np.uint8)
-    status[seen] = Status.OUTSIDE
+    status = np.where(surfaces.triangle >= 0, _OUTSIDE, _NO_SURFACE)
     there = np.flatnonzero(planar.inside(points2, camera2.height, camera2.width))
-    free = rays.free(camera2.centre, xyz[there] - camera2.centre, triangle[there])
-    status[there] = np.where(free, np.uint8(Status.VISIBLE), np.uint8(Status.OCCLUDED))
-    instance = np.full(len(at), -1, np.int32)
-    instance[seen] = rays.instance[triangle[seen]]
+    free = rays.free(camera2.centre, xyz[there] - camera2.centre, surfaces.planes[there])
+    status[there] = np.where(free, _VISIBLE, _OCCLUDED)
+    instance = rays.instance.take(surfaces.triangle, mode="wrap")
     return PixelPairs(at, points2, xyz, instance, status)
 
 

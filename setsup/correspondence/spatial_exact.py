@@ -20,6 +20,9 @@ Reals = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
 _BRANCHES = 8
+_BRANCH = np.arange(_BRANCHES)
+_TOP = 64  # boxes on the topmost level
+_COARSE = 4096
 _RAYS = 4096  # followed at a time, to bound the memory
 
 
@@ -107,10 +110,12 @@ class Boxes:
         # lowest and, negated, highest coordinates: of either the least is wanted
         box = np.concatenate([low, -high], axis=1)[self._order] - pad
         self._levels = [box]
-        while len(box) > _BRANCHES:
+        while len(box) > _TOP:
             extra = np.full((-len(box) % _BRANCHES, 6), np.inf)
             box = np.concatenate([box, extra]).reshape(-1, _BRANCHES, 6).min(axis=1)
             self._levels.append(box)
+        # for a single point this is faster than to descend
+        self._coarse = np.ascontiguousarray(next(level for level in self._levels if len(level) <= _COARSE).T)
 
     def first(self, start: Reals, ways: Reals, near: npt.ArrayLike, far: npt.ArrayLike) -> tuple[Rows, Reals]:
         """Nearest triangle that each ray meets between two multiples of its direction.
@@ -140,14 +145,16 @@ class Boxes:
             at, within, _ = met(self._rows[which], start, along[ray])
             keep = np.flatnonzero(within & (at > least[ray]) & (at < most[ray]))
             ray, which, at = ray[keep], which[keep], at[keep]
-            order = np.lexsort((which, at, ray))
-            rays, first = np.unique(ray[order], return_index=True)
-            triangle[begin + rays], reach[begin + rays] = which[order[first]], at[order[first]]
+            order = np.lexsort((which, at, ray))[::-1]
+            # of several values for one place the last one stays: the nearest
+            triangle[begin + ray[order]], reach[begin + ray[order]] = which[order], at[order]
         return triangle, reach
 
     def around(self, point: Reals, distance: float) -> Rows:
         """Triangles whose boxes come within a distance of a point along each axis."""
         most = np.concatenate([point, -point]) + distance
+        if not (self._coarse <= most[:, None]).all(axis=0).any():
+            return np.empty(0, np.int64)
         return self._descended(1, lambda _, boxes: np.asarray((boxes <= most).all(axis=1)))[1]
 
     def _passed(self, start: Reals, ways: Reals, near: Reals, far: Reals) -> tuple[Rows, Rows]:
@@ -156,11 +163,11 @@ class Boxes:
         over = 1 / np.where(np.abs(ways) < slow, np.where(ways < 0, -slow, slow), ways)
 
         def passes(ray: Rows, boxes: Reals) -> Bools:
-            inverse = over[ray]
+            inverse = over.take(ray, axis=0)
             one, two = (boxes[:, :3] - start) * inverse, (boxes[:, 3:] + start) * -inverse
             (x, y, z), (u, v, w) = np.minimum(one, two).T, np.maximum(one, two).T
-            enter = np.maximum(np.maximum(x, y), np.maximum(z, near[ray]))
-            leave = np.minimum(np.minimum(u, v), np.minimum(w, far[ray]))
+            enter = np.maximum(np.maximum(x, y), np.maximum(z, near.take(ray)))
+            leave = np.minimum(np.minimum(u, v), np.minimum(w, far.take(ray)))
             return np.asarray(enter <= leave)
 
         return self._descended(len(ways), passes)
@@ -170,11 +177,11 @@ class Boxes:
         top = len(self._levels[-1])
         query, box = np.repeat(np.arange(count), top), np.tile(np.arange(top), count)
         for depth in range(len(self._levels) - 1, -1, -1):
-            keep = np.flatnonzero(test(query, self._levels[depth][box]))
-            query, box = query[keep], box[keep]
+            keep = np.flatnonzero(test(query, self._levels[depth].take(box, axis=0)))
+            query, box = query.take(keep), box.take(keep)
             if depth:
                 query = np.repeat(query, _BRANCHES)
-                box = (box[:, None] * _BRANCHES + np.arange(_BRANCHES)).reshape(-1)
+                box = np.add.outer(box * _BRANCHES, _BRANCH).reshape(-1)
                 if len(self._levels[depth - 1]) % _BRANCHES:
                     real = box < len(self._levels[depth - 1])
                     query, box = query[real], box[real]

@@ -16,6 +16,7 @@ References
 
 import os
 from threading import Lock
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -29,16 +30,37 @@ from setsup.scenes.scene import Placement, Scene
 __all__ = ["MARGIN", "ExactRays", "exact_rays"]
 
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int32]
 Reals = npt.NDArray[np.float64]
 
 MARGIN = 1e-4
 """What stands closer to a point than this share of its distance does not hide it: the point's own surface, above all."""
 
-_GROWN = 1e-5  # of the size of the scene: some 50 times the error of float32, for rims that are seen at an angle
+_GROWN = 5e-6  # of the size of the scene: some 30 times the error of float32, for rims that are seen at an angle
 _SIZE = 0.9  # quantile of distances from the middle that is the size of the scene, whatever lies farther out
 _STEEP = 3e-3  # sine of the angle to a plane below which a reach in float32 is not trusted
-_LIMIT = MARGIN / 2  # rays towards a point are traced to here, so that the error of a reach hides nothing
+_LIMIT = MARGIN / 2  # grown triangles nearer to a point than this do not matter: no true one is then nearer than MARGIN
+_AROUND = 64  # rims around the place where a grown triangle was met, within which its neighbour mostly is
+
+
+class Surfaces(NamedTuple):
+    """What rays met first.
+
+    Attributes
+    ----------
+    triangle : (n,) int32
+        Numbered as :attr:`Scene.triangles`; −1 where a ray meets nothing.
+    reach : (n,) float64
+        In multiples of the direction; NaN where it meets nothing.
+    planes : (n, 4) float64
+        Unit normal, and what makes its product with a point of the plane, about the middle of the scene, 0.
+
+    """
+
+    triangle: Numbers
+    reach: Reals
+    planes: Reals
 
 
 class ExactRays:
@@ -51,44 +73,51 @@ class ExactRays:
     scene : Scene
         May be empty.
 
+    Attributes
+    ----------
+    instance : (triangles + 1,) int32
+        Of each triangle; the last is −1, for none.
+
     Examples
     --------
     >>> import numpy as np
     >>> triangle = Mesh([[0, 0, 2], [4, 0, 2], [0, 4, 2]], [[0, 1, 2]])
     >>> rays = ExactRays(Scene((Placement(triangle),)))
-    >>> found, reach = rays.first(np.array([1.0, 1, 0]), np.array([[0.0, 0, 1], [0, 0, -1]]))
-    >>> found.tolist(), reach.tolist()
-    ([0, -1], [2.0, inf])
-    >>> rays.free(np.array([1.0, 1, 0]), np.array([[0.0, 0, 2], [0, 0, 3]]), np.array([0, 0])).tolist()
+    >>> eye = np.array([1.0, 1, 0])
+    >>> found = rays.first(eye, np.array([[0.0, 0, 1], [0, 0, -1]]))
+    >>> found.triangle.tolist(), found.reach.tolist()
+    ([0, -1], [2.0, nan])
+    >>> rays.free(eye, np.array([[0.0, 0, 2], [0, 0, 3]]), found.planes[[0, 0]]).tolist()
     [True, False]
 
     """
 
     def __init__(self, scene: Scene) -> None:
         triangles = scene.triangles
-        self.instance = triangles.instance
+        self.instance = np.append(triangles.instance, np.int32(-1))
         self._empty = not len(triangles.corners)
         if self._empty:
             return
-        bounds = scene.bounds
-        self._middle: Reals = bounds.mean(axis=0)
+        self._middle: Reals = scene.bounds.mean(axis=0)
         corners = triangles.corners - self._middle
         far = np.sqrt(np.einsum("ijk,ijk->ij", corners, corners).max(axis=1))
         self._size = max(float(np.quantile(far, _SIZE)), 1e-300)
         self._outside = float(far.max())
         rim = self._rim = _GROWN * np.maximum(far, self._size)
         self._rows = affine_rows(corners)
-        self._planes = np.ascontiguousarray(self._rows[:, 0])
+        # contiguous, as most rays need no more of a triangle; the last is for none
+        self._planes = np.concatenate([self._rows[:, 0], np.full((1, 4), np.nan)])
         self._boxes = Boxes(corners, self._rows)
         grown = _grown(corners, rim)
         # shares of a grown triangle's corners above which a point lies in the true one, whatever float32 makes of them
-        self._inner = (4 * rim / np.maximum(_height(grown), 1e-300) + 1e-5).astype(np.float32)
+        inner = np.minimum(4 * rim / np.maximum(_height(grown), rim) + 1e-5, 1.0)
+        self._inner = np.append(inner, 1.0).astype(np.float32)
         # the mesh is of size 1, whatever the scene's: meshes must not be large, placements may
         unit = self._outside or 1.0
         mesh = Mesh(grown.reshape(-1, 3) / unit, np.arange(3 * len(corners)).reshape(-1, 3))
         self._grown = Rays(Scene((Placement(mesh, scale=np.full(3, unit)),)))
 
-    def first(self, origin: Reals, ways: Reals) -> tuple[Numbers, Reals]:
+    def first(self, origin: Reals, ways: Reals) -> Surfaces:
         """First triangle that each ray meets.
 
         Parameters
@@ -100,48 +129,40 @@ class ExactRays:
 
         Returns
         -------
-        triangle : (n,) int32
-            Numbered as :attr:`Scene.triangles`; −1 where a ray meets nothing.
-        reach : (n,) float64
-            In multiples of the direction; inf where it meets nothing.
+        Surfaces
 
         """
         if self._empty or not len(ways):
-            return np.full(len(ways), -1, np.int32), np.full(len(ways), np.inf)
+            count = len(ways)
+            return Surfaces(np.full(count, -1, np.int32), np.full(count, np.nan), np.full((count, 4), np.nan))
         start = origin - self._middle
-        squares = np.einsum("ij,ij->i", ways, ways)
-        ahead, beside = self._ahead(start, squares)
+        ahead, beside = self._ahead(start, ways)
         triangle, roughly, u, v = self._grown.trace(_moved(start, ways, ahead), ways)
-        plane = self._planes[triangle]
-        gain = np.einsum("ij,ij->i", plane[:, :3], ways)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = -(plane[:, :3] @ start + plane[:, 3]) / gain
-        nothing = triangle < 0
-        reach[nothing] = np.inf
-        steep = gain * gain > _STEEP**2 * squares
-        inner = np.minimum(np.minimum(u, v), 1 - u - v) > self._inner[triangle]
-        rim = np.flatnonzero(~(nothing | (inner & steep)))
+        reach, gain, planes = self._on_planes(start, ways, triangle)
+        steep = np.abs(gain) > _STEEP * _longest(ways)
+        inner = self._within(triangle, u, v)
+        rim = np.flatnonzero(~(inner & steep) & (triangle >= 0))
         if len(rim):
             within = met(self._rows[triangle[rim]], start, ways[rim])[1]
-            doubtful = rim[~(within & steep[rim])]
+            rim = rim[~(within & steep[rim])]
+        if len(rim):
             # most pass the rim of a triangle whose neighbour they meet: nothing is met before, so look there first
-            there = (roughly + ahead)[doubtful]
-            around = 64 * self._rim[triangle[doubtful]] / np.sqrt(squares[doubtful])
-            around[~steep[doubtful]] = np.inf
-            triangle[doubtful], reach[doubtful] = self._boxes.first(
-                start, ways[doubtful], there - around, there + around
-            )
-            left = doubtful[triangle[doubtful] < 0]
-            everywhere = np.full(len(left), np.inf)
-            triangle[left], reach[left] = self._boxes.first(start, ways[left], -everywhere, everywhere)
+            there = (roughly + ahead)[rim]
+            around = np.where(steep[rim], self._around(triangle[rim], ways[rim]), np.inf)
+            triangle[rim], reach[rim] = self._boxes.first(start, ways[rim], there - around, there + around)
+            left = rim[triangle[rim] < 0]
+            if len(left):
+                everywhere = np.full(len(left), np.inf)
+                triangle[left], reach[left] = self._boxes.first(start, ways[left], -everywhere, everywhere)
+            planes[rim] = self._planes[triangle[rim]]
         for one in beside:
             at, within, _ = met(np.broadcast_to(self._rows[one], (len(ways), 3, 4)), start, ways)
-            closer = within & (at < reach)
-            triangle[closer], reach[closer] = one, at[closer]
-        return triangle, reach
+            closer = within & ~(at >= reach)
+            triangle[closer], reach[closer], planes[closer] = one, at[closer], self._planes[one]
+        return Surfaces(triangle, reach, planes)
 
-    def free(self, origin: Reals, ways: Reals, triangle: Numbers) -> Bools:
-        """Whether rays towards points on triangles meet nothing before 1 − 10⁻⁴ of their way.
+    def free(self, origin: Reals, ways: Reals, planes: Reals) -> Bools:
+        """Whether rays towards points on surfaces meet nothing before 1 − 10⁻⁴ of their way.
 
         Parameters
         ----------
@@ -149,8 +170,8 @@ class ExactRays:
             Where all rays start.
         ways : (n, 3) float64, metres
             From there to the points.
-        triangle : (n,) int32
-            On which the points lie.
+        planes : (n, 4) float64
+            On which the points lie, as :meth:`first` found them.
 
         Returns
         -------
@@ -161,32 +182,46 @@ class ExactRays:
         if self._empty or not len(ways):
             return found
         start = origin - self._middle
-        squares = np.einsum("ij,ij->i", ways, ways)
-        ahead, beside = self._ahead(start, squares)
-        origins = _moved(start, ways, ahead)
-        blocked = np.flatnonzero(self._grown.blocked(origins, ways, 1 - _LIMIT - ahead))
+        ahead, beside = self._ahead(start, ways)
+        triangle, roughly, u, v = self._grown.trace(_moved(start, ways, ahead), ways)
+        if not isinstance(ahead, float):
+            roughly += ahead.astype(np.float32)
         # a point on a surface that runs along the ray: what hides it may do so too, and float32 be wrong about where
-        plane = self._planes[triangle]
-        height = plane[:, :3] @ start + plane[:, 3]
-        doubtful = ~(height * height > _STEEP**2 * squares)
-        near = np.where(doubtful, 1 - 200 * MARGIN, 0.0)
-        if len(blocked):
-            along = ways[blocked]
-            by, _ = self._grown.hit(origins if origins.ndim == 1 else origins[blocked], along)
-            reach, within, _ = met(self._rows[by], start, along)
-            hidden = within & (by >= 0) & (reach < 1 - MARGIN)
-            found[blocked] = doubtful[blocked] = ~hidden
-            near[blocked] = 0.0
+        doubtful = np.abs(planes @ np.append(start, 1.0)) < _STEEP * self._size
+        before = np.flatnonzero(roughly < 1 - _LIMIT)
+        if len(before):
+            by, along = triangle[before], ways[before]
+            reach, _, _ = self._on_planes(start, along, by)
+            within = self._within(by, u[before], v[before])
+            rim = np.flatnonzero(~within)
+            within[rim] = met(self._rows[by[rim]], start, along[rim])[1]
+            found[before] = doubtful[before] = ~(within & (reach < 1 - MARGIN))
         left = np.flatnonzero(doubtful)
         if len(left):
-            most = np.full(len(left), 1 - MARGIN)
-            found[left] = self._boxes.first(start, ways[left], near[left], most)[0] < 0
+            along, there = ways[left], roughly[left].astype(np.float64)
+            near = np.where(there < 1 - _LIMIT, there - self._around(triangle[left], along), 1 - 200 * MARGIN)
+            found[left] = self._boxes.first(start, along, near, np.full(len(left), 1 - MARGIN))[0] < 0
         for one in beside:
             at, within, _ = met(np.broadcast_to(self._rows[one], (len(ways), 3, 4)), start, ways)
             found &= ~(within & (at < 1 - MARGIN))
         return found
 
-    def _ahead(self, start: Reals, squares: Reals) -> tuple[Reals | float, npt.NDArray[np.int64]]:
+    def _on_planes(self, start: Reals, ways: Reals, triangle: Numbers) -> tuple[Reals, Reals, Reals]:
+        """Reach of rays to the planes of triangles, height gained over a direction, and the planes."""
+        planes = self._planes.take(triangle, axis=0, mode="wrap")
+        gain = np.einsum("ij,ij->i", planes[:, :3], ways)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return planes @ np.append(-start, -1.0) / gain, gain, planes
+
+    def _within(self, triangle: Numbers, u: Floats, v: Floats) -> Bools:
+        """Whether points of grown triangles are well within the true ones; False for some near their edges, too."""
+        return np.asarray(np.minimum(np.minimum(u, v), 1 - u - v) > self._inner.take(triangle, mode="wrap"))
+
+    def _around(self, triangle: Numbers, ways: Reals) -> Reals:
+        """Reaches that lie some rims of the triangles apart."""
+        return np.asarray(_AROUND * self._rim[triangle] / np.linalg.norm(ways, axis=1))
+
+    def _ahead(self, start: Reals, ways: Reals) -> tuple[Reals | float, npt.NDArray[np.int64]]:
         """How far ahead of the camera rays are traced from, in multiples of them, and triangles that this passes over.
 
         Far outside the scene rays begin where it does, since float32 would round a distant camera's place. Beside a
@@ -195,14 +230,19 @@ class ExactRays:
         nothing = np.empty(0, np.int64)
         away = float(np.linalg.norm(start))
         if away > 2 * self._outside:
-            return (away - 1.001 * self._outside) / np.sqrt(squares), nothing
+            return (away - 1.001 * self._outside) / np.linalg.norm(ways, axis=1), nothing
         close = 8 * _GROWN * max(away, self._size)
         beside = self._boxes.around(start, close)
-        return (close / np.sqrt(squares), beside) if len(beside) else (0.0, nothing)
+        return (close / np.linalg.norm(ways, axis=1), beside) if len(beside) else (0.0, nothing)
 
 
 def _moved(start: Reals, ways: Reals, ahead: Reals | float) -> Reals:
     return start if isinstance(ahead, float) else start + ahead[:, None] * ways
+
+
+def _longest(ways: Reals) -> float:
+    """Length that no ray exceeds."""
+    return float(np.sqrt(3) * max(ways.max(), -ways.min()))
 
 
 def _grown(corners: Reals, rim: Reals) -> Reals:

@@ -243,6 +243,8 @@ class RenderedDataset(Dataset):
             from setsup.datasets.rendered_writing import opened_cache
 
             studio.kept = opened_cache(self, self.cache)
+            if self.renderer == "auto":  # what drew the rows that are there draws the others
+                self.renderer = studio.kept.layout.renderer
         return studio.kept
 
     def _values(self, rows: Sequence[int]) -> list[dict[str, Any]]:

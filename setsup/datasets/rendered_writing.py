@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from setsup.datasets.derived import Selection
 from setsup.datasets.rendered import RenderedDataset
-from setsup.datasets.rendered_folder import RenderedFolder, open_rendered, read_table
+from setsup.datasets.rendered_folder import RenderedFolder, is_rendered, open_rendered, read_table
 from setsup.datasets.rendered_layout import ABOUT, NAMES, OUTPUTS, PARTS, PROGRESS, TABLE, Layout, read_layout
 from setsup.datasets.rendered_rows import RowFiles
 from setsup.errors import DataError, near
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.locks import lock_file
-from setsup.jobs import Unit, run
+from setsup.jobs import Unit, check_processes, run
 
 if TYPE_CHECKING:
     from setsup.scenes import Camera, Frame, Scene
@@ -82,6 +82,9 @@ def render(
     whole = _unselected(dataset)
     folder = Path(folder).expanduser().absolute()
     names = _checked(whole, modalities)
+    check_processes(processes)
+    if not is_rendered(folder):
+        _try(whole, folder, names)
     with locked(folder):
         files = _begun(folder, whole, names)
         if not files.finished:
@@ -104,6 +107,13 @@ def opened_cache(dataset: RenderedDataset, folder: Path) -> RowFiles:
     folder = folder.absolute()
     with locked(folder):
         return _begun(folder, dataset, None)
+
+
+def _try(dataset: RenderedDataset, folder: Path, names: tuple[str, ...]) -> None:
+    """Draw one row before anything is written: what cannot work leaves no folder that was begun."""
+    dataset.draw([0], lambda row, scene, camera, frame: None)
+    layout = Layout.of(dataset, dataset.renderer_name, names)
+    need_space(folder.parent, sum(array.size for array in layout.arrays.values()), f"rendering {layout.recipe}")
 
 
 # -- the work ----------------------------------------------------------------------------------------------------------
@@ -269,12 +279,14 @@ def _same(folder: Path, layout: Layout, found: Layout, cache: bool) -> Layout:
         wanted, there = getattr(layout, name), getattr(found, name)
         if wanted != there:
             said = f" ({there} there, {wanted} here)" if name not in ("key", "factors") else ""
-            raise DataError(f"{folder} was begun with {what}{said}; give it that, or choose another folder")
+            raise DataError(
+                f"{folder} was begun with {what}{said}; give it that, choose another folder, or remove this one"
+            )
     ours, theirs = dict(layout.modalities), dict(found.modalities)
     if theirs != ours and not (cache and theirs.items() <= ours.items()):
         raise DataError(
             f"{folder} was begun with the modalities {', '.join(theirs)}, not {', '.join(ours)}; "
-            "give it those, or choose another folder"
+            "give it those, choose another folder, or remove this one"
         )
     return found
 

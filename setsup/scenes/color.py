@@ -10,6 +10,8 @@ References
 
 """
 
+from functools import cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -43,16 +45,45 @@ def encode(light: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def to_bytes(light: npt.ArrayLike) -> npt.NDArray[np.uint8]:
-    """Bytes of a picture that receives linear light.
+    """Bytes of a picture that receives linear light; of float32 by a table, with the same result.
 
     Examples
     --------
-    >>> to_bytes(LINEAR[[0, 1, 128, 255]]).tolist()
-    [0, 1, 128, 255]
+    >>> to_bytes(LINEAR[[0, 1, 128, 255]]).tolist(), to_bytes(np.float32([-1, 0.5, 2])).tolist()
+    ([0, 1, 128, 255], [0, 188, 255])
 
     """
-    return np.floor(255.0 * encode(light) + 0.5).astype(np.uint8)
+    value = np.asarray(light)
+    if value.dtype != np.float32:
+        return _rounded(value)
+    first, step = _cells()
+    value = np.minimum(value, np.float32(1))
+    cell = (value * np.float32(_CELLS)).astype(np.int32)  # exact: the number of cells is a power of two
+    found = first.take(cell, mode="clip")
+    found += value >= step.take(cell, mode="clip")
+    return found
 
 
 LINEAR: npt.NDArray[np.float64] = linear(np.arange(256) / 255)
 """(256,) float64: linear light of every byte."""
+
+_CELLS = 1 << 12  # the bytes next to 0 are 1/3295 apart in linear light: no cell holds two of the steps between bytes
+
+
+def _rounded(light: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
+    return np.floor(255.0 * encode(light) + 0.5).astype(np.uint8)
+
+
+@cache
+def _cells() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
+    """Byte at the start of each cell of linear light, and from which float32 on it is the next one; inf for never."""
+    edges = np.arange(_CELLS + 1, dtype=np.float32) / np.float32(_CELLS)
+    first = _rounded(edges)
+    last = np.append(edges[1:], np.float32(2))
+    low, high = edges.view(np.int32).astype(np.int64), last.view(np.int32).astype(np.int64)
+    while (high - low > 1).any():  # positive float32 are ordered as their bits are
+        middle = (low + high) // 2
+        below = _rounded(middle.astype(np.int32).view(np.float32)) == first
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    step = high.astype(np.int32).view(np.float32)
+    return first, np.where(_rounded(step) == first, np.float32(np.inf), step)

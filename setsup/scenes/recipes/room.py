@@ -246,7 +246,7 @@ class Room:
             objects = self._objects(keys[2], space, shell)
         except DataError as error:
             raise DataError(f"{what}: {error}") from error
-        mode, lights = room_lights(keys[3], space, float(shell.bounds[1, 2]))
+        mode, lights = room_lights(keys[3], surfaces.rays, space)
         scene = Scene((*shell.placements, *objects), lights, SKY)
         return _Built(room, scene, objects, surfaces.rays, space, mode, {})
 

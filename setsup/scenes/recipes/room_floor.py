@@ -196,10 +196,14 @@ def _planes(points: Reals, above: Reals) -> Reals:
 def _fitted(plane: Reals, points: Reals, threshold: float) -> Floor | None:
     """Plane of least squares through the points near a plane; None where they are no plane at all."""
     normal, height = plane[:3], float(plane[3])
+    reach = threshold
     for _ in range(8):
-        near = points[np.abs(points @ normal - height) < threshold]
+        away = np.abs(points @ normal - height)
+        near = points[away < reach]
         if len(near) < 3:
             return None
+        # what is many times as far as most is no floor, but walls and feet that stand on it, and would lift the plane
+        reach = min(threshold, max(4 * float(np.median(away[away < reach])), 1e-3))
         middle = near.mean(axis=0)
         found = np.linalg.eigh((near - middle).T @ (near - middle))[1][:, 0]
         normal = found if found @ normal >= 0 else -found

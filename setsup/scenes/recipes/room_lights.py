@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import below, fold, uniform
+from setsup.scenes.rays import Rays
 from setsup.scenes.recipes.room_space import Space
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light
 
@@ -18,18 +19,21 @@ Words = npt.NDArray[np.uint64]
 MODES = ("even", "headlight", "lamp", "lamp with shadows", "lamps with shadows", "sun with shadows")
 """Each as likely as the others."""
 
+_SUNS, _LOOKED_AT = 16, 300  # directions, and free positions by which they are compared
 
-def room_lights(key: Words, space: Space, height: float) -> tuple[str, tuple[Light, ...]]:
+
+def room_lights(key: Words, rays: Rays, space: Space) -> tuple[str, tuple[Light, ...]]:
     """Draw the lights of a room.
 
     Parameters
     ----------
     key : uint64
         Of the draw.
+    rays : Rays
+        Of the room, through which the sun must find its way: of some directions, the one from which it shines on the
+        largest part of the free positions is taken.
     space : Space
-        Free positions of the room, whose highest ones lamps are put at.
-    height : float, metres
-        Of the room.
+        Free positions of the room; lamps hang at some of the highest.
 
     Returns
     -------
@@ -40,8 +44,9 @@ def room_lights(key: Words, space: Space, height: float) -> tuple[str, tuple[Lig
     Examples
     --------
     >>> from setsup.random import fold, stream_key
-    >>> points = np.array([[0.0, 0, 1], [1, 0, 2.2]])
-    >>> mode, lights = room_lights(fold(stream_key(0, "example"), 0), Space(points, np.ones(2)), 2.5)
+    >>> from setsup.scenes import Scene
+    >>> space = Space(np.array([[0.0, 0, 1], [1, 0, 2.2]]), np.ones(2))
+    >>> mode, lights = room_lights(fold(stream_key(0, "example"), 0), Rays(Scene()), space)
     >>> mode in MODES, len(lights) > 0
     (True, True)
 
@@ -56,26 +61,33 @@ def room_lights(key: Words, space: Space, height: float) -> tuple[str, tuple[Lig
     if mode == "headlight":
         return mode, (ambient, Directional((0, 0, 1), _color((0.95 - base) * tint), of_camera=True))
     if mode == "sun with shadows":
-        turn, rise = 2 * np.pi * at[3], np.radians(25 + 35 * at[4])
-        direction = (float(np.cos(turn) * np.cos(rise)), float(np.sin(turn) * np.cos(rise)), float(-np.sin(rise)))
-        fill = Lamp(_high(fold(key, 20), space, height), _color(0.3 * np.ones(3)), (0, 0, -1), 0.5)
-        return mode, (ambient, fill, Directional(direction, _color(0.9 * tint), shadow=True))
+        fill = Lamp(_high(fold(key, 20), space), _color(0.3 * np.ones(3)), (0, 0, -1), 0.5)
+        return mode, (ambient, fill, Directional(_sun(fold(key, 30), rays, space), _color(0.9 * tint), shadow=True))
     count = 2 + int(below(fold(key, 10), 2)) if mode == "lamps with shadows" else 1
     shadow = mode != "lamp"
     each = _color((1.0 - base) * tint * (0.65 if count > 1 else 1.0))
     # lamps that shine downwards and a little to all sides, so that the ceiling above them is not burnt out
     lamps = [
-        Lamp(_high(fold(key, 20 + number), space, height), each, (0, 0, -1), 0.4, shadow=shadow)
-        for number in range(count)
+        Lamp(_high(fold(key, 20 + number), space), each, (0, 0, -1), 0.4, shadow=shadow) for number in range(count)
     ]
     return mode, (ambient, *lamps)
 
 
-def _high(key: Words, space: Space, height: float) -> tuple[float, float, float]:
-    """One of the free positions in the upper quarter of a room; of the highest ten where there are none."""
-    rows = np.flatnonzero(space.points[:, 2] > 0.75 * height)
-    if not len(rows):
-        rows = np.argsort(-space.points[:, 2], kind="stable")[:10]
+def _sun(key: Words, rays: Rays, space: Space) -> tuple[float, float, float]:
+    """Way of the light of the sun, 25° … 60° above the horizon."""
+    at = uniform(fold(fold(key, np.arange(_SUNS))[:, None], np.arange(2)))
+    turn, rise = 2 * np.pi * at[:, 0], np.radians(25 + 35 * at[:, 1])
+    ways = np.stack([np.cos(turn) * np.cos(rise), np.sin(turn) * np.cos(rise), -np.sin(rise)], axis=1)
+    points = space.points[:_LOOKED_AT]
+    hits = rays.hit(np.repeat(points, _SUNS, axis=0), np.tile(-ways, (len(points), 1)))[0]
+    x, y, z = ways[np.argmax((hits < 0).reshape(len(points), _SUNS).sum(axis=0))].tolist()
+    return x, y, z
+
+
+def _high(key: Words, space: Space) -> tuple[float, float, float]:
+    """One of the free positions in the upper quarter of what free positions there are."""
+    heights = space.points[:, 2]
+    rows = np.flatnonzero(heights >= 0.75 * heights.max())
     x, y, z = space.points[rows[below(key, len(rows))]].tolist()
     return x, y, z
 

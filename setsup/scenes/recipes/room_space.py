@@ -31,7 +31,7 @@ Reals = npt.NDArray[np.float64]
 CLEARANCE = 0.05
 """Metres that free positions keep from every surface."""
 
-_SIDE, _MOST = 0.15, 500_000  # metres: surfaces are cut into pieces of at most this length; and this many at most
+_SIDE, _MOST = 0.15, 200_000  # metres: surfaces are cut into pieces of at most this length; and about this many at most
 _PIECES = 4  # that are nearest by their middles, of which the nearest triangle is taken
 _CEILING, _WALL, _FLOOR = 0.1, 0.1, 0.01  # metres from the box of the room, in the paper's code
 
@@ -196,11 +196,12 @@ def _pieces(corners: Reals) -> tuple[Reals, npt.NDArray[np.int64], float]:
     # a piece has at least a quarter of side², and one of a sliver half of side: so there are about _MOST at most
     side = max(_SIDE, 2 * float(np.sqrt(areas.sum() / _MOST)), 2 * float(longest.sum()) / _MOST)
     face = np.flatnonzero(areas > 0)
-    pieces, middles, faces = corners[face], [np.empty((0, 3))], [np.empty(0, np.int64)]
+    pieces, middles, faces, spread = corners[face], [np.empty((0, 3))], [np.empty(0, np.int64)], 0.0
     while len(pieces):
         lengths = np.linalg.norm(pieces - np.roll(pieces, 1, axis=1), axis=2)  # of the side before each corner
         done = lengths.max(axis=1) <= side
         middles.append(pieces[done].mean(axis=1))
+        spread = max(spread, float(np.linalg.norm(pieces[done] - middles[-1][:, None], axis=2).max(initial=0.0)))
         faces.append(face[done])
         # the others are halved across their longest side
         pieces, face, lengths = pieces[~done], face[~done], lengths[~done]
@@ -210,7 +211,7 @@ def _pieces(corners: Reals) -> tuple[Reals, npt.NDArray[np.int64], float]:
         half = (one + two) / 2
         pieces = np.concatenate([np.stack([one, half, far], axis=1), np.stack([half, two, far], axis=1)])
         face = np.concatenate([face, face])
-    return np.concatenate(middles), np.concatenate(faces), side * 2 / 3
+    return np.concatenate(middles), np.concatenate(faces), spread
 
 
 def _reached(rays: Rays, points: Reals, start: int) -> npt.NDArray[np.bool_]:

@@ -134,7 +134,7 @@ def test_no_camera_stands_in_or_right_before_an_object() -> None:
     ]
     met = 0
     for number in range(40):
-        space, pair = drawn((4, 3, 2.5), number, blocks)
+        _, pair = drawn((4, 3, 2.5), number, blocks)
         assert outside(pair.eyes, blocks, 0.05).all()
         if pair.relaxed > RELAXATIONS:
             continue

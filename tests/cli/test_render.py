@@ -1,0 +1,290 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import setsup as library
+from setsup.datasets.rendered import RenderedDataset
+from setsup.datasets.rendered_folder import open_rendered
+from setsup.datasets.rendered_table import sampled
+
+pytest.importorskip("embreex")
+
+from setsup.scenes.recipes import ObjectView, Shapes3D
+
+Run = Callable[..., Any]
+FEW = ["--size", 16, 24, "--renderer", "embree", "--where", "floor_hue == 0.1 and wall_hue == 0.6 and object_hue == 0"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(found: Any, *words: str) -> None:
+    """One sentence on standard error, nothing on standard output."""
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("setsup: ")
+    assert "Traceback" not in found.err
+    for word in words:
+        assert word in found.err
+
+
+@pytest.fixture
+def tent(tmp_path: Path) -> Path:
+    path = tmp_path / "meshes" / "tent.obj"
+    path.parent.mkdir()
+    path.write_text("v 0 0 0\nv 1 0 0\nv 0 0 1\nv 0 1 0\nf 1 2 4\nf 1 3 4\n")
+    return path
+
+
+def test_what_can_be_drawn(setsup: Run) -> None:
+    found = setsup("render")
+    assert (found.code, found.err) == (0, "")
+    for word in ("object", "room", "shapes3d", "setsup render shapes3d --out"):
+        assert word in found.out
+    listed = {one["recipe"] for one in setsup("render", "--json").json}
+    assert {"object", "room", "shapes3d"} <= listed
+
+
+def test_help_has_the_options_of_the_recipe(setsup: Run) -> None:
+    shapes, chairs = setsup("render", "shapes3d", "--help").out, setsup("render", "object", "--help").out
+    assert "--processes" in shapes
+    assert "(default: 64 64)" in shapes
+    assert "--models" not in shapes
+    for word in ("--models FILE", "--field-of-view", "(default: 30.0)", "--views", "--top", "--up y|z"):
+        assert word in chairs
+    assert "--jitter" in chairs
+    assert "Levels of the grid" in chairs  # from the recipe's own description
+
+
+def test_what_is_drawn_is_what_the_library_draws(setsup: Run, tmp_path: Path) -> None:
+    found = setsup("render", "shapes3d", "--out", "shapes", *FEW)
+    assert (found.code, found.err) == (0, "")
+    assert found.out.splitlines() == [
+        "shapes3d: 480 pictures of 16 × 24 pixels, to shapes",
+        "drawn by embree, 480 now",
+        "factors: floor_hue 10, wall_hue 10, object_hue 10, scale 8, shape 4, orientation 15",
+        "modalities: image, depth, normals, instances, triangles; cameras, and names of instances",
+        f"setsup.load('{tmp_path}/shapes')",
+        f"setsup sample {tmp_path}/shapes --inactive scale",
+    ]
+    drawn = library.load(str(tmp_path / "shapes"))
+    dataset = RenderedDataset(Shapes3D(size=(16, 24)), renderer="embree").where(FEW[-1])  # type: ignore[arg-type]
+    rows = np.arange(0, 480, 37)
+    for name, array in dataset.fetch(rows).items():
+        np.testing.assert_array_equal(drawn.fetch(rows, [name])[name], array)
+    assert drawn.factors.fingerprint == dataset.factors.fingerprint
+
+
+def test_json(setsup: Run, tmp_path: Path) -> None:
+    words = ["render", "shapes3d", "--out", "out", "--rows", 20, "--modalities", "depth", "image", "--size", 8, 8]
+    found = setsup(*words, "--renderer", "embree", "--seed", 5, "--ranges", "orientation=-30:30", "--json")
+    assert (found.code, found.err) == (0, "")
+    assert found.json == {
+        "folder": str(tmp_path / "out"),
+        "recipe": "shapes3d",
+        "renderer": "embree",
+        "rows": 20,
+        "drawn_now": 20,
+        "factors": {"floor_hue": 10, "wall_hue": 10, "object_hue": 10, "scale": 8, "shape": 4, "orientation": None},
+        "modalities": {
+            "image": {"shape": [8, 8, 3], "dtype": "uint8", "unit": "", "file": "image.npy"},
+            "depth": {"shape": [8, 8], "dtype": "float32", "unit": "m", "file": "depth.npy"},
+        },
+        "open": f"setsup.load('{tmp_path}/out')",
+        "next": f"setsup sample {tmp_path}/out --inactive floor_hue",
+    }
+    table = sampled(Shapes3D(), 20, ranges={"orientation": (-30, 30)}, seed=5)
+    assert open_rendered("out").factors.fingerprint == table.fingerprint
+    assert np.load("out/depth.npy").shape == (20, 8, 8)
+    again = setsup(*words, "--renderer", "embree", "--seed", 5, "--ranges", "orientation=-30:30", "--json")
+    assert again.json["drawn_now"] == 0
+
+
+def test_the_same_bytes_for_one_and_two_processes(setsup: Run, tmp_path: Path) -> None:
+    for processes in (1, 2):
+        found = setsup("render", "shapes3d", "--out", f"out{processes}", *FEW, "--processes", processes)
+        assert (found.code, found.err) == (0, "")
+    assert contents(tmp_path / "out1") == contents(tmp_path / "out2")
+
+
+def test_meshes_of_ones_own(setsup: Run, tent: Path) -> None:
+    words = ["render", "object", "--models", tent, "--size", 12, 12, "--renderer", "embree", "--jitter", 0]
+    assert setsup(*words, "--azimuths", 0, 90, "--elevations", 10, "--out", "grid").code == 0
+    grid = open_rendered("grid")
+    assert grid.factors.row(1) == {"model": "tent", "azimuth": 90.0, "elevation": 10.0}
+    assert grid.modalities["image"].shape == (12, 12, 4)
+    recipe = ObjectView({"tent": tent}, azimuths=(0, 90), elevations=(10,), size=(12, 12), jitter=0)
+    wanted = RenderedDataset(recipe, renderer="embree").fetch([0, 1])
+    for name, array in grid.fetch([0, 1]).items():
+        np.testing.assert_array_equal(array, wanted[name])
+    assert grid.names(0) == {0: "tent"}
+    assert setsup(*words, "--views", 7, "--seed", 3, "--out", "views").code == 0
+    table = ObjectView({"tent": tent}, seed=3).sampled(7)
+    assert open_rendered("views").factors.fingerprint == table.fingerprint
+
+
+def test_textures_above_the_mesh(setsup: Run, tmp_path: Path, tent: Path) -> None:
+    """As ShapeNet has them; the folder that they may lie in is named."""
+    from PIL import Image
+
+    Image.new("RGB", (4, 4), (200, 10, 10)).save(tmp_path / "red.png")
+    (tent.parent / "tent.mtl").write_text("newmtl red\nKd 1 1 1\nmap_Kd ../red.png\n")
+    faces = "vt 0 0\nvt 1 0\nvt 0 1\nusemtl red\nf 1/1 2/2 4/3\nf 1/1 3/2 4/3\n"
+    tent.write_text(f"mtllib tent.mtl\n{tent.read_text().partition('f ')[0]}{faces}")
+    words = ["render", "object", "--models", tent, "--size", 12, 12, "--renderer", "embree", "--elevations", 10]
+    closed = setsup(*words, "--out", "closed")
+    assert closed.code == 0
+    assert "leads out of the model's folder" in closed.err
+    found = setsup(*words, "--out", "open", "--top", tmp_path, "--processes", 2)
+    assert (found.code, found.err) == (0, "")
+    images = open_rendered("open").fetch(np.arange(24))["image"]
+    red = images[images[..., 3] > 0][:, :3].astype(int)
+    assert len(red) > 100
+    assert (red[:, 0] > 5 * red[:, 1]).all()
+
+
+def test_rooms(setsup: Run) -> None:
+    words = ["--rooms", 1, "--pairs", 2, "--count", 1, 2, "--size", 12, 16, "--renderer", "embree"]
+    assert setsup("render", "room", *words, "--out", "rooms", "--modalities", "image", "instances").code == 0
+    rooms = open_rendered("rooms")
+    assert (len(rooms), list(rooms.modalities)) == (4, ["image", "instances"])
+    seen = set(np.unique(rooms.fetch([0])["instances"]).tolist()) - {-1}
+    assert seen <= rooms.names(0).keys()
+
+
+# -- afterwards --------------------------------------------------------------------------------------------------------
+
+
+def test_other_verbs_take_the_folder(setsup: Run, tmp_path: Path) -> None:
+    assert setsup("render", "shapes3d", "--out", "shapes", *FEW).code == 0
+    found = setsup("sample", "shapes", "--inactive", "shape", "--size", 6, "--out", "drawn")
+    assert (found.code, found.err) == (0, "")
+    assert "rendered shapes3d: 480 rows" in found.out
+    indices = np.load("drawn/draws.npz")["indices"]
+    shapes = open_rendered("shapes").factors.codes("shape", indices)
+    assert (shapes == shapes[..., :1]).all()
+    again = setsup("sample", "shapes", "--replay", "drawn/draws.jsonl", "--out", "again")
+    assert (again.code, again.err) == (0, "")
+    assert contents(tmp_path / "again") == contents(tmp_path / "drawn")
+    refused(setsup("sample", "--replay", "drawn/draws.jsonl"), "a folder of `setsup render`; name the folder first")
+    refused(setsup("sample", "shapes", "--inactive", "shap"), "did you mean 'shape'?", "`setsup info shapes`")
+    refused(setsup("sample", "shapes", "--root", "drawn", "--inactive", "shape"), "leave out the root")
+    card = setsup("info", "shapes")
+    assert (card.code, card.err) == (0, "")
+    assert "480 samples" in card.out
+    small = setsup("sample", "shapes", "--inactive", "shape", "scale", "--out", "small")
+    assert small.code == 0
+    assert "size 15: as many rows as every group has" in small.out
+
+
+def test_draws_of_another_folder_are_refused(setsup: Run) -> None:
+    for name, seed in (("a", 0), ("b", 1)):
+        words = ["--rows", 40, "--seed", seed, "--size", 8, 8, "--renderer", "embree", "--modalities", "image"]
+        assert setsup("render", "shapes3d", "--out", name, *words).code == 0
+    assert setsup("sample", "a", "--inactive", "shape", "--size", 3, "--out", "drawn").code == 0
+    refused(setsup("sample", "b", "--replay", "drawn/draws.jsonl"), "give the files that were drawn from")
+
+
+# -- stopped -----------------------------------------------------------------------------------------------------------
+
+
+def command(*words: object) -> subprocess.Popen[str]:
+    code = "import sys; from setsup_cli.main import main; sys.exit(main())"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int) -> None:
+    where = "floor_hue == 0.1 and wall_hue == 0.6 and object_hue < 0.7"
+    words = ["render", "shapes3d", "--out", tmp_path / "out", "--renderer", "embree", "--where", where]
+    child = command(*words, "--processes", processes)
+    progress = tmp_path / "out" / "rendered.progress"
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not (progress.exists() and any(progress.read_bytes())):
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert out == f"shapes3d: 3,360 pictures of 64 × 64 pixels, to {tmp_path / 'out'}\n"
+    done = sum(map(bool, progress.read_bytes()))
+    assert 0 < done < 3360
+    assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 3,360 pictures; the same command goes on"
+    assert "Traceback" not in err
+    found = setsup("sample", tmp_path / "out", "--inactive", "shape")
+    refused(found, "is not finished: give the same `setsup render` command again")
+
+
+def test_a_kill_loses_nothing(setsup: Run, tmp_path: Path) -> None:
+    assert setsup("render", "shapes3d", "--out", "whole", *FEW).code == 0
+    for wait in (0.0, 0.1, 0.3, 0.6):
+        child = command("render", "shapes3d", "--out", tmp_path / "out", *FEW, "--processes", 2)
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not (tmp_path / "out").exists():
+            time.sleep(0.005)
+        time.sleep(wait)
+        os.kill(child.pid, signal.SIGKILL)
+        child.communicate()
+    assert setsup("render", "shapes3d", "--out", "out", *FEW).code == 0
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["cube", "--out", "x"], ["no recipe 'cube'", "`setsup render` lists them"]),
+        (["shapes3d"], ["`setsup render shapes3d --out FOLDER`"]),
+        (["object", "--out", "x"], ["--models chair.obj table.glb"]),
+        (["object", "--out", "x", "--models", "no.obj"], ["no.obj"]),
+        (["shapes3d", "--out", "x", "--size", "64"], ["--size takes 2 values"]),
+        (["shapes3d", "--out", "x", "--size", "0", "5"], ["size must be (height, width)"]),
+        (["shapes3d", "--out", "x", "--ranges", "scale=1:2"], ["--ranges goes with --rows"]),
+        (["shapes3d", "--out", "x", "--rows", "5", "--ranges", "scale=1"], ["expected LOW:HIGH"]),
+        (["shapes3d", "--out", "x", "--rows", "5", "--ranges", "size=1:2"], ["no factor 'size'"]),
+        (["shapes3d", "--out", "x", "--rows", "0"], ["number of rows"]),
+        (["shapes3d", "--out", "x", "--where", "hue == 1"], ["hue"]),
+        (["shapes3d", "--out", "x", "--where", "scale > 9"], ["leaves no row"]),
+        (["shapes3d", "--out", "x", "--renderer", "brush"], ["no renderer 'brush'"]),
+        (["shapes3d", "--out", "x", "--rows", "5", "--modalities", "colour"], ["no modality 'colour'"]),
+        (["shapes3d", "--out", "x", "--rows", "5", "--processes", "0"], ["processes must be"]),
+        (["shapes3d", "--out", "x", "--rows", "5", "--seed", "-1"], ["the seed must be"]),
+        (["shapes3d", "--out", "x", "--model", "5"], ["unknown option '--model'"]),
+    ],
+)
+def test_says_what_is_wrong(setsup: Run, tmp_path: Path, words: list[str], said: list[str]) -> None:
+    found = setsup("render", *words)
+    assert found.code == 2
+    assert "Traceback" not in found.err
+    for word in said:
+        assert word in found.err
+    assert not Path("x").exists()  # nothing is begun that would stand in the way of the right command
+
+
+def test_another_rendering_is_not_mixed_in(setsup: Run, tmp_path: Path) -> None:
+    words = ["--rows", 10, "--size", 8, 8, "--renderer", "embree", "--modalities", "image"]
+    assert setsup("render", "shapes3d", "--out", "out", *words).code == 0
+    before = contents(tmp_path / "out")
+    for others, said in (
+        (["--rows", 11, *words[2:]], "another number of rows (10 there, 11 here)"),
+        ([*words, "--seed", 1], "other rows"),
+        ([*words[:2], "--size", 8, 9, *words[5:]], "another size of pictures"),
+        (words[:-2], "begun with the modalities image, not image, depth"),
+    ):
+        found = setsup("render", "shapes3d", "--out", "out", *others)
+        assert found.code == 2
+        assert said in found.err
+    assert contents(tmp_path / "out") == before
+    assert json.loads(before["rendered.json"])["rows"] == 10
