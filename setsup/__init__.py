@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from setsup.datasets.huggingface import from_huggingface
     from setsup.datasets.huggingface_writer import to_huggingface
     from setsup.datasets.registry import load, names
+    from setsup.datasets.rendered import RenderedDataset
     from setsup.datasets.table import open_table
     from setsup.errors import SetsupError
     from setsup.factors.factor import Factor, Kind
@@ -37,6 +38,7 @@ __all__ = [
     "Kind",
     "Mixture",
     "OrbitSampler",
+    "RenderedDataset",
     "SetSampler",
     "SetsupError",
     "TripletSampler",
@@ -51,11 +53,12 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _PARTS = ("datasets", "factors", "files", "loading", "random", "reports", "samplers")
+    _PARTS = ("correspondence", "datasets", "factors", "files", "loading", "random", "reports", "samplers", "scenes")
     _HOMES = {
         "concat": "setsup.datasets.derived",
         "from_huggingface": "setsup.datasets.huggingface",
         "to_huggingface": "setsup.datasets.huggingface_writer",
+        "RenderedDataset": "setsup.datasets.rendered",
         "load": "setsup.datasets.registry",
         "names": "setsup.datasets.registry",
         "loader": "setsup.loading.loader",

@@ -1,4 +1,8 @@
-"""``setsup doctor``: what works on this machine. Nothing heavy is imported to find out."""
+"""``setsup doctor``: what works on this machine. Little is imported to find out.
+
+Renderers are asked themselves. Those that draw with OpenGL ask a process of their own, once each, so that a driver
+that crashes does not take the command with it; with pyrender's imports that is most of the second the command takes.
+"""
 
 import os
 import platform
@@ -8,6 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 
+from setsup.errors import DataError
 from setsup.files import cache_folder, existing_folder, manifest_folder, readable_size
 from setsup_cli.arguments import Json
 from setsup_cli.output import show_json, show_table
@@ -21,9 +26,11 @@ _OPTIONAL = {
     "datasets": "tables from Hugging Face",
     "pandas": "tables from pandas",
     "trimesh": "meshes (pip extra meshes)",
-    "moderngl": "rendering with OpenGL",
-    "embreex": "fast rays",
+    "moderngl": "rendering with OpenGL (pip extra render)",
+    "pyrender2": "physically based rendering (pip extra render)",
+    "embreex": "fast rays (pip extra render)",
 }
+_MODULES = {"pyrender2": "pyrender"}
 _LITTLE = 2_000_000_000
 
 
@@ -45,7 +52,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Look, and print a line for each thing."""
-    checks = [_python(), *_needed(), *_wished(), _display(), _manifests(), *_cache()]
+    checks = [_python(), *_needed(), *_wished(), _display(), *_renderers(), _manifests(), *_cache()]
     if options.json:
         show_json([asdict(check) for check in checks])
     else:
@@ -75,7 +82,7 @@ def _needed() -> list[Check]:
 def _wished() -> list[Check]:
     found = []
     for name, use in _OPTIONAL.items():
-        here = find_spec(name) is not None
+        here = find_spec(_MODULES.get(name, name)) is not None
         try:
             detail = version(name) if here else f"for {use}"
         except PackageNotFoundError:
@@ -92,6 +99,19 @@ def _display() -> Check:
     if found:
         return Check("GL", "ok", f"system libraries: {', '.join(found)}")
     return Check("GL", "absent", "for rendering with OpenGL: install libegl1 or your graphics driver")
+
+
+def _renderers() -> list[Check]:
+    """On what each renderer draws, or why it cannot; and which one ``renderer("auto")`` takes."""
+    from setsup.scenes.renderers import choose, renderer_states
+
+    states = renderer_states()
+    found = [Check(f"renderer {one.name}", "ok" if one.works else "absent", one.detail) for one in states]
+    try:
+        chosen = choose()
+        return [*found, Check("renderer auto", "ok", f"{chosen.name}: {chosen.why}")]
+    except DataError:  # the lines above say why each cannot draw
+        return [*found, Check("renderer auto", "absent", "none can draw here: the lines above say why")]
 
 
 def _manifests() -> Check:

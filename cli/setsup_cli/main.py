@@ -18,6 +18,7 @@ VERBS = {
     "prepare": "convert once what is slow to read, so that it is mapped into memory",
     "sample": "draw sets; what is held and what varies, a contact sheet and replayable draws",
     "render": "draw scenes to a folder: pictures, depth, normals, instances; resumes",
+    "pairs": "draw lines between pixels of two views that show the same point; what is hidden apart",
     "train": "train one of the papers' methods, or yours; goes on where it was stopped",
     "embed": "embeddings of a data set by a trained method, and their factors",
     "eval": "what a paper measures, on trained methods",

@@ -20,7 +20,7 @@ __all__ = ["EmbreeRenderer"]
 
 Floats = npt.NDArray[np.float32]
 
-_RAYS = 1 << 16  # at a time, so that what they need fits the processor's cache
+_RAYS = 1 << 13  # at a time, so that what they need stays in the processor's cache
 
 
 class EmbreeRenderer:
@@ -73,7 +73,7 @@ class EmbreeRenderer:
             return f"trimesh {_version('trimesh')} without Embree, many times slower, software ({error})"
 
     def load(self, scene: Scene) -> None:
-        """Make a scene the one that is drawn; one that was loaded by another renderer has its tree already."""
+        """Make a scene the one that is drawn; what was traced already, by whomever, has its tree."""
         self._open()
         if scene is self._scene:
             return
@@ -91,13 +91,10 @@ class EmbreeRenderer:
             When no scene was loaded, or the renderer was closed.
 
         """
-        self._open()
-        if self._scene is None:
-            raise SetsupError("this renderer has no scene yet: call load(scene) before render(camera)")
+        scene = self._loaded()
         height, width = camera.height, camera.width
-        channels = 3 if self._scene.background is not None else 4
         frame = Frame(
-            np.empty((height, width, channels), np.uint8),
+            _behind(height, width, scene.background),
             np.zeros((height, width), np.float32),
             np.zeros((height, width, 3), np.float32),
             np.full((height, width), -1, np.int32),
@@ -120,66 +117,70 @@ class EmbreeRenderer:
         if self._closed:
             raise SetsupError("this renderer was closed: make another")
 
+    def _loaded(self) -> Scene:
+        self._open()
+        if self._scene is None:
+            raise SetsupError("this renderer has no scene yet: call load(scene) before render(camera)")
+        return self._scene
+
     def _draw(self, camera: Camera, frame: Frame, top: int, bottom: int) -> None:
         """Draw some rows of pixels."""
         rays = _rays(camera, top, bottom)
         hits = self._rays.trace(camera.centre, rays)
-        met = np.flatnonzero(hits.triangle >= 0)
-        some = slice(None) if len(met) == len(rays) else met
-        seen = _seen(hits, rays, some)
+        seen, some = _seen(hits, rays)
         flat, shading = normals(self._surfaces, seen)
-        colors = self._colors(camera, seen, flat, shading)
         band = slice(top * camera.width, bottom * camera.width)
-        flatten = {name: getattr(frame, name).reshape(-1, *getattr(frame, name).shape[2:])[band] for name in frame.__slots__}
-        flatten["triangle"][:] = hits.triangle
-        flatten["depth"][some] = seen.distance
-        flatten["instance"][some] = self._surfaces.instance[seen.triangle]
-        flatten["normal"][some] = shading @ camera.rotation.T.astype(np.float32)
-        if self.supersample > 1:
-            return
-        rgb = flatten["rgb"]
-        if rgb.shape[1] == 4:
-            rgb[:] = 0
+        frame.triangle.reshape(-1)[band] = hits.triangle
+        frame.depth.reshape(-1)[band][some] = seen.distance
+        frame.instance.reshape(-1)[band][some] = self._surfaces.instance.take(seen.triangle)
+        frame.normal.reshape(-1, 3)[band][some] = shading @ camera.rotation.T.astype(np.float32)
+        colors = self._colors(camera, seen, flat, shading)
+        if self.supersample == 1:
+            rgb = frame.rgb.reshape(-1, frame.rgb.shape[2])[band]
             rgb[some, :3] = to_bytes(colors)
-            rgb[some, 3] = 255
-        else:
-            rgb[:] = self._scene.background
-            rgb[some] = to_bytes(colors)
+            rgb[some, 3:] = 255
 
     def _colors(self, camera: Camera, seen: Seen, flat: Floats, shading: Floats) -> Floats:
-        scene = self._scene
+        """Light that comes from each point to the camera, (n, 3)."""
         size = max(self._size, float(np.abs(camera.centre - self._middle).max()))
-        fallen = light(scene.lights, camera, seen, flat, shading, self._rays.blocked, size)
-        return np.asarray(albedo(self._surfaces, seen) * fallen)
+        fallen = light(self._loaded().lights, camera, seen, flat, shading, self._rays.blocked, size)
+        found = albedo(self._surfaces, seen)
+        found *= fallen
+        return found
 
     def _average(self, camera: Camera, rgb: npt.NDArray[np.uint8]) -> None:
         """Average the colours of more rays a pixel."""
-        times = self.supersample
+        times, background = self.supersample, self._loaded().background
         fine = camera.resized(camera.height * times, camera.width * times)
         rows = max(1, _RAYS // (camera.width * times * times))
         for top in range(0, camera.height, rows):
             bottom = min(top + rows, camera.height)
             rays = _rays(fine, top * times, bottom * times)
-            hits = self._rays.trace(camera.centre, rays)
-            met = np.flatnonzero(hits.triangle >= 0)
-            seen = _seen(hits, rays, met)
-            colors = self._colors(camera, seen, *normals(self._surfaces, seen))
-            light = np.zeros((len(rays), 4), np.float32)
-            background = self._scene.background
+            seen, some = _seen(self._rays.trace(camera.centre, rays), rays)
+            samples = np.zeros((len(rays), 4), np.float32)
             if background is not None:
-                light[:, :3] = LINEAR[list(background)]
-            light[met, :3] = np.clip(colors, 0, 1)
-            light[met, 3] = 1
-            mean = light.reshape(bottom - top, times, camera.width, times, 4).mean(axis=(1, 3), dtype=np.float64)
+                samples[:, :3] = LINEAR[list(background)]
+            samples[some, :3] = np.clip(self._colors(camera, seen, *normals(self._surfaces, seen)), 0, 1)
+            samples[some, 3] = 1
+            mean = samples.reshape(bottom - top, times, camera.width, times, 4).mean(axis=(1, 3), dtype=np.float64)
             if background is None:
-                covered = mean[..., 3:]
-                mean[..., :3] = np.divide(mean[..., :3], covered, out=np.zeros_like(mean[..., :3]), where=covered > 0)
+                mean[..., :3] /= np.maximum(mean[..., 3:], 0.5 / times**2)  # of what covers the pixel
                 rgb[top:bottom, :, 3] = np.floor(255 * mean[..., 3] + 0.5)
             rgb[top:bottom, :, :3] = to_bytes(mean[..., :3])
 
 
-def _seen(hits: Hits, rays: Floats, some: slice | npt.NDArray[np.intp]) -> Seen:
-    return Seen(hits.triangle[some], hits.distance[some], hits.u[some], hits.v[some], rays[some])
+def _behind(height: int, width: int, background: tuple[int, int, int] | None) -> npt.NDArray[np.uint8]:
+    """Picture of nothing but the background."""
+    if background is None:
+        return np.zeros((height, width, 4), np.uint8)
+    return np.full((height, width, 3), background, np.uint8)
+
+
+def _seen(hits: Hits, rays: Floats) -> tuple[Seen, slice | npt.NDArray[np.intp]]:
+    """What was met, and by which rays: a slice, which copies nothing, when it was all of them."""
+    met = np.flatnonzero(hits.triangle >= 0)
+    some = slice(None) if len(met) == len(rays) else met
+    return Seen(hits.triangle[some], hits.distance[some], hits.u[some], hits.v[some], rays[some]), some
 
 
 def _rays(camera: Camera, top: int, bottom: int) -> Floats:

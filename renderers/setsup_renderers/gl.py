@@ -2,7 +2,8 @@
 
 Nothing is antialiased unless it is asked for, and then the colours only. Both sides of triangles are drawn. Textures
 are sampled bilinearly in linear light, repeat, and have no smaller copies of themselves (mipmaps): where they are seen
-from far away, ask for more samples a pixel. Lights throw no shadows; the first scene of a process with lights that
+from far away, ask for more samples a pixel. What is nearer to the plane of a camera within the scene than 1/10,000 of the
+scene's diagonal, or 1 mm, is not drawn. Lights throw no shadows; the first scene of a process with lights that
 should is told so in the log.
 
 References
@@ -15,6 +16,8 @@ References
 import logging
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -38,9 +41,11 @@ _log = logging.getLogger("setsup")
 
 _LIGHTS = 64
 _SIZES = 4  # of pictures, for which buffers are kept
+_LARGE = 1 << 22  # pixels; buffers of larger pictures are not kept
 _SRGB8, _NEAREST = 0x8C41, 0x2600
 _NOTHING = np.full(4, -1, np.int32)
 _TRIANGLES = 4
+_GIVEN = 4  # frames of a size whose memory may be used again
 
 
 class GLRenderer:
@@ -181,9 +186,7 @@ class _Lights:
         turn, move = camera.rotation, camera.translation
         found = {"ambient": self.ambient}
         if self.directionals:
-            rows = [
-                (-way if light.of_camera else -turn @ way, light.color) for light, way in self.directionals
-            ]
+            rows = [(-way if light.of_camera else -turn @ way, light.color) for light, way in self.directionals]
             found["directional"] = np.array(rows)
         lamps = [self._lamp(lamp, turn, move) for lamp in self.lamps]
         if lamps:
@@ -234,7 +237,7 @@ class _Loaded:
         background = scene.background
         channels = (0, 0, 0, 0) if background is None else (*background, 255)
         self.empty = np.zeros(4, np.uint32)
-        self.empty[0] = sum(channel << 8 * place for place, channel in enumerate(channels))
+        self.empty[0] = sum(channel << 8 * number for number, channel in enumerate(channels))
         self.light = (0.0,) * 4 if background is None else (*LINEAR[list(background)].tolist(), 1.0)
         place.failed("hold this scene")
 
@@ -244,21 +247,35 @@ class _Loaded:
         if times * max(height, width) > place.largest:
             most = place.largest // times
             raise SetsupError(
-                f"{place.name} draws at most {most:,} pixels a side{f' of {times} × {times} samples' * (times > 1)}, "
+                f"{place.device} draws at most {most:,} pixels a side{f' of {times} × {times} samples' * (times > 1)}, "
                 f"not {width:,} × {height:,}: draw parts of the picture with camera.windowed(…)"
             )
-        target = place.shared(("target", height, width), lambda: _Target(place, height, width), _SIZES)
+        target = self._target(height, width)
         if times == 1:
             target.clear(self.empty)
             self._draw(camera, "all")
         else:
             target.clear(None)
             self._draw(camera, "geometry")
-            fine = place.shared(("fine", height, width, times), lambda: _Fine(place, height, width, times), 1)
+            fine = self._fine(height, width, times)
             fine.clear(self.light)
             self._draw(camera.resized(height * times, width * times), "light")
             fine.average(target)
         return target.frame(3 if self.scene.background is not None else 4)
+
+    def _target(self, height: int, width: int) -> "_Target":
+        place = self.place
+        if height * width > _LARGE:
+            return _Target(place, height, width)
+        found: _Target = place.shared(("target", height, width), lambda: _Target(place, height, width), _SIZES)
+        return found
+
+    def _fine(self, height: int, width: int, times: int) -> "_Fine":
+        place = self.place
+        if height * width * times**2 > _LARGE:
+            return _Fine(place, height, width, times)
+        found: _Fine = place.shared(("fine", height, width, times), lambda: _Fine(place, height, width, times), 1)
+        return found
 
     def _draw(self, camera: Camera, output: str) -> None:
         uniforms = self._uniforms(camera)
@@ -318,7 +335,9 @@ class _Loaded:
             (surface.normals, "3f4", "corner_normal"),
             (surface.paint, "3f4", "paint"),
         ]
-        buffers = tuple((self.place.gl.buffer(np.ascontiguousarray(one[0])), *one[1:]) for one in given if one[0] is not None)
+        buffers = tuple(
+            (self.place.gl.buffer(np.ascontiguousarray(one[0])), *one[1:]) for one in given if one[0] is not None
+        )
         texture = None if surface.texture is None else self.textures[id(surface.texture)][1]
         return _Part(kind, buffers, texture, 3 * len(surface.positions), {})
 
@@ -342,7 +361,7 @@ class _Loaded:
         """Texture on the device; the array is kept with it, so that its id stays its own."""
         height, width = texture.shape[:2]
         if max(height, width) > self.place.largest:
-            raise SetsupError(f"a texture of {width} × {height} texels is larger than {self.place.name} can hold")
+            raise SetsupError(f"a texture of {width} × {height} texels is larger than {self.place.device} can hold")
         found = self.place.gl.texture(
             (width, height), 3, np.ascontiguousarray(texture), alignment=1, internal_format=_SRGB8
         )
@@ -362,7 +381,8 @@ class _Target:
         self.all = place.gl.framebuffer([self.color, *self.geometry], self.depth)
         self.only = place.gl.framebuffer(self.geometry, self.depth)
         self.flat = place.gl.framebuffer([self.color])
-        self.read = [np.empty((height, width, 4), np.uint8), np.empty((height, width, 4), np.float32), np.empty((height, width, 2), np.int32)]
+        self.read = [np.empty((*self.shape, count), dtype) for count, dtype in ((4, "u1"), (4, "f4"), (2, "i4"))]
+        self.given: list[Array] = []
         place.failed(f"draw pictures of {width} × {height}")
 
     def clear(self, color: Array | None) -> None:
@@ -375,13 +395,43 @@ class _Target:
         self.place.clear(1 if color is None else 2, _NOTHING.ctypes.data)
 
     def frame(self, channels: int) -> Frame:
+        """Read what was drawn."""
         color, geometry, ids = self.read
         self.color.read_into(color)
         self.geometry[0].read_into(geometry)
         self.geometry[1].read_into(ids)
-        # channel by channel: numpy takes five times as long over all at once
+        found = self._empty(channels)
+        if channels == 4:
+            found.rgb[:] = color
+        else:
+            _split(color, [found.rgb[..., channel] for channel in range(3)])
+        _split(geometry, [*(found.normal[..., axis] for axis in range(3)), found.depth])
+        _split(ids, [found.instance, found.triangle])
+        return found
+
+    def _empty(self, channels: int) -> Frame:
+        """Frame to be filled: in memory of an earlier one, where nobody refers to that any more.
+
+        Fresh memory comes page by page, which may take as long as the drawing.
+        """
+        pixels = self.shape[0] * self.shape[1]
+        size = (24 + channels) * pixels
+        for number, references in enumerate(_references(self.given)):
+            if references == _UNUSED and len(self.given[number]) == size:
+                whole = self.given[number]
+                break
+        else:
+            whole = np.empty(size, np.uint8)
+            if pixels <= _LARGE:
+                self.given = [*self.given[1 - _GIVEN :], whole]
+        ends = [0, *(pixels * size for size in (4, 16, 20, 24, 24 + channels))]
+        depth, normal, instance, triangle, rgb = (whole[one:two] for one, two in pairwise(ends))
         return Frame(
-            _planes(color, channels), geometry[..., 3].copy(), _planes(geometry, 3), ids[..., 0].copy(), ids[..., 1].copy()
+            rgb.reshape(*self.shape, channels),
+            depth.view(np.float32).reshape(self.shape),
+            normal.view(np.float32).reshape(*self.shape, 3),
+            instance.view(np.int32).reshape(self.shape),
+            triangle.view(np.int32).reshape(self.shape),
         )
 
 
@@ -412,14 +462,18 @@ def _program(place: Context, vertex: str, fragment: str) -> Any:
     return place.gl.program(vertex_shader=vertex, fragment_shader=fragment)
 
 
-def _planes(values: Array, channels: int) -> Array:
-    found = np.empty((*values.shape[:2], channels), values.dtype)
-    if channels == values.shape[2]:
-        found[...] = values
-    else:
-        for channel in range(channels):
-            found[..., channel] = values[..., channel]
-    return found
+def _split(values: Array, channels: list[Array]) -> None:
+    """Take channels apart, one by one: numpy takes five times as long over all at once."""
+    for number, channel in enumerate(channels):
+        channel[:] = values[..., number]
+
+
+def _references(arrays: list[Array]) -> list[int]:
+    return [getrefcount(one) for one in arrays]
+
+
+_UNUSED = _references([np.empty(0)])[0]
+"""Counted for an array to which nothing but a list refers."""
 
 
 def _bytes(layout: str) -> int:

@@ -3,7 +3,6 @@
 Positions are about the middle of the scene, taken off in float64: a scene far from the origin is as sharp as one at it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,58 +70,82 @@ def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
     if not scene.placements:
         return middle, []
     corners = scene.triangles.corners - middle
-    normal = _normals(corners)
-    groups: dict[tuple[int, bool, bool], list[tuple[int, Placement, npt.NDArray[np.intp] | None, Array]]] = {}
-    textures: dict[int, Array | None] = {}
-    first = 0
-    for placement in scene.placements:
-        mesh = placement.mesh
-        for rows, material in _parts(mesh):
-            texture = None if mesh.uv is None else mesh.materials[material].texture
-            textures[id(texture)] = texture
-            key = (id(texture), mesh.normals is not None, mesh.colors is not None)
-            color = _LINEAR[list(mesh.materials[material].color)]
-            groups.setdefault(key, []).append((first, placement, rows, color))
-        first += len(mesh.faces)
+    normals = _normals(corners)
+    seen = np.isfinite(normals[:, 0])
+    table, which = _materials(scene)
+    drawn = np.array(table.group)[which] if len(table.groups) > 1 else None
+    firsts = np.cumsum([0, *(len(one.mesh.faces) for one in scene.placements)])
     found = []
-    for (texture_id, smooth, painted), parts in groups.items():
-        chosen, colors = [], []
-        for start, placement, rows, color in parts:
-            count = len(placement.mesh.faces)
-            own = np.arange(start, start + count) if rows is None else start + rows
-            own = own[np.isfinite(normal[own, 0])]
-            chosen.append(own)
-            colors.append(np.broadcast_to(color, (len(own), 3)))
-        rows = np.concatenate(chosen)
+    for (_, smooth, painted), group in table.groups.items():
+        mask = seen if drawn is None else seen & (drawn == group)
+        rows = np.flatnonzero(mask)
         if not len(rows):
             continue
-        picked: Any = slice(None) if len(rows) == len(corners) and len(parts) == len(scene.placements) == 1 else rows
-        texture = textures[texture_id]
-        each = list(zip(parts, chosen, strict=True))
+        some: Any = slice(None) if len(rows) == len(mask) else rows
+        texture = table.textures[group]
+        bounds = np.searchsorted(rows, firsts)
+        parts = [
+            (one, one.mesh.faces[rows[low:high] - first])
+            for one, first, low, high in zip(scene.placements, firsts, bounds, bounds[1:], strict=False)
+            if high > low
+        ]
         found.append(
             Surface(
-                corners[picked].astype(np.float32),
-                _flat(normal[picked], np.concatenate(colors), scene.triangles.instance[rows], rows),
+                corners[some].astype(np.float32),
+                _flat(normals[some], table.colors[which[some]], scene.triangles.instance[some], rows),
                 texture,
-                None if texture is None else np.concatenate([one.mesh.uv[_faces(one, own, start)] for (start, one, _, _), own in each]),  # type: ignore[index]
-                np.concatenate([_corner_normals(one)[_faces(one, own, start)] for (start, one, _, _), own in each]) if smooth else None,
-                np.concatenate([_LINEAR[one.mesh.colors[_faces(one, own, start)]] for (start, one, _, _), own in each]) if painted else None,  # type: ignore[index]
+                None if texture is None else np.concatenate([one.mesh.uv[faces] for one, faces in parts]),  # type: ignore[index]
+                np.concatenate([_corner_normals(one)[faces] for one, faces in parts]) if smooth else None,
+                np.concatenate([_LINEAR[one.mesh.colors[faces]] for one, faces in parts]) if painted else None,  # type: ignore[index]
             )
         )
     return middle, found
 
 
-def _parts(mesh: Mesh) -> Iterator[tuple[npt.NDArray[np.intp] | None, int]]:
-    """Triangles of each material of a mesh that has any; None for all."""
-    if mesh.material is None or len(mesh.materials) == 1:
-        yield None, 0
-        return
-    for material in np.unique(mesh.material).tolist():
-        yield np.flatnonzero(mesh.material == material), material
+class _Table:
+    """Materials of a scene: what is drawn at once with what.
+
+    Attributes
+    ----------
+    groups : dict of (id of texture, smooth, painted) to int
+        Numbers of the groups.
+    textures : list of (h, w, 3) uint8 or None
+        Of each group.
+    group : list of int
+        Of each material.
+    colors : (k, 4) float16
+        Of each material, in linear light.
+
+    """
+
+    def __init__(self) -> None:
+        self.groups: dict[tuple[int, bool, bool], int] = {}
+        self.textures: list[Array | None] = []
+        self.group: list[int] = []
+        self.colors: Array = np.ones((0, 4), np.float16)
+
+    def add(self, mesh: Mesh) -> None:
+        """Add the materials of a mesh."""
+        for material in mesh.materials:
+            texture = None if mesh.uv is None else material.texture
+            key = (id(texture), mesh.normals is not None, mesh.colors is not None)
+            if key not in self.groups:
+                self.groups[key] = len(self.groups)
+                self.textures.append(texture)
+            self.group.append(self.groups[key])
 
 
-def _faces(placement: Placement, own: npt.NDArray[np.intp], start: int) -> npt.NDArray[np.int32]:
-    return placement.mesh.faces[own - start]
+def _materials(scene: Scene) -> tuple[_Table, npt.NDArray[np.int32]]:
+    """Materials of a scene, one placement's after the other's, and which of them each triangle has."""
+    table, which = _Table(), []
+    for placement in scene.placements:
+        mesh, first = placement.mesh, np.int32(len(table.group))
+        table.add(mesh)
+        which.append(np.full(len(mesh.faces), first) if mesh.material is None else mesh.material + first)
+    colors = [material.color for placement in scene.placements for material in placement.mesh.materials]
+    table.colors = np.ones((len(colors), 4), np.float16)
+    table.colors[:, :3] = _LINEAR[np.array(colors)]
+    return table, np.concatenate(which)
 
 
 def _normals(corners: Reals) -> Floats:
@@ -131,7 +154,8 @@ def _normals(corners: Reals) -> Floats:
     (ux, uy, uz), (vx, vy, vz) = b - a, c - a
     found = np.stack([uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx], axis=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return (found / np.sqrt(np.einsum("ij,ij->i", found, found))[:, None]).astype(np.float32)
+        unit: Floats = (found / np.sqrt(np.einsum("ij,ij->i", found, found))[:, None]).astype(np.float32)
+    return unit
 
 
 def _corner_normals(placement: Placement) -> Floats:
@@ -139,20 +163,19 @@ def _corner_normals(placement: Placement) -> Floats:
     normals = placement.mesh.normals
     if normals is None:
         return np.zeros((0, 3), np.float32)
-    turned = (_units(normals.astype(np.float64)) / placement.scale) @ placement.rotation.T
-    return _units(turned).astype(np.float32)
+    turned: Reals = (_units(normals.astype(np.float64)) / placement.scale) @ placement.rotation.T
+    return np.asarray(_units(turned), np.float32)
 
 
 def _units(vectors: Reals) -> Reals:
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
+    return np.asarray(np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0))
 
 
-def _flat(normal: Floats, color: Floats, instance: Array, number: Array) -> Array:
+def _flat(normal: Floats, color: Array, instance: Array, number: Array) -> Array:
     found = np.empty(len(number), FLAT)
     found["normal"] = normal
-    found["color"][:, :3] = color
-    found["color"][:, 3] = 1
+    found["color"] = color
     found["number"][:, 0] = instance
     found["number"][:, 1] = number
     return np.repeat(found, 3).reshape(-1, 3)

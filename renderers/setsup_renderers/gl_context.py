@@ -15,17 +15,14 @@ References
 """
 
 import ctypes
-import json
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from setsup.errors import DataError, SetsupError, imported
+from setsup.errors import DataError, imported
+from setsup_renderers.asking import asked
 
 __all__ = ["Context", "context", "described"]
 
@@ -33,14 +30,12 @@ Result = TypeVar("Result")
 
 _PACKAGES = "on Debian: apt-get install libegl1 libgl1"
 _VERSION = 450  # of OpenGL, for clip control (depths of 0 … 1) and direct state access
-_PATIENCE = 120  # seconds for a driver to say what it is
 _SOFTWARE = b"EGL_MESA_device_software"
 _SOFTWARE_NAMES = ("llvmpipe", "softpipe", "swrast", "software")
 _EGL_EXTENSIONS = 0x3055
 _LOWER_LEFT, _ZERO_TO_ONE = 0x8CA1, 0x935F
 _DEPTH_COMPONENT32F = 0x8CAC
 _COLOR = 0x1800
-_KEPT = 4  # sizes of pictures whose buffers are kept
 
 
 class Context:
@@ -48,15 +43,15 @@ class Context:
 
     Parameters
     ----------
-    device : int or None
-        Of EGL; None for the first that works, hardware before software.
+    number : int or None
+        Of the device, as EGL counts them; None for the first that works, hardware before software.
 
     Attributes
     ----------
-    device : int
-        On which it draws.
-    name : str
-        What that is, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``.
+    number : int
+        Of the device.
+    device : str
+        On what it draws, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``.
     largest : int
         Pixels a side of the largest picture.
     gl : moderngl.Context
@@ -71,22 +66,31 @@ class Context:
 
     """
 
-    def __init__(self, device: int | None = None) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="setsup-gl")
+    def __init__(self, number: int | None = None) -> None:
         self.cache: dict[Any, Any] = {}
         self.gl: Any = None
-        self._identity = 0
+        self.device = "OpenGL"
+        self._error: type[Exception] = imported("moderngl", "render").Error
+        self._tasks: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Any]] | None] = SimpleQueue()
+        # a daemon: the context is left to the end of the process, which does not wait for it
+        threading.Thread(target=self._serve, name="setsup-gl", daemon=True).start()
         try:
-            self.run(lambda: self._start(device))
+            self.run(lambda: self._start(number))
         except BaseException:
-            self._thread.shutdown()
+            self._tasks.put(None)
             raise
 
     def run(self, task: Callable[[], Result]) -> Result:
-        """Do something on the thread of the context, and wait for it."""
-        if threading.get_ident() == self._identity:
-            return task()
-        return self._thread.submit(task).result()
+        """Do something on the thread of the context, and wait for it: half the time of concurrent.futures."""
+        answer: SimpleQueue[tuple[bool, Any]] = SimpleQueue()
+        self._tasks.put((task, answer))
+        done, found = answer.get()
+        if isinstance(found, self._error):
+            raise DataError(f"{self.device} cannot do this: {found}") from found
+        if not done:
+            raise found
+        result: Result = found
+        return result
 
     def depth_buffer(self, height: int, width: int) -> Any:
         """Buffer of float32 depths, which moderngl has none of."""
@@ -111,15 +115,23 @@ class Context:
         """Raise when the driver has reported an error since the last call."""
         error = self.gl.error
         if error != "GL_NO_ERROR":
-            raise DataError(f"{self.name} cannot {what}: {error}")
+            raise DataError(f"{self.device} cannot {what}: {error}")
 
-    def _start(self, device: int | None) -> None:
-        self._identity = threading.get_ident()
+    def _serve(self) -> None:
+        while (given := self._tasks.get()) is not None:
+            task, answer = given
+            try:
+                answer.put((True, task()))
+            except BaseException as error:  # whoever asked shall have it
+                answer.put((False, error))
+            del given, task, answer  # or the scene drawn last would live until the next
+
+    def _start(self, wanted: int | None) -> None:
         errors = []
-        for number in _devices(device):
+        for number in _devices(wanted):
             try:
                 self.gl = _made(number)
-                self.device = number
+                self.number = number
                 break
             except Exception as error:  # as many kinds as drivers have ways to fail
                 errors.append(f"device {number}: {error}")
@@ -127,7 +139,7 @@ class Context:
             raise DataError(f"EGL gives no context of OpenGL {_VERSION / 100:.1f} ({'; '.join(errors)}); {_PACKAGES}")
         info = self.gl.info
         software = any(name in info["GL_RENDERER"].lower() for name in _SOFTWARE_NAMES)
-        self.name = info["GL_RENDERER"] + (", software" if software else "")
+        self.device = info["GL_RENDERER"] + (", software" if software else "")
         self.largest = min(info["GL_MAX_TEXTURE_SIZE"], info["GL_MAX_RENDERBUFFER_SIZE"], *info["GL_MAX_VIEWPORT_DIMS"])
         egl = _egl()
         self._depth_storage = _function(egl, b"glNamedRenderbufferStorage", *[ctypes.c_uint] * 2, *[ctypes.c_int] * 2)
@@ -176,19 +188,15 @@ def context(device: int | None = None) -> Context:
 
     """
     with _STATE.lock:
-        if _STATE.inherited:
-            raise DataError(
-                "this process was forked from one that had drawn with OpenGL, which does not survive that: "
-                "start processes with multiprocessing.get_context('spawn')"
-            )
+        _refuse_forked()
         if _STATE.context is None:
             _STATE.started = True  # from here on a fork would find half a driver
             _STATE.context = Context(device)
         found = _STATE.context
-    if device is not None and device != found.device:
+    if device is not None and device != found.number:
         _devices(device)
         raise DataError(
-            f"this process draws on GPU {found.device} ({found.name}) already, and has one context: "
+            f"this process draws on GPU {found.number} ({found.device}) already, and has one context: "
             f"draw on GPU {device} in a process of its own"
         )
     return found
@@ -203,40 +211,19 @@ def described() -> str:
         When there can be none: why, and what to install.
 
     """
+    _refuse_forked()
     if _STATE.context is not None:
-        return _STATE.context.name
+        return str(_STATE.context.device)
     imported("moderngl", "render")
-    name, error = _asked()
-    if error:
-        raise DataError(error)
-    return name
+    return asked("setsup_renderers.gl_context")
 
 
-@cache
-def _asked() -> tuple[str, str]:
-    """What a process of its own finds: on what it draws, or why it cannot."""
-    code = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from setsup_renderers.gl_context import _say; _say()"
-    command = [sys.executable, "-c", code, json.dumps(sys.path)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
-    except subprocess.TimeoutExpired:
-        return "", f"the driver of OpenGL does not answer within {_PATIENCE} s: install another, or draw with embree"
-    except OSError as error:
-        return "", f"a process to ask for OpenGL could not be started: {error}"
-    try:
-        found = json.loads(done.stdout.splitlines()[-1])
-        return found["name"], found["error"]
-    except (IndexError, ValueError, KeyError, TypeError):
-        last = (done.stderr.splitlines() or ["nothing said"])[-1]
-        return "", f"the driver of OpenGL ends the process (exit code {done.returncode}: {last:.200}); {_PACKAGES}"
-
-
-def _say() -> None:
-    try:
-        found = {"name": context().name, "error": ""}
-    except SetsupError as error:
-        found = {"name": "", "error": str(error)}
-    sys.stdout.write(json.dumps(found) + "\n")
+def _refuse_forked() -> None:
+    if _STATE.inherited:
+        raise DataError(
+            "this process was forked from one that had drawn with OpenGL, which does not survive that: "
+            "start processes with multiprocessing.get_context('spawn')"
+        )
 
 
 def _made(device: int) -> Any:
@@ -274,7 +261,9 @@ def _devices(wanted: int | None) -> list[int]:
     asked = egl.eglGetProcAddress(b"eglQueryDeviceStringEXT")
     software = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int)(asked) if asked else None
     numbers = range(count.value)
-    return sorted(numbers, key=lambda one: software is not None and _SOFTWARE in (software(listed[one], _EGL_EXTENSIONS) or b""))
+    return sorted(
+        numbers, key=lambda one: software is not None and _SOFTWARE in (software(listed[one], _EGL_EXTENSIONS) or b"")
+    )
 
 
 def _egl() -> Any:

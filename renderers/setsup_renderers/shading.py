@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Scene
@@ -31,6 +30,7 @@ Numbers = npt.NDArray[np.int32]
 Blocked = Callable[[npt.NDArray[np.float64], Floats, float], npt.NDArray[np.bool_]]
 
 _LINEAR = LINEAR.astype(np.float32)
+_HALF = np.float32(0.5)
 _MARGIN = 2.0**-19  # of the largest coordinate: sixteen steps of float32
 
 
@@ -122,8 +122,8 @@ class _Textures:
     def __init__(self, textures: Sequence[npt.NDArray[np.uint8] | None]) -> None:
         self.any = any(texture is not None for texture in textures)
         places: dict[int, int] = {}  # materials often share one
-        parts: list[npt.NDArray[np.uint8]] = []
-        self.first = np.full(len(textures), -1, np.int64)
+        parts = [np.empty((0, 3), np.uint8)]
+        first = [-1] * len(textures)
         self.height, self.width = np.ones(len(textures), np.int32), np.ones(len(textures), np.int32)
         size = 0
         for row, texture in enumerate(textures):
@@ -134,27 +134,41 @@ class _Textures:
                 places[id(texture)] = size
                 parts.append(texture.reshape(-1, 3))
                 size += len(parts[-1])
-            self.first[row] = places[id(texture)]
-        self.texels = np.concatenate(parts) if parts else np.empty((0, 3), np.uint8)
+            first[row] = places[id(texture)]
+        self.first: npt.NDArray[np.integer[Any]] = np.array(first, np.int32 if size < 1 << 31 else np.int64)
+        texels = np.zeros((size, 4), np.uint8)
+        np.concatenate(parts, out=texels[:, :3])
+        self._texels = texels.view(np.uint32)[:, 0]  # one number is fetched faster than three
 
     def sample(self, which: Numbers, uv: Floats) -> Floats:
         """Linear light of textures at texture coordinates, (n, 3)."""
-        height, width, first = self.height[which], self.width[which], self.first[which]
-        across = (uv[:, 0] - np.floor(uv[:, 0])) * width - np.float32(0.5)
-        down = (np.ceil(uv[:, 1]) - uv[:, 1]) * height - np.float32(0.5)
+        height, width, first = self.height.take(which), self.width.take(which), self.first.take(which)
+        across = (uv[:, 0] - np.floor(uv[:, 0])) * width - _HALF
+        down = (np.ceil(uv[:, 1]) - uv[:, 1]) * height - _HALF
         left, top = np.floor(across), np.floor(down)
         across -= left
         down -= top
         x, y = left.astype(np.int32), top.astype(np.int32)
-        right, bottom = (x + 1) % width, (y + 1) % height
-        x %= width
-        y %= height
-        upper, lower = first + y * width, first + bottom * width
-        found = np.zeros((len(which), 3), np.float32)
-        for row, share in ((upper, 1 - down), (lower, down)):
-            for column, part in ((x, 1 - across), (right, across)):
-                found += _LINEAR[self.texels[row + column]] * (share * part)[:, None]
-        return found
+        right, bottom = x + 1, y + 1
+        right[right == width] = 0
+        bottom[bottom == height] = 0
+        np.add(x, width, out=x, where=x < 0)
+        np.add(y, height, out=y, where=y < 0)
+        upper, lower = y * width + first, bottom * width + first
+        share = across[:, None]
+        above, below = (_between(self._light(row + x), self._light(row + right), share) for row in (upper, lower))
+        return _between(above, below, down[:, None])[:, :3]
+
+    def _light(self, places: npt.NDArray[np.integer[Any]]) -> Floats:
+        """Linear light of texels, (n, 4), of which the last column has no meaning."""
+        return _LINEAR.take(self._texels.take(places).view(np.uint8)).reshape(-1, 4)
+
+
+def _between(before: Floats, after: Floats, share: Floats) -> Floats:
+    after -= before
+    after *= share
+    after += before
+    return after
 
 
 def normals(surfaces: Surfaces, seen: Seen) -> tuple[Floats, Floats]:
@@ -166,15 +180,14 @@ def normals(surfaces: Surfaces, seen: Seen) -> tuple[Floats, Floats]:
         Of the triangle; and interpolated, where its mesh has normals. The same array where none has.
 
     """
-    flat = surfaces.flat[seen.triangle]
-    away = np.einsum("ij,ij->i", flat, seen.ray) > 0
-    np.negative(flat, out=flat, where=away[:, None])
+    flat = surfaces.flat.take(seen.triangle, axis=0)
+    flat *= -np.copysign(np.float32(1), np.einsum("ij,ij->i", flat, seen.ray))[:, None]
     if surfaces.smooth is None:
         return flat, flat
     rows = surfaces.smooth[seen.triangle]
     some = np.flatnonzero(rows >= 0)
     shading = flat.copy()
-    found = _mixed(surfaces.normals[rows[some]], seen, some)
+    found = _mixed(surfaces.normals.take(rows[some], axis=0), seen, some)
     length = np.sqrt(np.einsum("ij,ij->i", found, found))
     side = np.copysign(length, np.einsum("ij,ij->i", found, flat[some]))
     usable = length > 1e-6
@@ -185,22 +198,22 @@ def normals(surfaces: Surfaces, seen: Seen) -> tuple[Floats, Floats]:
 def albedo(surfaces: Surfaces, seen: Seen) -> Floats:
     """Share of the light that comes back from each point, (n, 3) float32 in linear light."""
     which = surfaces.material[seen.triangle]
-    found = surfaces.colors[which]
+    found = surfaces.colors.take(which, axis=0)
     if surfaces.textures.any and surfaces.mapped is not None:
         rows = surfaces.mapped[seen.triangle]
         some = np.flatnonzero((rows >= 0) & (surfaces.textures.first[which] >= 0))
-        found[some] *= surfaces.textures.sample(which[some], _mixed(surfaces.uv[rows[some]], seen, some))
+        found[some] *= surfaces.textures.sample(which[some], _mixed(surfaces.uv.take(rows[some], axis=0), seen, some))
     if surfaces.painted is not None:
         rows = surfaces.painted[seen.triangle]
         some = np.flatnonzero(rows >= 0)
-        found[some] *= _mixed(_LINEAR[surfaces.paint[rows[some]]], seen, some)
+        found[some] *= _mixed(_LINEAR.take(surfaces.paint.take(rows[some], axis=0)), seen, some)
     return found
 
 
 def light(
     lights: Sequence[Light], camera: Camera, seen: Seen, flat: Floats, shading: Floats, blocked: Blocked, size: float
 ) -> Floats:
-    """Light that falls on each point, (n, 3) or (1, 3) float32.
+    """Light that falls on each point, (n, 3) float32, read-only.
 
     Parameters
     ----------
@@ -217,21 +230,16 @@ def light(
     size : float, metres
         Largest coordinate about the middle of the scene, of the scene and the camera: how coarse float32 is.
 
-    Raises
-    ------
-    SetsupError
-        When the direction of a light has no length.
-
     """
-    found = np.zeros((1, 3), np.float32)
+    found = np.zeros((1, 1), np.float32)  # one column while all lights are white or grey, which most are
     points = None
     for one in lights:
-        color = np.asarray(one.color, dtype=np.float32)
+        color = np.asarray(one.color[:1] if len(set(one.color)) == 1 else one.color, dtype=np.float32)
         if isinstance(one, Ambient):
             found = found + color
             continue
         if isinstance(one, Directional):
-            way = -_unit(one.direction, "direction of a Directional light")
+            way = -_unit(one.direction)
             towards: Floats = (way @ camera.rotation if one.of_camera else way).astype(np.float32)
             share = np.maximum(shading @ towards, 0)
             reach = np.inf
@@ -240,7 +248,7 @@ def light(
                 points = seen.ray * seen.distance[:, None]  # about the camera, where float32 is finest
             towards, share = _of_lamp(one, camera, points, shading)
             reach = 1.0
-        if one.shadow and not (isinstance(one, Directional) and one.of_camera):
+        if one.shadow:
             lit = np.flatnonzero(share > 0)
             if points is None:
                 points = seen.ray * seen.distance[:, None]
@@ -249,7 +257,7 @@ def light(
             hidden = blocked(start, to, reach) | (np.einsum("ij,ij->i", flat[lit], to) <= 0)
             share[lit[hidden]] = 0
         found = found + share[:, None] * color
-    return found
+    return np.broadcast_to(found, (len(flat), 3))
 
 
 def _of_lamp(lamp: Lamp, camera: Camera, points: Floats, shading: Floats) -> tuple[Floats, Floats]:
@@ -259,7 +267,7 @@ def _of_lamp(lamp: Lamp, camera: Camera, points: Floats, shading: Floats) -> tup
     distance = np.sqrt(square)
     share = np.maximum(np.einsum("ij,ij->i", shading, towards) / distance, 0)
     if lamp.axis is not None:
-        along = -(towards @ _unit(lamp.axis, "axis of a Lamp").astype(np.float32)) / distance
+        along = -(towards @ _unit(lamp.axis).astype(np.float32)) / distance
         share *= np.where(along > 0, np.maximum(along, 0) ** np.float32(lamp.exponent), 0)
     if lamp.reach is not None:
         share *= np.float32(lamp.reach**2) / square
@@ -276,25 +284,24 @@ def _gathered(
     for part, count in zip(parts, counts, strict=True):
         rows.append(np.full(count, -1, np.int32) if part is None else np.arange(first, first + count, dtype=np.int32))
         first += 0 if part is None else count
-    return np.concatenate(rows), np.concatenate([part for part in parts if part is not None]).astype(dtype, copy=False)
+    found = np.concatenate([part for part in parts if part is not None])
+    return np.concatenate(rows), found.astype(dtype, copy=False)
 
 
 def _mixed(corners: npt.NDArray[Any], seen: Seen, some: npt.NDArray[np.intp]) -> Floats:
     """Interpolate what the three corners have, (n, 3, …), by the shares of the corners."""
     u, v = seen.u[some], seen.v[some]
     shares = np.stack([1 - u - v, u, v], axis=1)
-    return np.einsum("ij,ijk->ik", shares, corners)
+    return np.asarray(np.einsum("ij,ijk->ik", shares, corners))
 
 
 def _units(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Vectors (n, 3) of length 1; those without length stay so."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
+    return np.asarray(np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0))
 
 
-def _unit(vector: Sequence[float], what: str) -> npt.NDArray[np.float64]:
+def _unit(vector: Sequence[float]) -> npt.NDArray[np.float64]:
     found = np.asarray(vector, dtype=np.float64)
-    length = np.linalg.norm(found)
-    if not (length > 0 and np.isfinite(length)):
-        raise SetsupError(f"the {what} must be a vector with a length, not {vector!r}")
-    return np.asarray(found / length)
+    found = found / np.abs(found).max()  # so that no square is too small or too large
+    return np.asarray(found / np.linalg.norm(found))

@@ -5,6 +5,7 @@ from setsup.correspondence.pair_sampler import PairSampler
 from setsup.correspondence.pairs import AffinePairs, affine_pairs
 from setsup.correspondence.pixel_pairs import Partners, PixelPairs, Status, partners
 from setsup.correspondence.planar import carried, inside
+from setsup.correspondence.rendered_pairs import RenderedPairs, pair_table, stored
 from setsup.correspondence.spatial import spatial
 from setsup.correspondence.view_pairs import DescriptorPairs, descriptor_pairs, view_pairs
 
@@ -14,13 +15,16 @@ __all__ = [
     "PairSampler",
     "Partners",
     "PixelPairs",
+    "RenderedPairs",
     "Status",
     "affine_pairs",
     "carried",
     "descriptor_pairs",
     "inside",
+    "pair_table",
     "partners",
     "planar_pairs",
     "spatial",
+    "stored",
     "view_pairs",
 ]

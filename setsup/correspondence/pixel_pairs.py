@@ -17,7 +17,7 @@ from setsup import random
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
 
-__all__ = ["Partners", "PixelPairs", "Status", "partners"]
+__all__ = ["Partners", "PixelPairs", "Status", "checked_key", "checked_pixels", "partners"]
 
 Bools = npt.NDArray[np.bool_]
 Reals = npt.NDArray[np.float64]
@@ -222,7 +222,7 @@ def partners(
     valid = np.ones(pixels, bool) if shown is None else np.array(shown, dtype=bool).reshape(-1)
     if valid.shape != (pixels,):
         raise SetsupError(f"shown must be {height1} × {width1} truth values, not {np.shape(shown)}")
-    words = random.mix(_key(key), random.spread(np.arange(pixels, dtype=np.uint64)))
+    words = random.mix(checked_key(key), random.spread(np.arange(pixels, dtype=np.uint64)))
     partner = ((words & _LOWER) * np.uint64(others) >> _HALF).astype(np.int64)
     both = planar.inside(pairs.points1, height1, width1) & planar.inside(pairs.points2, height2, width2)
     rows = np.flatnonzero(pairs.visible & both)
@@ -246,8 +246,20 @@ def _size(size: Any, what: str) -> tuple[int, int]:
     return int(found[0]), int(found[1])
 
 
-def _key(key: Any) -> npt.NDArray[np.uint64]:
-    whole = isinstance(key, int | np.integer) or (isinstance(key, np.ndarray) and key.shape == () and key.dtype.kind in "iu")
-    if isinstance(key, bool) or not whole or not 0 <= int(key) < 1 << 64:
+def checked_key(key: Any) -> npt.NDArray[np.uint64]:
+    """Check a key, and give it as uint64 of no axis."""
+    found = np.asarray(key)
+    whole = found.shape == () and not isinstance(key, bool) and isinstance(found.item(), int)
+    if not whole or not 0 <= found.item() < 1 << 64:
         raise SetsupError(f"a key is a whole number from 0 to 2**64 - 1, such as setsup.random.fold gives, not {key!r}")
-    return np.asarray(key, dtype=np.uint64)
+    return found.astype(np.uint64)
+
+
+def checked_pixels(pixels: npt.ArrayLike) -> Reals:
+    """Check places in a picture, and copy them as (n, 2) float64; an empty list is none at all."""
+    found = np.asarray(pixels)
+    if found.shape == (0,):
+        found = found.reshape(0, 2)
+    if found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "fiu" or not np.isfinite(found).all():
+        raise SetsupError(f"pixels must be (n, 2) finite numbers, (x, y) each, not {found.dtype} {found.shape}")
+    return np.array(found, dtype=np.float64)

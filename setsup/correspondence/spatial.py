@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from setsup import random
 from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import PixelPairs, Status
+from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_key, checked_pixels
 from setsup.correspondence.spatial_rays import exact_rays
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
@@ -89,11 +89,17 @@ def spatial(
     rays = exact_rays(scene.scene if isinstance(scene, Rays) else scene)
     ways = camera1.rays(at)
     surfaces = rays.first(camera1.centre, ways)
-    xyz = camera1.centre + surfaces.reach[:, None] * ways
+    xyz = np.empty((len(at), 3))
+    for axis in range(3):  # column by column, which is several times as fast as rows of three
+        np.multiply(ways[:, axis], surfaces.reach, out=xyz[:, axis])
+        xyz[:, axis] += camera1.centre[axis]
     points2, _ = camera2.project(xyz)
     status = np.where(surfaces.triangle >= 0, _OUTSIDE, _NO_SURFACE)
     there = np.flatnonzero(planar.inside(points2, camera2.height, camera2.width))
-    free = rays.free(camera2.centre, xyz[there] - camera2.centre, surfaces.planes[there])
+    back = xyz.take(there, axis=0)
+    for axis in range(3):
+        back[:, axis] -= camera2.centre[axis]
+    free = rays.free(camera2.centre, back, surfaces.planes.take(there, axis=0))
     status[there] = np.where(free, _VISIBLE, _OCCLUDED)
     instance = rays.instance.take(surfaces.triangle, mode="wrap")
     return PixelPairs(at, points2, xyz, instance, status)
@@ -119,7 +125,7 @@ def drawn_pixels(height: int, width: int, fraction: float, key: int | np.uint64)
     Raises
     ------
     SetsupError
-        When the fraction is out of range.
+        When the fraction or the key is out of range.
 
     Examples
     --------
@@ -131,7 +137,7 @@ def drawn_pixels(height: int, width: int, fraction: float, key: int | np.uint64)
         raise SetsupError(f"a fraction of pixels must be a number from 0 to 1, not {fraction!r}")
     # 0.29 · 100 is a little less than 29
     count = math.floor(round(height * width * float(fraction), 6))
-    chosen = np.sort(random.permute(np.uint64(key), height * width, np.arange(count)))
+    chosen = np.sort(random.permute(checked_key(key), height * width, np.arange(count)))
     rows, columns = np.divmod(chosen, width)
     return np.stack([columns, rows], axis=-1).astype(np.float64)
 
@@ -145,12 +151,4 @@ def _pixels(camera: Camera, pixels: npt.ArrayLike | None, fraction: float | None
         raise SetsupError("a key draws a fraction of the pixels: give the fraction as well")
     if pixels is None:
         return camera.pixels()
-    try:
-        at = np.array(pixels, dtype=np.float64)
-    except (TypeError, ValueError):
-        at = np.empty(0)
-    if at.size == 0 and at.ndim in (1, 2):
-        at = at.reshape(0, 2)
-    if at.ndim != 2 or at.shape[1] != 2 or not np.isfinite(at).all():
-        raise SetsupError(f"pixels must be (n, 2) finite numbers, (x, y) each, not {np.shape(pixels)}")
-    return at
+    return checked_pixels(pixels)

@@ -22,7 +22,7 @@ Rows = npt.NDArray[np.int64]
 _BRANCHES = 8
 _BRANCH = np.arange(_BRANCHES)
 _TOP = 64  # boxes on the topmost level
-_COARSE = 4096
+_COARSE = 512
 _RAYS = 4096  # followed at a time, to bound the memory
 
 
@@ -105,8 +105,10 @@ class Boxes:
     def __init__(self, corners: Reals, rows: Reals) -> None:
         self._rows = rows
         low, high = corners.min(axis=1), corners.max(axis=1)
-        pad = 1e-12 * max(float(np.abs(corners).max()), 1e-300)
-        self._order = np.argsort(_morton((low + high) / 2), kind="stable")
+        pad = 1e-12 * max(float(np.abs(corners).max()), 1e-280)
+        # the walls of a room apart from what stands in it: one large triangle makes its box, and all above, large
+        extent = np.maximum((high - low).max(axis=1), pad)
+        self._order = np.lexsort((_morton((low + high) / 2), np.floor(np.log2(extent) / 3)))
         # lowest and, negated, highest coordinates: of either the least is wanted
         box = np.concatenate([low, -high], axis=1)[self._order] - pad
         self._levels = [box]

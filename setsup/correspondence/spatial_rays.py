@@ -154,6 +154,7 @@ class ExactRays:
             if len(left):
                 everywhere = np.full(len(left), np.inf)
                 triangle[left], reach[left] = self._boxes.first(start, ways[left], -everywhere, everywhere)
+            reach[rim[triangle[rim] < 0]] = np.nan
             planes[rim] = self._planes[triangle[rim]]
         for one in beside:
             at, within, _ = met(np.broadcast_to(self._rows[one], (len(ways), 3, 4)), start, ways)

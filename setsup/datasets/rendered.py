@@ -3,10 +3,9 @@
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -154,14 +153,14 @@ class RenderedDataset(Dataset):
     def scene(self, row: int) -> Scene:
         """Scene of a row."""
         values, studio = self.values(row), self._here()
-        with studio.lock, self._at(row):
+        with studio.lock, _Row(self.name, row):
             return studio.scene(values)
 
     @of_row
     def camera(self, row: int) -> Camera:
         """Camera of a row."""
         scene = self.scene(row)
-        with self._at(row):
+        with _Row(self.name, row):
             return self._camera(self.values(row), scene)
 
     @of_row
@@ -197,14 +196,20 @@ class RenderedDataset(Dataset):
             for key in sorted(groups, key=lambda key: key not in studio.loaded):
                 self._draw_scene(studio, given, groups[key], take)
 
+    def outputs(self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]) -> dict[str, Array]:
+        """Modalities of a row that was drawn; a subclass that has more of them makes them here."""
+        return {name: getattr(frame, OUTPUTS[name]) for name in names}
+
     def _draw_scene(
         self, studio: "_Studio", given: str | Renderer, rows: Sequence[tuple[int, dict[str, Any]]], take: Take
     ) -> None:
-        with self._at(rows[0][0]):
+        at = _Row(self.name, rows[0][0])
+        with at:
             scene = studio.scene(rows[0][1])
         renderer = studio.renderer(rows[0][1], scene, given)
         for row, values in rows:
-            with self._at(row):
+            at.row = row
+            with at:
                 camera = self._camera(values, scene)
                 frame = renderer.render(camera)
                 self._check(frame)
@@ -226,7 +231,7 @@ class RenderedDataset(Dataset):
         missing = list(places) if kept is None else kept.read(list(places), tuple(out), put)
 
         def take(row: int, scene: Scene, camera: Camera, frame: Frame) -> None:
-            arrays = {name: getattr(frame, OUTPUTS[name]) for name in out}
+            arrays = self.outputs(row, scene, camera, frame, tuple(out))
             put(row, arrays)
             if kept is not None:
                 kept.keep(row, arrays, camera, scene)
@@ -278,17 +283,6 @@ class RenderedDataset(Dataset):
                 "all scenes of a recipe must have a background, or none"
             )
 
-    @contextmanager
-    def _at(self, row: int) -> Iterator[None]:
-        """Say which row it is that cannot be drawn."""
-        try:
-            yield
-        except SetsupError as error:
-            raise DataError(f"{self.name}, row {row}: {error}") from error
-        except Exception as error:
-            error.add_note(f"while row {row} of {self.name} was drawn")
-            raise
-
     def _here(self) -> "_Studio":
         """What this process keeps. A fork begins anew: it may have inherited a lock that somebody held."""
         if self._studio is None or self._studio.process != os.getpid():
@@ -301,7 +295,25 @@ class RenderedDataset(Dataset):
 
     def __repr__(self) -> str:
         """Show the name and the number of rows."""
-        return f"RenderedDataset({self.name!r}, {len(self):,} rows)"
+        return f"{type(self).__name__}({self.name!r}, {len(self):,} rows)"
+
+
+class _Row:
+    """Says which row it is that cannot be drawn."""
+
+    __slots__ = ("_name", "row")
+
+    def __init__(self, name: str, row: int) -> None:
+        self._name, self.row = name, row
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, SetsupError):
+            raise DataError(f"{self._name}, row {self.row}: {error}") from error
+        if isinstance(error, Exception):
+            error.add_note(f"while row {self.row} of {self._name} was drawn")
 
 
 class _Studio:
@@ -309,7 +321,7 @@ class _Studio:
 
     def __init__(self, recipe: Recipe, before: "_Studio | None") -> None:
         self.process = os.getpid()
-        self.lock = Lock()
+        self.lock = RLock()
         self.loaded: OrderedDict[tuple[Any, ...], Renderer] = OrderedDict()
         self.kept: RowFiles | None = None
         self._recipe = recipe

@@ -38,6 +38,7 @@ __all__ = [
     "ABOUT",
     "BITS",
     "CAMERA",
+    "KEPT",
     "NAMES",
     "OUTPUTS",
     "PARTS",
@@ -57,9 +58,12 @@ ABOUT, TABLE, NAMES, PROGRESS, PARTS = (
     "names.parts",
 )
 OUTPUTS = {"image": "rgb", "depth": "depth", "normals": "normal", "instances": "instance", "triangles": "triangle"}
-"""Modalities, and the attributes of a :class:`~setsup.scenes.Frame` that they are; the place of one is its bit."""
+"""Modalities, and the attributes of a :class:`~setsup.scenes.Frame` that they are."""
 
-BITS = {name: 1 << place for place, name in enumerate(OUTPUTS)}
+KEPT = (*OUTPUTS, "partners", "status")
+"""All modalities that a folder may hold, in their order; the last two of pairs of views."""
+
+BITS = {name: 1 << place for place, name in enumerate(KEPT)}
 """Bits of modalities in the progress file."""
 
 CAMERA: Mapping[str, tuple[int, ...]] = {"k": (3, 3), "rotation": (3, 3), "translation": (3,)}
@@ -154,7 +158,7 @@ class Layout:
     pair_factors : tuple of str
         Factors in which two views of one scene agree.
     modalities : mapping of str to Modality
-        Some of :data:`OUTPUTS`, in their order.
+        Some of :data:`KEPT`, in their order.
     setsup : str
         Version that drew.
 
@@ -182,7 +186,7 @@ class Layout:
             rows=len(dataset),
             factors=dataset.factors.fingerprint,
             pair_factors=dataset.pair_factors,
-            modalities={name: dataset.modalities[name] for name in OUTPUTS if name in names},
+            modalities={name: dataset.modalities[name] for name in KEPT if name in names},
             setsup=version("setsup"),
         )
 
@@ -272,8 +276,8 @@ def read_layout(folder: Path) -> Layout:
     )
     found = {name: _modality(part, layout.size) for name, part in fields.named("modalities").items()}
     fields.done()
-    if not found or list(found) != [name for name in OUTPUTS if name in found]:
-        raise fields.wrong("modalities", f"some of {', '.join(OUTPUTS)}, in this order", list(found))
+    if not found or list(found) != [name for name in KEPT if name in found]:
+        raise fields.wrong("modalities", f"some of {', '.join(KEPT)}, in this order", list(found))
     layout.__dict__["modalities"] = found
     return layout
 
@@ -281,8 +285,8 @@ def read_layout(folder: Path) -> Layout:
 def _modality(fields: Fields, size: tuple[int, int]) -> Modality:
     dtype = fields.need("dtype", matching("uint8|float32|int32", "uint8, float32 or int32"))
     shape = fields.need("shape", _shape)
-    if shape[:2] != size or shape[2:] not in ((), (3,), (4,)):
-        raise fields.wrong("shape", f"{list(size)} and 3 or 4 channels, if any", list(shape))
+    if shape[:2] != size or shape[2:] not in ((), (2,), (3,), (4,)):
+        raise fields.wrong("shape", f"{list(size)} and 2 to 4 channels, if any", list(shape))
     unit, color = (fields.need(key, _word) for key in ("unit", "color"))
     fields.done()
     return Modality(shape, dtype, unit, color)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from setsup.datasets.derived import Selection
 from setsup.datasets.rendered import RenderedDataset
 from setsup.datasets.rendered_folder import RenderedFolder, is_rendered, open_rendered, read_table
-from setsup.datasets.rendered_layout import ABOUT, NAMES, OUTPUTS, PARTS, PROGRESS, TABLE, Layout, read_layout
+from setsup.datasets.rendered_layout import ABOUT, NAMES, PARTS, PROGRESS, TABLE, Layout, read_layout
 from setsup.datasets.rendered_rows import RowFiles
 from setsup.errors import DataError, near
 from setsup.files import disk_errors, locked, need_space, written
@@ -132,7 +132,7 @@ class _Draw:
         files, names = self._files, tuple(self._layout.modalities)
 
         def keep(row: int, scene: "Scene", camera: "Camera", frame: "Frame") -> None:
-            files.keep(row, {name: getattr(frame, OUTPUTS[name]) for name in names}, camera, scene)
+            files.keep(row, self._dataset.outputs(row, scene, camera, frame, names), camera, scene)
 
         self._dataset.draw(rows[~files.done(rows, self._layout.full)].tolist(), keep)
 
@@ -153,7 +153,7 @@ def _draw(dataset: RenderedDataset, files: RowFiles, processes: int) -> None:
     row_bytes = sum(array.row_bytes for array in layout.arrays.values())
     need_space(files.folder, missing * row_bytes, f"rendering {layout.recipe}")
     # what is drawn with was settled when the folder was begun: "auto" must not settle it anew in each process
-    settled = RenderedDataset.__new__(RenderedDataset)
+    settled = type(dataset).__new__(type(dataset))
     settled.__dict__.update(dataset.__getstate__())
     if isinstance(dataset.renderer, str):
         settled.renderer = layout.renderer
@@ -331,7 +331,7 @@ def _make_files(folder: Path, layout: Layout, dataset: RenderedDataset) -> None:
 def _unselected(dataset: Any) -> RenderedDataset:
     """A data set of its own in place of a selection of one."""
     if isinstance(dataset, Selection) and isinstance(dataset.source, RenderedDataset):
-        return RenderedDataset(dataset.source.recipe, dataset.factors, dataset.source.renderer)
+        return type(dataset.source)(dataset.source.recipe, dataset.factors, dataset.source.renderer)
     if isinstance(dataset, RenderedDataset):
         return dataset
     raise DataError(f"only a RenderedDataset, or a selection of one, can be rendered, not a {type(dataset).__name__}")

@@ -57,9 +57,9 @@ def to_bytes(light: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     if value.dtype != np.float32:
         return _rounded(value)
     first, step = _cells()
-    value = np.minimum(value, np.float32(1))
+    value = np.clip(value, np.float32(0), np.float32(1))
     cell = (value * np.float32(_CELLS)).astype(np.int32)  # exact: the number of cells is a power of two
-    found = first.take(cell, mode="clip")
+    found: npt.NDArray[np.uint8] = first.take(cell, mode="clip")
     found += value >= step.take(cell, mode="clip")
     return found
 

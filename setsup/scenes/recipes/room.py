@@ -61,7 +61,8 @@ class Room:
     """Rooms with objects, each seen by pairs of cameras; see the module for what is published.
 
     The factors are ``room``, ``pair`` and ``side``: the two views of a pair are the two rows that agree in room and
-    pair. Everything is a function of seed, room, pair and side.
+    pair. Everything is a function of seed, room, pair and side; whether a position is free is decided by rays in
+    float32, so that a processor that traces differently could tip a draw.
 
     Parameters
     ----------
@@ -111,6 +112,7 @@ class Room:
 
     name = "room"
     scene_factors = ("room",)
+    pair_factors = ("room", "pair")
 
     def __post_init__(self) -> None:
         """Check all options."""

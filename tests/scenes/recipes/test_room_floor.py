@@ -104,6 +104,15 @@ def test_of_equally_long_axes_the_last_is_up() -> None:
     assert find_floor(Mesh(*joined([(points, faces), (top, more)]))).normal == pytest.approx((0, 0, 1), abs=1e-6)
 
 
+def test_a_floor_of_which_little_is_seen_is_below_a_whole_ceiling() -> None:
+    rng = np.random.default_rng(4)
+    points, faces = sheet((5, 4), (60, 50), 0.0, rng, 0.005)
+    middles = points[faces].mean(axis=1)
+    seen = faces[np.abs(middles[:, 0]) < 1.2]  # about half of it
+    floor = find_floor(Mesh(*joined([(points, seen), sheet((5, 4), (60, 50), 2.5, rng, 0.005)])), up=(0, 0, 1))
+    assert floor.height == pytest.approx(0, abs=5e-3)
+
+
 def test_area_counts_and_not_the_density_of_triangles() -> None:
     rng = np.random.default_rng(1)
     two = np.array([[-2, -2, 0], [2, -2, 0], [2, 2, 0], [-2, 2, 0]], float), np.array([[0, 1, 2], [0, 2, 3]])

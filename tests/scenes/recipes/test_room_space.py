@@ -132,6 +132,25 @@ def meets(origins, way, corners):
     return found
 
 
+def test_what_is_nearest_may_belong_to_a_piece_whose_middle_is_far() -> None:
+    rng = np.random.default_rng(0)
+    # a triangle whose corner is 0.04 m away, and many small ones 0.06 m away whose middles are nearer than its own
+    large = np.array([[0.04, 0, 0], [0.18, 0.06, 0], [0.18, -0.06, 0]])
+    ways = rng.normal(size=(40, 3))
+    ways[:, 0] = -np.abs(ways[:, 0])
+    small = 0.06 * ways / np.linalg.norm(ways, axis=1, keepdims=True)
+    small = small[:, None] + 1e-4 * rng.normal(size=(40, 3, 3))
+    corners = np.concatenate([large[None], small])
+    mesh = Mesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
+    surfaces = Surfaces(Rays(Scene((Placement(mesh),))))
+    point = np.zeros((1, 3))
+    about = surfaces.clearance(point)
+    assert nearest(point, corners) == pytest.approx([0.04])
+    assert about[0] > CLEARANCE  # one of the small ones: a few are looked at
+    assert surfaces.clear(point, about, CLEARANCE).tolist() == [False]
+    assert surfaces.clear(point, about, 0.039).tolist() == [True]
+
+
 def test_gigantic_triangles_do_not_take_gigabytes() -> None:
     surfaces = Surfaces(Rays(Scene((block((0, 0, 0), (6e4, 5e4, 3e4)),))))
     assert len(surfaces._face) < 5_000_000

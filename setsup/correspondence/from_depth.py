@@ -1,0 +1,188 @@
+"""Pixels of two recorded RGB-D frames that show the same point: where depth pictures are all there is.
+
+A pixel of frame 1 with depth stands for a point X. It is taken for visible in frame 2 when the depth that frame 2 has
+at the pixel nearest to X's projection is that of X, within a tolerance. That is a guess, while
+:func:`setsup.correspondence.spatial` decides: use it wherever there is a mesh.
+
+References
+----------
+.. [1] J. Shotton et al., "Scene Coordinate Regression Forests for Camera Relocalization in RGB-D Images", CVPR 2013:
+   points of the world from depth and pose, which two frames share.
+
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.correspondence import planar
+from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_pixels
+from setsup.errors import SetsupError
+from setsup.scenes.camera import Camera
+
+__all__ = ["from_depth", "recorded_camera"]
+
+Reals = npt.NDArray[np.float64]
+
+_TURNED = 0.1  # how far the determinant of a recorded rotation may be from 1
+_VISIBLE, _OCCLUDED, _OUTSIDE, _NO_SURFACE = (np.uint8(one) for one in Status)
+
+
+def from_depth(
+    depth1: npt.ArrayLike,
+    depth2: npt.ArrayLike,
+    camera1: Camera,
+    camera2: Camera,
+    pixels: npt.ArrayLike | None = None,
+    *,
+    tolerance: float = 0.01,
+    absolute: float = 0.0,
+    instances1: npt.ArrayLike | None = None,
+) -> PixelPairs:
+    """Partners in frame 2 of pixels of frame 1, by depth alone.
+
+    Parameters
+    ----------
+    depth1, depth2 : (h, w) float, metres
+        Along the axis of each camera, of the sizes of their pictures; 0, negative, or NaN where nothing was measured.
+    camera1, camera2 : Camera
+        Those of the frames, in one world; see :func:`recorded_camera`.
+    pixels : (n, 2) float, optional
+        Pixels (x, y) of frame 1; all of them, row after row, by default. Depth is that of the nearest pixel, half-way
+        places going to the even one; nothing is interpolated, as that would invent surfaces across edges.
+    tolerance : float
+        Depths z of a point and d of frame 2 are the same when ``|z − d| ≤ max(tolerance · z, absolute)``.
+    absolute : float, metres
+        Least difference that counts; the step of the sensor's depth, at least.
+    instances1 : (h, w) int, optional
+        Number of the thing that each pixel of frame 1 shows; without it, instances are −1.
+
+    Returns
+    -------
+    PixelPairs
+        One a pixel, as :func:`setsup.correspondence.spatial` gives; OCCLUDED also where frame 2 shows something farther
+        than the point, or measured nothing there.
+
+    Raises
+    ------
+    SetsupError
+        When a picture has another size than its camera's, or a number is out of range.
+
+    Notes
+    -----
+    What to expect, measured beside :func:`setsup.correspondence.spatial` on renderings of a furnished room: 12 pairs of
+    views of 256² pixels and 50°, 0.9 to 3.6 m apart, depth of 1.1 to 6.1 m; 326,712 pixels that are visible in view 2
+    and 208,248 that are hidden there. *Wrong* is the share of pairs called visible that are not, *missed* that of truly
+    visible pixels that were not found. The noise of poses is 5 mm and 0.2° about each axis, in both views (standard
+    deviations).
+
+    ====================  ==============  ==============  ==============
+    wrong / missed        0.001           0.01            0.05
+    ====================  ==============  ==============  ==============
+    exact                 0.2 % / 44 %    0.8 % / 2.6 %   6.3 % / 1.7 %
+    depth rounded to mm   0.2 % / 44 %    0.8 % / 2.6 %   6.3 % / 1.7 %
+    noise of poses        1.8 % / 89 %    2.1 % / 25 %    6.7 % / 5.3 %
+    ====================  ==============  ==============  ==============
+
+    Surfaces seen at an angle are missed below a tolerance of some 0.01, since depth changes within a pixel; things that
+    stand closer to what is behind them than the tolerance are wrongly seen through. The places of partners are exact
+    where depth and poses are; rounding to mm moves them by 0.015 px (median; 99 %: 0.08 px), the noise of poses by 2.2 px
+    (5 px), and no tolerance tells.
+
+    Examples
+    --------
+    >>> camera = Camera.look_at((0, 0, 0), (0, 1, 0), height=48, width=64, focal_length=60)
+    >>> beside = Camera.look_at((0.5, 0, 0), (0.5, 1, 0), height=48, width=64, focal_length=60)
+    >>> wall = np.full((48, 64), 2.0)  # seen straight on by both
+    >>> pairs = from_depth(wall, wall, camera, beside, [[31, 23], [2, 23]])
+    >>> pairs.points2.round(9).tolist(), [Status(one).name for one in pairs.status]
+    ([[16.0, 23.0], [-13.0, 23.0]], ['VISIBLE', 'OUTSIDE'])
+
+    """
+    one, two = _picture(depth1, camera1, "depth1"), _picture(depth2, camera2, "depth2")
+    for name, value in (("tolerance", tolerance), ("absolute", absolute)):
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+            raise SetsupError(f"{name} of depths must be a number from 0 on, not {value!r}")
+    at = camera1.pixels() if pixels is None else checked_pixels(pixels)
+    seen = np.flatnonzero(planar.inside(at, camera1.height, camera1.width))
+    depth = np.full(len(at), np.nan)
+    depth[seen] = _sampled(one, at[seen])
+    with np.errstate(invalid="ignore"):
+        depth[~(depth > 0)] = np.nan
+    xyz = camera1.centre + depth[:, None] * camera1.rays(at)
+    points2, towards = camera2.project(xyz)
+    status = np.where(np.isfinite(depth), _OUTSIDE, _NO_SURFACE)
+    there = np.flatnonzero(planar.inside(points2, camera2.height, camera2.width))
+    measured = _sampled(two, points2[there])
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(measured - towards[there])
+        same = (measured > 0) & (apart <= np.maximum(tolerance * towards[there], absolute))
+    status[there] = np.where(same, _VISIBLE, _OCCLUDED)
+    instance = np.full(len(at), -1, np.int32)
+    if instances1 is not None:
+        numbers = np.asarray(instances1)
+        if numbers.shape != one.shape or numbers.dtype.kind not in "iu":
+            raise SetsupError(f"instances1 must be {one.shape} whole numbers, not {numbers.dtype} {numbers.shape}")
+        known = seen[status[seen] != _NO_SURFACE]
+        instance[known] = _sampled(numbers, at[known])
+    return PixelPairs(at, points2, xyz, instance, status)
+
+
+def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int, width: int) -> Camera:
+    """Make the camera of a recorded frame.
+
+    Parameters
+    ----------
+    pose : (4, 4) float, metres
+        From the camera's frame (x right, y down, z forward) to the world, as trajectories of RGB-D recordings have it
+        and the modality ``pose`` of the data set ``scenenn-frames``. The rotation is made one: recorded ones are
+        rounded.
+    intrinsics : (3, 3) float, pixels
+        The modality ``intrinsics``; pixels are counted at their centres.
+    height, width : int
+        Of the frame's pictures.
+
+    Raises
+    ------
+    SetsupError
+        When the pose is none: NaN where a frame was not tracked, or no rotation.
+
+    Examples
+    --------
+    >>> pose = np.eye(4)
+    >>> pose[:3, 3] = 1, 2, 0
+    >>> camera = recorded_camera(pose, [[544.5, 0, 320], [0, 544.5, 240], [0, 0, 1]], 480, 640)
+    >>> camera.project([1, 2, 3])[0].tolist()
+    [320.0, 240.0]
+
+    With a data set of recorded frames, and two of its rows::
+
+        frames = setsup.load("scenenn-frames")
+        got = frames.fetch([12, 40])
+        cameras = [recorded_camera(got["pose"][i], got["intrinsics"][i], 480, 640) for i in range(2)]
+        pairs = from_depth(got["depth"][0], got["depth"][1], *cameras, tolerance=0.02)
+
+    """
+    found = np.asarray(pose, dtype=np.float64)
+    if found.shape != (4, 4) or not np.isfinite(found).all() or not np.allclose(found[3], (0, 0, 0, 1), atol=1e-6):
+        raise SetsupError(f"this is no pose of a camera, (4, 4) with the last row 0 0 0 1: {found.tolist()}")
+    if not abs(np.linalg.det(found[:3, :3]) - 1) <= _TURNED:
+        raise SetsupError(f"the rotation of this pose is none: {found[:3, :3].tolist()}")
+    left, _, right = np.linalg.svd(found[:3, :3])
+    rotation = (left @ right).T  # the nearest one, and its inverse: from the world to the camera
+    return Camera(height, width, np.asarray(intrinsics, np.float64), rotation, -rotation @ found[:3, 3])
+
+
+def _picture(depth: npt.ArrayLike, camera: Camera, name: str) -> npt.NDArray[Any]:
+    found = np.asarray(depth)
+    if found.shape != (camera.height, camera.width) or found.dtype.kind not in "fiu":
+        wanted = f"({camera.height}, {camera.width})"
+        raise SetsupError(f"{name} must be {wanted} numbers, as its camera's picture, not {found.dtype} {found.shape}")
+    return found
+
+
+def _sampled(picture: npt.NDArray[Any], points: Reals) -> npt.NDArray[Any]:
+    """Values at the pixels nearest to points within the picture."""
+    column, row = np.rint(points).astype(np.int64).T
+    return np.asarray(picture[row, column])

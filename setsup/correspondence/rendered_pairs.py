@@ -1,0 +1,200 @@
+"""Rendered pairs of views: two rows a pair, each with the partner of every pixel in the other."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.correspondence.pair_sampler import PairSampler
+from setsup.correspondence.pixel_pairs import PixelPairs, Status
+from setsup.correspondence.planar import inside
+from setsup.correspondence.spatial import drawn_pixels, spatial
+from setsup.datasets.dataset import Dataset, Modality
+from setsup.datasets.rendered import RenderedDataset
+from setsup.errors import DataError, SetsupError
+from setsup.factors.factor import Factor, Kind
+from setsup.factors.table import FactorTable
+from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
+
+__all__ = ["RenderedPairs", "pair_table", "stored"]
+
+PAIR, VIEW = "view_pair", "view"
+_OWN = ("partners", "status")
+
+
+class RenderedPairs(RenderedDataset):
+    """A rendered data set of pairs of views, with two modalities more.
+
+    ``partners`` (H, W, 2) float32 has for each pixel its place (x, y) in the other view of the pair, NaN where there is
+    no surface or it lies behind the other camera. ``status`` (H, W) uint8 is the pixel's
+    :class:`setsup.correspondence.Status`, of which 0 is visible. float32 keeps places to 1/30,000 of a pixel.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What is drawn.
+    factors : FactorTable
+        From :func:`pair_table`: rows 2n and 2n + 1 are the views of pair n.
+    renderer, cache
+        As of :class:`setsup.datasets.rendered.RenderedDataset`.
+
+    Raises
+    ------
+    DataError
+        When the table is not one of pairs.
+
+    Examples
+    --------
+    >>> from setsup.scenes.recipes import Shapes3D
+    >>> recipe = Shapes3D(size=(16, 16))
+    >>> views = RenderedPairs(recipe, pair_table(recipe, pairs=3), "embree")
+    >>> views.pair_factors, views.fetch([[0, 1]], ["partners"])["partners"].shape
+    (('view_pair',), (1, 2, 16, 16, 2))
+
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        factors: FactorTable,
+        renderer: str | Renderer = "auto",
+        cache: Path | str | None = None,
+    ) -> None:
+        super().__init__(recipe, factors, renderer, cache)
+        rows = np.arange(len(factors))
+        if PAIR not in factors.names or len(rows) % 2 or (factors.codes(PAIR, rows) != rows // 2).any():
+            raise DataError(f"{self.name}: rows 2n and 2n + 1 must be the views of pair n; see pair_table")
+        size = tuple(recipe.size)
+        self.modalities = {
+            **self.modalities,
+            "partners": Modality((*size, 2), "float32", unit="px"),
+            "status": Modality(size, "uint8"),
+        }
+
+    @property
+    def pair_factors(self) -> tuple[str, ...]:
+        """The number of the pair."""
+        return (PAIR,)
+
+    def outputs(
+        self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Modalities of a row that was drawn; see :meth:`setsup.datasets.rendered.RenderedDataset.outputs`."""
+        found = super().outputs(row, scene, camera, frame, [name for name in names if name not in _OWN])
+        if len(found) < len(names):
+            pairs = spatial(scene, camera, self.camera(row ^ 1))
+            height, width = self.recipe.size
+            maps = {
+                "partners": pairs.points2.astype(np.float32).reshape(height, width, 2),
+                "status": pairs.status.reshape(height, width),
+            }
+            found |= {name: maps[name] for name in names if name in maps}
+        return found
+
+
+def pair_table(
+    recipe: Recipe,
+    pairs: int,
+    *,
+    factors: FactorTable | None = None,
+    tolerance: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> FactorTable:
+    """Draw pairs of views that share a scene, as rows of a table.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What is drawn.
+    pairs : int
+        How many.
+    factors : FactorTable, optional
+        Views to draw from; the grid of the recipe by default.
+    tolerance : mapping of str to float, optional
+        As of :class:`setsup.correspondence.PairSampler`, whose draws these are.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+
+    Returns
+    -------
+    FactorTable
+        2 · pairs rows: the factors of the views, ``view_pair`` (0 … pairs − 1) and ``view`` (0, 1).
+
+    Examples
+    --------
+    >>> from setsup.scenes.recipes import Shapes3D
+    >>> table = pair_table(Shapes3D(size=(16, 16)), pairs=3)
+    >>> table.values("view_pair", range(6)).tolist(), table.values("view", range(6)).tolist()
+    ([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1])
+
+    """
+    views = FactorTable(recipe.factors) if factors is None else factors
+    agree = tuple(getattr(recipe, "pair_factors", recipe.scene_factors))
+    sampler = PairSampler(_Views(recipe.name, views, agree), pairs=pairs, tolerance=tolerance, seed=seed)
+    rows = sampler[0].indices.ravel()
+    numbers = np.arange(len(rows))
+    columns = {factor.name: views.codes(factor.name, rows) for factor in views.factors}
+    added = [Factor(PAIR, Kind.ORDINAL, tuple(range(pairs))), Factor(VIEW, Kind.ORDINAL, (0, 1))]
+    for factor in added:
+        if factor.name in columns:
+            raise DataError(f"the views have a factor {factor.name!r} already, which pairs need for themselves")
+    return FactorTable([*views.factors, *added], {**columns, PAIR: numbers // 2, VIEW: numbers % 2})
+
+
+class _Views(Dataset):
+    """What a PairSampler reads of views that are not drawn."""
+
+    def __init__(self, name: str, factors: FactorTable, pair_factors: tuple[str, ...]) -> None:
+        self.name, self.factors, self.modalities, self.pair_factors = name, factors, {}, pair_factors
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Any = None) -> dict[str, npt.NDArray[Any]]:
+        return {}
+
+
+def stored(
+    dataset: Any, row1: int, row2: int, camera1: Camera, camera2: Camera, fraction: float, key: int
+) -> PixelPairs:
+    """Pairs of two rows of a data set that keeps partners: the ``match`` of rendered pairs that were written to disk.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With the modalities ``partners``, ``status``, ``depth`` and ``instances``, and ``camera(row)``: such as
+        :class:`RenderedPairs`, or a folder of one.
+    row1, row2 : int
+        The two views of a pair.
+    camera1, camera2 : Camera
+        Theirs, or windows of them.
+    fraction : float
+        Share of the pixels of view 1 that is looked up.
+    key : int
+        By which they are drawn.
+
+    Raises
+    ------
+    SetsupError
+        When the rows are no pair, or the data set keeps no partners.
+
+    """
+    agree = dataset.factors.codes(PAIR, np.array([row1, row2])) if PAIR in dataset.factors.names else np.array([0, 1])
+    if agree[0] != agree[1] or row1 == row2 or "partners" not in dataset.modalities:
+        raise SetsupError(f"rows {row1} and {row2} of {dataset.name} are no pair of views whose partners were kept")
+    known = [name for name in ("partners", "status", "depth", "instances") if name in dataset.modalities]
+    found = dataset.fetch(row1, known)
+    (left1, top1), (left2, top2) = (
+        (dataset.camera(row).k[:2, 2] - camera.k[:2, 2]).round().astype(int)
+        for row, camera in ((row1, camera1), (row2, camera2))
+    )
+    at = drawn_pixels(camera1.height, camera1.width, fraction, key)
+    x, y = at.astype(int).T + np.array([[left1], [top1]])
+    points2 = found["partners"][y, x].astype(np.float64) - [left2, top2]
+    status = found["status"][y, x].copy()
+    gone = (status <= Status.OCCLUDED) & ~inside(points2, camera2.height, camera2.width)
+    status[gone] = Status.OUTSIDE
+    instance = found["instances"][y, x] if "instances" in found else np.full(len(at), -1)
+    depth = found["depth"][y, x].astype(np.float64) if "depth" in found else np.full(len(at), np.nan)
+    xyz = camera1.centre + depth[:, None] * camera1.rays(at)
+    xyz[status == Status.NO_SURFACE] = np.nan
+    return PixelPairs(at, points2, xyz, instance, status)

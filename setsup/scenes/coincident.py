@@ -1,0 +1,113 @@
+"""Triangles in the same place: which of them is seen, so that pictures do not depend on who wins by chance.
+
+Models of ShapeNet often have every triangle twice, once for each side, with different materials. Of triangles that have
+the same corners, the one is seen whose winding faces the viewer: whose corners go round counterclockwise as one sees
+them; of several such, or where none does, the one with the lowest number.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.random import mix
+
+__all__ = ["seen", "shown_sides"]
+
+Reals = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int32]
+
+
+def shown_sides(vertices: Reals, faces: npt.NDArray[np.integer[Any]]) -> Numbers | None:
+    """Which triangle is seen where a ray meets a triangle from its front or from its back.
+
+    Parameters
+    ----------
+    vertices : (v, 3) float64
+        Places, of which several may be one.
+    faces : (n, 3) int
+        Triangles.
+
+    Returns
+    -------
+    (n, 2) int32 or None
+        Column 0 for rays that see the triangle's corners go round counterclockwise, column 1 for the others; the
+        triangle itself where no other has its corners. None when that holds for all.
+
+    Examples
+    --------
+    >>> shown_sides(np.eye(3), np.array([[0, 1, 2], [2, 1, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    >>> shown_sides(np.eye(3), np.array([[0, 1, 2]])) is None
+    True
+
+    """
+    words = _words(vertices)[faces]
+    some = _alike(words.sum(axis=1, dtype=np.uint64))
+    if not len(some):
+        return None
+    found = np.repeat(np.arange(len(faces), dtype=np.int32)[:, None], 2, axis=1)
+    found[some] = some[_sides(vertices[faces[some]], words[some])]
+    return found
+
+
+def _words(vertices: Reals) -> npt.NDArray[np.uint64]:
+    """Hashes of places, (v,)."""
+    bits = np.ascontiguousarray(vertices + 0.0).view(np.uint64)  # −0 and 0 are one place
+    factors = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
+    return mix(0, (bits * factors).sum(axis=1, dtype=np.uint64))
+
+
+def _alike(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+    """Which of many words come more than once."""
+    order = words.argsort(kind="stable")
+    same = words[order[1:]] == words[order[:-1]]
+    return np.sort(order[np.append(same, False) | np.append(False, same)])
+
+
+def _sides(corners: Reals, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Which of some triangles is seen from either side of each, (n, 2)."""
+    count = len(corners)
+    ranks = words.argsort(axis=1, kind="stable")
+    # a triangle is turned against its sorted corners when their order is an odd permutation
+    odd = np.isin(ranks @ [9, 3, 1], [0 * 9 + 2 * 3 + 1, 1 * 9 + 0 * 3 + 2, 2 * 9 + 1 * 3 + 0]).astype(np.int64)
+    _, first, group = np.unique(words.sum(axis=1, dtype=np.uint64), return_index=True, return_inverse=True)
+    places = np.take_along_axis(corners, ranks[..., None], axis=1) + 0.0
+    alone = (places != places[first[group]]).any(axis=(1, 2))  # words may be alike by chance
+    group[alone] = len(first) + np.arange(np.count_nonzero(alone))
+    lowest = np.full((int(group.max()) + 1, 2), count, np.int64)  # of each group: lowest number of each turn
+    np.minimum.at(lowest, (group, odd), np.arange(count))
+    lowest = np.where(lowest < count, lowest, lowest.min(axis=1, keepdims=True))
+    return np.stack([lowest[group, odd], lowest[group, 1 - odd]], axis=1)
+
+
+def seen(shown: Numbers | None, corners: Reals, triangle: Numbers, directions: Any) -> Numbers:
+    """Replace triangles that rays have met by those that are seen in their places.
+
+    Parameters
+    ----------
+    shown : (n, 2) int32 or None
+        From :func:`shown_sides`.
+    corners : (n, 3, 3) float64
+        Of all triangles.
+    triangle : (k,) int32
+        What rays have met; −1 for nothing.
+    directions : (k, 3) float
+        Of the rays.
+
+    Returns
+    -------
+    (k,) int32
+
+    """
+    if shown is None:
+        return triangle
+    found = triangle.copy()
+    twice = np.flatnonzero((triangle >= 0) & (shown[triangle] != triangle[:, None]).any(axis=1))
+    if len(twice):
+        hit = triangle[twice]
+        at = corners[hit]
+        normal = np.cross(at[:, 1] - at[:, 0], at[:, 2] - at[:, 0])
+        away = (normal * np.asarray(directions)[twice]).sum(axis=1) > 0
+        found[twice] = shown[hit, away.astype(np.int64)]
+    return found
