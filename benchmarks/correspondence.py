@@ -78,7 +78,9 @@ def _build(room: Callable[[], Scene]) -> Row:
     bare = Side(lambda: _tree(fresh[0]), before=load)
     found = alternate({"ours": ours, "bare": bare}, blocks=5)
     said = duration(found["ours"]), "Embree's tree alone", duration(found["bare"])
-    return Row(TOPIC, "a scene made ready, room of 225 k triangles", *said, ratio(found["ours"], found["bare"]), "× its time")
+    return Row(
+        TOPIC, "a scene made ready, room of 225 k triangles", *said, ratio(found["ours"], found["bare"]), "× its time"
+    )
 
 
 def _pairs(scene: Scene, full: bool) -> Iterator[Row]:

@@ -191,7 +191,11 @@ def context(device: int | None = None) -> Context:
         _refuse_forked()
         if _STATE.context is None:
             _STATE.started = True  # from here on a fork would find half a driver
-            _STATE.context = Context(device)
+            try:
+                _STATE.context = Context(device)
+            except DataError:
+                _STATE.started = False
+                raise
         found = _STATE.context
     if device is not None and device != found.number:
         _devices(device)

@@ -219,9 +219,10 @@ def partners(
     """
     (height1, width1), (height2, width2) = _size(size1, "size1"), _size(size2, "size2")
     pixels, others = height1 * width1, height2 * width2
-    valid = np.ones(pixels, bool) if shown is None else np.array(shown, dtype=bool).reshape(-1)
-    if valid.shape != (pixels,):
-        raise SetsupError(f"shown must be {height1} × {width1} truth values, not {np.shape(shown)}")
+    valid = np.ones(pixels, bool) if shown is None else np.array(shown, dtype=bool)
+    if valid.shape not in {(pixels,), (height1, width1)}:
+        raise SetsupError(f"shown must be {height1} × {width1} truth values, not {valid.shape}")
+    valid = valid.reshape(-1)
     words = random.mix(checked_key(key), random.spread(np.arange(pixels, dtype=np.uint64)))
     partner = ((words & _LOWER) * np.uint64(others) >> _HALF).astype(np.int64)
     both = planar.inside(pairs.points1, height1, width1) & planar.inside(pairs.points2, height2, width2)

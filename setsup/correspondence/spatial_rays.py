@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from setsup.correspondence.spatial_exact import Boxes, affine_rows, met
+from setsup.correspondence.spatial_exact import Boxes, affine_rows, cross, met
 from setsup.scenes.mesh import Mesh
 from setsup.scenes.rays import Rays
 from setsup.scenes.scene import Placement, Scene
@@ -35,7 +35,7 @@ Numbers = npt.NDArray[np.int32]
 Reals = npt.NDArray[np.float64]
 
 MARGIN = 1e-4
-"""What stands closer to a point than this share of its distance does not hide it: the point's own surface, above all."""
+"""What stands closer to a point than this share of its distance does not hide it, such as the point's own surface."""
 
 _GROWN = 5e-6  # of the size of the scene: some 30 times the error of float32, for rims that are seen at an angle
 _SIZE = 0.9  # quantile of distances from the middle that is the size of the scene, whatever lies farther out
@@ -114,7 +114,7 @@ class ExactRays:
         self._inner = np.append(inner, 1.0).astype(np.float32)
         # the mesh is of size 1, whatever the scene's: meshes must not be large, placements may
         unit = self._outside or 1.0
-        mesh = Mesh(grown.reshape(-1, 3) / unit, np.arange(3 * len(corners)).reshape(-1, 3))
+        mesh = Mesh(grown.reshape(-1, 3) / unit, np.arange(3 * len(corners), dtype=np.int32).reshape(-1, 3))
         self._grown = Rays(Scene((Placement(mesh, scale=np.full(3, unit)),)))
 
     def first(self, origin: Reals, ways: Reals) -> Surfaces:
@@ -250,25 +250,25 @@ def _grown(corners: Reals, rim: Reals) -> Reals:
     """Triangles whose edges are moved outwards in their planes by a rim; (n, 3, 3)."""
     before, after = corners[:, [2, 0, 1]] - corners, corners[:, [1, 2, 0]] - corners
     with np.errstate(divide="ignore", invalid="ignore"):
-        before /= np.linalg.norm(before, axis=2, keepdims=True)
-        after /= np.linalg.norm(after, axis=2, keepdims=True)
-        # the corner where both lines are moved by the rim: along the bisector, by the rim over the sine of half the angle
-        between = before + after
-        sine = np.linalg.norm(np.cross(before, after), axis=2)
-        moved = np.nan_to_num(between * (rim[:, None] / sine)[..., None], nan=0.0, posinf=0.0, neginf=0.0)
+        before /= _lengths(before)[..., None]
+        after /= _lengths(after)[..., None]
+        # where both lines are moved outwards by the rim: along the bisector, by the rim over the sine of half the angle
+        sine = _lengths(cross(before.reshape(-1, 3), after.reshape(-1, 3))).reshape(-1, 3)
+        moved = np.nan_to_num((before + after) * (rim[:, None] / sine)[..., None], nan=0.0, posinf=0.0, neginf=0.0)
     # a needle's tip would move far: never by more than its longest side, of which float32 sees nothing anyway
-    longest = np.linalg.norm(corners - corners[:, [1, 2, 0]], axis=2).max(axis=1) + rim
-    length = np.linalg.norm(moved, axis=2)
-    moved *= np.minimum(1.0, longest[:, None] / np.maximum(length, 1e-300))[..., None]
+    longest = _lengths(corners - corners[:, [1, 2, 0]]).max(axis=1) + rim
+    moved *= np.minimum(1.0, longest[:, None] / np.maximum(_lengths(moved), 1e-300))[..., None]
     return np.asarray(corners - moved)
 
 
 def _height(corners: Reals) -> Reals:
     """Least height of triangles (n, 3, 3): twice the area over the longest side."""
     sides = corners - corners[:, [1, 2, 0]]
-    longest = np.sqrt(np.einsum("ijk,ijk->ij", sides, sides).max(axis=1))
-    area = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
-    return np.asarray(area / np.maximum(longest, 1e-300))
+    return np.asarray(_lengths(cross(sides[:, 0], sides[:, 1])) / np.maximum(_lengths(sides).max(axis=1), 1e-300))
+
+
+def _lengths(vectors: Reals) -> Reals:
+    return np.asarray(np.sqrt(np.einsum("...i,...i->...", vectors, vectors)))
 
 
 _FOUND: "WeakKeyDictionary[Scene, ExactRays]" = WeakKeyDictionary()

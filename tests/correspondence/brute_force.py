@@ -132,7 +132,7 @@ def quaternion(q):
 
 
 def random_scene(seed):
-    """Solids, sheets and loose triangles, of a size of 1 cm to 100 m, near the origin or far; two cameras in and around."""
+    """Solids, sheets and loose triangles of 1 cm to 100 m, near the origin or far; two cameras in and around."""
     rng = np.random.default_rng(seed)
     scale = 10.0 ** rng.uniform(-2, 2)
     away = rng.normal(size=3) * scale * rng.choice([0, 1, 100])
@@ -158,9 +158,7 @@ def random_scene(seed):
         eye = away + scale * rng.uniform(-2.4, 2.4, 3) * (1, 0.9, 0.7)
         target = away + scale * rng.uniform(-0.7, 0.7, 3)
         height, width = (int(side) for side in rng.integers(40, 90, 2))
-        cameras.append(
-            Camera.look_at(eye, target, height=height, width=width, field_of_view=rng.uniform(0.4, 1.6))
-        )
+        cameras.append(Camera.look_at(eye, target, height=height, width=width, field_of_view=rng.uniform(0.4, 1.6)))
     return Scene(tuple(placements)), *cameras
 
 
@@ -293,7 +291,10 @@ def check_resampling():
     """Pairs follow both views through crops, flips and resizes as pictures of coordinates do."""
     size1, size2 = (60, 80), (72, 64)
     steps1, steps2 = ["x", (10, 8, 40, 60), (100, 90)], [(4, 12, 50, 56), "y", (75, 28), (2, 3, 70, 24)]
-    (pictured1, matrix1), (pictured2, matrix2) = resampled(coordinates(*size1), steps1), resampled(coordinates(*size2), steps2)
+    (pictured1, matrix1), (pictured2, matrix2) = (
+        resampled(coordinates(*size1), steps1),
+        resampled(coordinates(*size2), steps2),
+    )
     # every pixel of the new view 1 is a pair whose place in the old picture the picture tells; so for view 2
     rng = np.random.default_rng(5)
     olds, news = [], []
