@@ -120,7 +120,7 @@ class Boxes:
         # for a single point this is faster than to descend
         self._coarse = np.ascontiguousarray(next(level for level in self._levels if len(level) <= _COARSE).T)
 
-    def first(self, start: Reals, ways: Reals, near: npt.ArrayLike, far: npt.ArrayLike) -> tuple[Rows, Reals]:
+    def first(self, start: Reals, ways: Reals, near: Reals, far: Reals) -> tuple[Rows, Reals]:
         """Nearest triangle that each ray meets between two multiples of its direction.
 
         Parameters

@@ -37,9 +37,10 @@ Reals = npt.NDArray[np.float64]
 MARGIN = 1e-4
 """What stands closer to a point than this share of its distance does not hide it, such as the point's own surface."""
 
-_GROWN = 5e-6  # of the size of the scene: some 30 times the error of float32, for rims that are seen at an angle
+_GROWN = 7e-6  # of the size of the scene: some 60 times the error of float32, for rims that are seen at an angle
 _SIZE = 0.9  # quantile of distances from the middle that is the size of the scene, whatever lies farther out
 _STEEP = 3e-3  # sine of the angle to a plane below which a reach in float32 is not trusted
+_FLAT = 0.1  # sine below which what is met near an edge may stand behind a neighbour that the ray runs along
 _LIMIT = MARGIN / 2  # grown triangles nearer to a point than this do not matter: no true one is then nearer than MARGIN
 _AROUND = 64  # rims around the place where a grown triangle was met, within which its neighbour mostly is
 
@@ -139,16 +140,17 @@ class ExactRays:
         ahead, beside = self._ahead(start, ways)
         triangle, roughly, u, v = self._grown.trace(_moved(start, ways, ahead), ways)
         reach, gain, planes = self._on_planes(start, ways, triangle)
-        steep = np.abs(gain) > _STEEP * _longest(ways)
+        gain = np.abs(gain) / _longest(ways)
+        steep = gain > _STEEP
         inner = self._within(triangle, u, v)
         rim = np.flatnonzero(~(inner & steep) & (triangle >= 0))
         if len(rim):
             within = met(self._rows[triangle[rim]], start, ways[rim])[1]
-            rim = rim[~(within & steep[rim])]
+            rim = rim[~(within & (gain[rim] > _FLAT))]
         if len(rim):
             # most pass the rim of a triangle whose neighbour they meet: nothing is met before, so look there first
             there = (roughly + ahead)[rim]
-            around = np.where(steep[rim], self._around(triangle[rim], ways[rim]), np.inf)
+            around: Reals = np.where(gain[rim] > _FLAT, self._around(triangle[rim], ways[rim]), np.inf)
             triangle[rim], reach[rim] = self._boxes.first(start, ways[rim], there - around, there + around)
             left = rim[triangle[rim] < 0]
             if len(left):

@@ -46,7 +46,7 @@ CAMERA = {
     "rotation transposed where points are projected": ("project", lambda self, p: project(transposed(self), p)),
     "rotation transposed where rays start": ("rays", lambda self, p=None: rays(transposed(self), p)),
     "half a pixel in projections": ("project", lambda self, p: (project(self, p)[0] + 0.5, project(self, p)[1])),
-    "half a pixel in rays": ("rays", lambda self, p=None: rays(self, (pixels(self) if p is None else np.asarray(p)) + 0.5)),
+    "half a pixel in rays": ("rays", lambda self, p=None: rays(self, np.add(pixels(self) if p is None else p, 0.5))),
     "half a pixel in the centres of pixels": ("pixels", lambda self: pixels(self) + 0.5),
     "x and y swapped in projections": ("project", lambda self, p: swapped(project(self, p))),
     "x and y swapped in the centres of pixels": ("pixels", lambda self: pixels(self)[:, ::-1]),
