@@ -27,6 +27,8 @@ TOPICS = (
     "augment",
     "procedural",
     "derived",
+    "rendering",
+    "correspondence",
     "convert",
     "prepared",
     "nyu",

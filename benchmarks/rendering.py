@@ -2,8 +2,9 @@
 
 pyrender draws colours and depth, then ids, as its users do, with the same two lights and flat triangles; it gives no
 normals and no triangles, and its depth is not of pixel centres, so that it does less. (It draws both sides of flat
-triangles, as ours does; with back faces left out and normals interpolated it takes half as long.) The bare casts are one call of
-embreex with rays that are there already: what no shading can be faster than. The rows of the gl renderer follow.
+triangles, as ours does; with back faces left out and normals interpolated it takes half as long.) The bare casts are
+one call of embreex with rays that are there already: what no shading can be faster than. The rows of the gl renderer
+follow.
 """
 
 import importlib

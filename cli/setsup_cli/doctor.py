@@ -1,7 +1,7 @@
 """``setsup doctor``: what works on this machine. Little is imported to find out.
 
 Renderers are asked themselves. Those that draw with OpenGL ask a process of their own, once each, so that a driver
-that crashes does not take the command with it; with pyrender's imports that is most of the second the command takes.
+that crashes does not take the command with it; pyrender's imports are most of the second or two the command takes.
 """
 
 import os

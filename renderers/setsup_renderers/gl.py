@@ -16,8 +16,6 @@ References
 import logging
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,8 @@ from setsup.scenes.frame import Frame
 from setsup.scenes.scene import Ambient, Directional, Lamp, Scene
 from setsup_renderers.gl_buffers import Surface, surfaces
 from setsup_renderers.gl_context import Context, context, described
-from setsup_renderers.gl_shaders import RESOLVE, Kind, sources
+from setsup_renderers.gl_shaders import Kind, sources
+from setsup_renderers.gl_targets import LARGE, TRIANGLES, Fine, Target
 
 __all__ = ["GLRenderer"]
 
@@ -41,11 +40,7 @@ _log = logging.getLogger("setsup")
 
 _LIGHTS = 64
 _SIZES = 4  # of pictures, for which buffers are kept
-_LARGE = 1 << 22  # pixels; buffers of larger pictures are not kept
-_SRGB8, _NEAREST = 0x8C41, 0x2600
-_NOTHING = np.full(4, -1, np.int32)
-_TRIANGLES = 4
-_GIVEN = 4  # frames of a size whose memory may be used again
+_SRGB8 = 0x8C41
 
 
 class GLRenderer:
@@ -263,18 +258,18 @@ class _Loaded:
             fine.average(target)
         return target.frame(3 if self.scene.background is not None else 4)
 
-    def _target(self, height: int, width: int) -> "_Target":
+    def _target(self, height: int, width: int) -> Target:
         place = self.place
-        if height * width > _LARGE:
-            return _Target(place, height, width)
-        found: _Target = place.shared(("target", height, width), lambda: _Target(place, height, width), _SIZES)
+        if height * width > LARGE:
+            return Target(place, height, width)
+        found: Target = place.shared(("target", height, width), lambda: Target(place, height, width), _SIZES)
         return found
 
-    def _fine(self, height: int, width: int, times: int) -> "_Fine":
+    def _fine(self, height: int, width: int, times: int) -> Fine:
         place = self.place
-        if height * width * times**2 > _LARGE:
-            return _Fine(place, height, width, times)
-        found: _Fine = place.shared(("fine", height, width, times), lambda: _Fine(place, height, width, times), 1)
+        if height * width * times**2 > LARGE:
+            return Fine(place, height, width, times)
+        found: Fine = place.shared(("fine", height, width, times), lambda: Fine(place, height, width, times), 1)
         return found
 
     def _draw(self, camera: Camera, output: str) -> None:
@@ -294,7 +289,7 @@ class _Loaded:
                         uniform.write(value)
             if part.texture is not None:
                 part.texture.use(0)
-            array.render(_TRIANGLES, part.vertices)
+            array.render(TRIANGLES, part.vertices)
 
     def _uniforms(self, camera: Camera) -> dict[str, bytes]:
         height, width, k = camera.height, camera.width, camera.k
@@ -330,7 +325,7 @@ class _Loaded:
         )
         given = [
             (surface.positions, "3f4", "position"),
-            (surface.flat, "3f4 4f2 2i4", "normal", "color", "number"),
+            (surface.flat, "3f4 4u4", "normal", "tag"),
             (surface.uv, "2f4", "uv"),
             (surface.normals, "3f4", "corner_normal"),
             (surface.paint, "3f4", "paint"),
@@ -343,18 +338,15 @@ class _Loaded:
 
     def _array(self, part: _Part, output: str) -> tuple[Any, Any]:
         kind = replace(part.kind, output=output)
-        program = self.place.shared(("program", kind), lambda: _program(self.place, *sources(kind)))
-        # a program that does without a colour or a texture has no such attribute
+        program = self.place.shared(("program", kind), lambda: self.place.program(*sources(kind)))
         content = []
         for buffer, layout, *names in part.buffers:
-            if all(name in program for name in names):
-                content.append((buffer, layout, *names))
-            else:
-                kept = [(one, name) for one, name in zip(layout.split(), names, strict=True)]
-                layout = " ".join(one if name in program else f"{_bytes(one)}x" for one, name in kept)
-                names = [name for _, name in kept if name in program]
-                if names:
-                    content.append((buffer, layout, *names))
+            used = [name for name in names if name in program]  # compilers leave out what makes no difference
+            formats = [
+                one if name in used else f"{_bytes(one)}x" for one, name in zip(layout.split(), names, strict=True)
+            ]
+            if used:
+                content.append((buffer, " ".join(formats), *used))
         return program, self.place.gl.vertex_array(program, content)
 
     def _texture(self, texture: Array) -> tuple[Array, Any]:
@@ -366,114 +358,6 @@ class _Loaded:
             (width, height), 3, np.ascontiguousarray(texture), alignment=1, internal_format=_SRGB8
         )
         return texture, found
-
-
-class _Target:
-    """Buffers of one size of pictures, and how frames are read from them."""
-
-    def __init__(self, place: Context, height: int, width: int) -> None:
-        self.place, self.shape = place, (height, width)
-        texture = place.gl.texture
-        size = (width, height)
-        self.color = texture(size, 1, dtype="u4")
-        self.geometry = [texture(size, 4, dtype="f4"), texture(size, 2, dtype="i4")]
-        self.depth = place.depth_buffer(height, width)
-        self.all = place.gl.framebuffer([self.color, *self.geometry], self.depth)
-        self.only = place.gl.framebuffer(self.geometry, self.depth)
-        self.flat = place.gl.framebuffer([self.color])
-        self.read = [np.empty((*self.shape, count), dtype) for count, dtype in ((4, "u1"), (4, "f4"), (2, "i4"))]
-        self.given: list[Array] = []
-        place.failed(f"draw pictures of {width} × {height}")
-
-    def clear(self, color: Array | None) -> None:
-        """Use the buffers, with or without colours, and empty them."""
-        buffers = self.only if color is None else self.all
-        buffers.use()
-        buffers.clear(0.0, 0.0, 0.0, 0.0, depth=0.0)
-        if color is not None:
-            self.place.clear(0, color.ctypes.data)
-        self.place.clear(1 if color is None else 2, _NOTHING.ctypes.data)
-
-    def frame(self, channels: int) -> Frame:
-        """Read what was drawn."""
-        color, geometry, ids = self.read
-        self.color.read_into(color)
-        self.geometry[0].read_into(geometry)
-        self.geometry[1].read_into(ids)
-        found = self._empty(channels)
-        if channels == 4:
-            found.rgb[:] = color
-        else:
-            _split(color, [found.rgb[..., channel] for channel in range(3)])
-        _split(geometry, [*(found.normal[..., axis] for axis in range(3)), found.depth])
-        _split(ids, [found.instance, found.triangle])
-        return found
-
-    def _empty(self, channels: int) -> Frame:
-        """Frame to be filled: in memory of an earlier one, where nobody refers to that any more.
-
-        Fresh memory comes page by page, which may take as long as the drawing.
-        """
-        pixels = self.shape[0] * self.shape[1]
-        size = (24 + channels) * pixels
-        for number, references in enumerate(_references(self.given)):
-            if references == _UNUSED and len(self.given[number]) == size:
-                whole = self.given[number]
-                break
-        else:
-            whole = np.empty(size, np.uint8)
-            if pixels <= _LARGE:
-                self.given = [*self.given[1 - _GIVEN :], whole]
-        ends = [0, *(pixels * size for size in (4, 16, 20, 24, 24 + channels))]
-        depth, normal, instance, triangle, rgb = (whole[one:two] for one, two in pairwise(ends))
-        return Frame(
-            rgb.reshape(*self.shape, channels),
-            depth.view(np.float32).reshape(self.shape),
-            normal.view(np.float32).reshape(*self.shape, 3),
-            instance.view(np.int32).reshape(self.shape),
-            triangle.view(np.int32).reshape(self.shape),
-        )
-
-
-class _Fine:
-    """Buffers of more samples than pixels, for colours."""
-
-    def __init__(self, place: Context, height: int, width: int, times: int) -> None:
-        self.place, self.times = place, times
-        self.samples = place.gl.texture((width * times, height * times), 4, dtype="f2")
-        self.samples.filter = (_NEAREST, _NEAREST)
-        self.buffers = place.gl.framebuffer([self.samples], place.depth_buffer(height * times, width * times))
-        self.program = place.shared(("program", "resolve"), lambda: _program(place, *RESOLVE))
-        self.array = place.gl.vertex_array(self.program, [])
-        place.failed(f"draw {times} × {times} samples of {width} × {height} pixels")
-
-    def clear(self, light: tuple[float, ...]) -> None:
-        self.buffers.use()
-        self.buffers.clear(*light, depth=0.0)
-
-    def average(self, target: _Target) -> None:
-        target.flat.use()
-        self.samples.use(0)
-        self.program["times"].value = self.times
-        self.array.render(_TRIANGLES, 3)
-
-
-def _program(place: Context, vertex: str, fragment: str) -> Any:
-    return place.gl.program(vertex_shader=vertex, fragment_shader=fragment)
-
-
-def _split(values: Array, channels: list[Array]) -> None:
-    """Take channels apart, one by one: numpy takes five times as long over all at once."""
-    for number, channel in enumerate(channels):
-        channel[:] = values[..., number]
-
-
-def _references(arrays: list[Array]) -> list[int]:
-    return [getrefcount(one) for one in arrays]
-
-
-_UNUSED = _references([np.empty(0)])[0]
-"""Counted for an array to which nothing but a list refers."""
 
 
 def _bytes(layout: str) -> int:

@@ -19,9 +19,9 @@ Array = npt.NDArray[Any]
 Reals = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
 
-FLAT = np.dtype([("normal", "f4", 3), ("color", "f2", 4), ("number", "i4", 2)])
-"""What is the same all over a triangle: its unit normal in the world, its material's colour in linear light, and its
-instance and its own number."""
+FLAT = np.dtype([("normal", "f4", 3), ("number", "i4", 2), ("color", "f2", 4)])
+"""What is the same all over a triangle: its unit normal in the world, its instance and its own number, and its
+material's colour in linear light."""
 
 _LINEAR = LINEAR.astype(np.float32)
 

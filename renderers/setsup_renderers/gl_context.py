@@ -102,6 +102,10 @@ class Context:
         """Fill an attachment of the framebuffer in use with four int32, which moderngl's ``clear`` cannot."""
         self._clear(_COLOR, attachment, values)
 
+    def program(self, vertex: str, fragment: str) -> Any:
+        """Compile a program."""
+        return self.gl.program(vertex_shader=vertex, fragment_shader=fragment)
+
     def shared(self, key: Any, make: Callable[[], Any], most: int | None = None) -> Any:
         """What was made for a key, or is made now; at most so many of a kind, ``key[0]``, are kept."""
         if key not in self.cache:

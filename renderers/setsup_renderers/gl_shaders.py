@@ -4,7 +4,9 @@ The programs work in the camera's frame. Whatever is the same all over a triangl
 carried flat: a plane ``n · X = w`` gives the depth of the ray through a pixel's centre as ``w / (n · ray)``, exactly,
 where interpolation between corners, which are snapped to fractions of a pixel, would be off on steep surfaces.
 
-Loops over lights have constant lengths: software drivers take far longer over those of unknown length.
+``tags`` are instance, triangle, and the colour of the material as half floats: where triangles are as small as pixels,
+software drivers take a tenth of their time over each further variable. Loops over lights have constant lengths: those
+drivers take far longer over loops of unknown length.
 """
 
 from dataclasses import dataclass
@@ -53,15 +55,13 @@ uint bytes(vec3 light, float alpha) {
 _VERTEX = """
 in vec3 position;
 in vec3 normal;
-in vec4 color;
-in ivec2 number;
+in uvec4 tag;
 uniform mat4 to_clip;
 uniform mat4x3 to_camera;
 uniform mat3 to_ray;
 flat out vec3 plane_normal;
 flat out vec3 plane;
-flat out vec3 base;
-flat out ivec2 numbers;
+flat out uvec4 tags;
 #ifdef TEXTURED
 in vec2 uv;
 out vec2 at;
@@ -85,8 +85,7 @@ void main() {
     }
     plane_normal = n;
     plane = n * to_ray / w;
-    base = color.rgb;
-    numbers = number;
+    tags = tag;
 #ifdef TEXTURED
     at = vec2(uv.x, 1.0 - uv.y);
 #endif
@@ -102,8 +101,7 @@ void main() {
 _FRAGMENT = """
 flat in vec3 plane_normal;
 flat in vec3 plane;
-flat in vec3 base;
-flat in ivec2 numbers;
+flat in uvec4 tags;
 uniform mat3 to_ray;
 #ifdef TEXTURED
 in vec2 at;
@@ -181,7 +179,7 @@ void main() {
         if (along > 0.0) light += found * pow(along, spot[3 * i + 2].w);
     }
 #endif
-    vec3 albedo = base;
+    vec3 albedo = vec3(unpackHalf2x16(tags.z), unpackHalf2x16(tags.w).x);
 #ifdef TEXTURED
     albedo *= textureLod(surface, at, 0.0).rgb;
 #endif
@@ -197,7 +195,7 @@ void main() {
     linear = vec4(clamp(light, 0.0, 1.0), 1.0);
 #else
     normal_and_depth = vec4(n, depth);
-    ids = numbers;
+    ids = ivec2(tags.xy);
 #endif
 }
 """

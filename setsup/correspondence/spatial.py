@@ -48,7 +48,7 @@ def spatial(
     ----------
     scene : Scene or Rays
         What both cameras look at; it may be empty. What its rays need is built once, when they are first asked for:
-        0.6 s for 225,000 triangles.
+        0.7 s for 225,000 triangles.
     camera1, camera2 : Camera
         The two views; their pictures may be of different sizes.
     pixels : (n, 2) float, optional
@@ -71,8 +71,8 @@ def spatial(
 
     Notes
     -----
-    Beside float64 brute force over all triangles, on 100 random scenes, partners agree to 10⁻⁹ px, and no pixel is
-    wrongly visible or missed.
+    Beside float64 brute force over all triangles, for 2,000,000 pixels of 1,000 random scenes, no pixel is wrongly
+    visible or missed, and partners agree to 10⁻⁶ px (99.9 %: 10⁻¹⁰ px).
 
     Examples
     --------

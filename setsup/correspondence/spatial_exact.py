@@ -22,7 +22,6 @@ Rows = npt.NDArray[np.int64]
 _BRANCHES = 8
 _BRANCH = np.arange(_BRANCHES)
 _TOP = 64  # boxes on the topmost level
-_COARSE = 512
 _RAYS = 4096  # followed at a time, to bound the memory
 
 
@@ -103,22 +102,26 @@ class Boxes:
     """
 
     def __init__(self, corners: Reals, rows: Reals) -> None:
-        self._rows = rows
         a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
         low, high = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
         pad = 1e-12 * max(float(np.abs(corners).max()), 1e-280)
         # the walls of a room apart from what stands in it: one large triangle makes its box, and all above, large
         extent = np.maximum((high - low).max(axis=1), pad)
-        self._order = np.lexsort((_morton((low + high) / 2), np.floor(np.log2(extent) / 3)))
+        order = np.lexsort((_morton((low + high) / 2), np.floor(np.log2(extent) / 3)))
+        # triangles in the order of the boxes, and some that nothing meets, so that every box has eight
+        none = -len(order) % _BRANCHES
+        self._triangle = np.concatenate([order, np.full(none, -1)])
+        self._rows = np.concatenate([rows[order], np.full((none, 3, 4), np.nan)])
         # lowest and, negated, highest coordinates: of either the least is wanted
-        box = np.concatenate([low, -high], axis=1)[self._order] - pad
-        self._levels = [box]
-        while len(box) > _TOP:
-            extra = np.full((-len(box) % _BRANCHES, 6), np.inf)
-            box = np.concatenate([box, extra]).reshape(-1, _BRANCHES, 6).min(axis=1)
+        box = np.concatenate([low, -high], axis=1)[order] - pad
+        self._levels: list[Reals] = []
+        while not self._levels or len(box) > _TOP:
+            count = len(box)
+            box = np.concatenate([box, np.full((-count % _BRANCHES, 6), np.inf)])
+            if self._levels:
+                self._levels[-1] = np.concatenate([box[:count], np.full((len(box) - count, 6), np.nan)])
+            box = box.reshape(-1, _BRANCHES, 6).min(axis=1)
             self._levels.append(box)
-        # for a single point this is faster than to descend
-        self._coarse = np.ascontiguousarray(next(level for level in self._levels if len(level) <= _COARSE).T)
 
     def first(self, start: Reals, ways: Reals, near: Reals, far: Reals) -> tuple[Rows, Reals]:
         """Nearest triangle that each ray meets between two multiples of its direction.
@@ -144,28 +147,28 @@ class Boxes:
         for begin in range(0, len(ways), _RAYS):
             some = slice(begin, begin + _RAYS)
             along, least, most = ways[some], near[some], far[some]
-            ray, which = self._passed(start, along, least, most)
-            at, within, _ = met(self._rows[which], start, along[ray])
-            keep = np.flatnonzero(within & (at > least[ray]) & (at < most[ray]))
-            ray, which, at = ray[keep], which[keep], at[keep]
+            ray, place = self._passed(start, along, least, most)
+            at, within, _ = met(self._rows.take(place, axis=0), start, along.take(ray, axis=0))
+            keep = np.flatnonzero(within & (at > least.take(ray)) & (at < most.take(ray)))
+            ray, which, at = ray[keep], self._triangle[place[keep]], at[keep]
             order = np.lexsort((which, at, ray))[::-1]
             # of several values for one place the last one stays: the nearest
             triangle[begin + ray[order]], reach[begin + ray[order]] = which[order], at[order]
         return triangle, reach
 
     def around(self, point: Reals, distance: float) -> Rows:
-        """Triangles whose boxes come within a distance of a point along each axis."""
+        """Triangles that come within a distance of a point, and perhaps some more."""
         most = np.concatenate([point, -point]) + distance
-        if not np.all(self._coarse <= most[:, None], axis=0).any():
-            return np.empty(0, np.int64)
 
         def close(_: Rows, boxes: Reals) -> Bools:
             return np.asarray((boxes <= most).all(axis=1))
 
-        return self._descended(1, close)[1]
+        place = self._descended(1, close)[1]
+        beside = np.abs(self._rows[place, 0] @ np.append(point, 1.0)) <= 2 * distance
+        return self._triangle[place[beside]]
 
     def _passed(self, start: Reals, ways: Reals, near: Reals, far: Reals) -> tuple[Rows, Rows]:
-        """Rays and triangles whose boxes they pass between two reaches."""
+        """Rays and places of triangles whose boxes they pass between two reaches."""
         slow = 1e-150
         over = 1 / np.where(np.abs(ways) < slow, np.where(ways < 0, -slow, slow), ways)
 
@@ -180,19 +183,14 @@ class Boxes:
         return self._descended(len(ways), passes)
 
     def _descended(self, count: int, test: Callable[[Rows, Reals], Bools]) -> tuple[Rows, Rows]:
-        """Pairs of a query and a triangle whose boxes pass the test on every level."""
+        """Pairs of a query and a triangle's place in the order whose boxes pass the test on every level."""
         top = len(self._levels[-1])
         query, box = np.repeat(np.arange(count), top), np.tile(np.arange(top), count)
-        for depth in range(len(self._levels) - 1, -1, -1):
-            keep = np.flatnonzero(test(query, self._levels[depth].take(box, axis=0)))
-            query, box = query.take(keep), box.take(keep)
-            if depth:
-                query = np.repeat(query, _BRANCHES)
-                box = np.add.outer(box * _BRANCHES, _BRANCH).reshape(-1)
-                if len(self._levels[depth - 1]) % _BRANCHES:
-                    real = box < len(self._levels[depth - 1])
-                    query, box = query[real], box[real]
-        return query, self._order[box]
+        for boxes in reversed(self._levels):
+            keep = np.flatnonzero(test(query, boxes.take(box, axis=0)))
+            query = np.repeat(query.take(keep), _BRANCHES)
+            box = np.add.outer(box.take(keep) * _BRANCHES, _BRANCH).reshape(-1)
+        return query, box
 
 
 def _morton(points: Reals) -> npt.NDArray[np.uint64]:

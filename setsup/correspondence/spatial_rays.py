@@ -7,6 +7,11 @@ triangle, and a ray that meets no grown triangle meets nothing. What was found i
 float64; the few rays for which that does not decide (they pass through the grown rim of a triangle, run almost along
 one, or come close to the limit of a reach) go through a tree of boxes in float64.
 
+What is left: a rim in the plane of a triangle does not help where a ray runs along that plane, within 0.3°, and passes
+its edge within the error of float32. Of 105,000 rays that were aimed at facets on the horizon of finely tessellated
+spheres, at 10⁻³ to 10⁻⁹ px from their edges, 18 were said to meet the facet behind; of float32 alone 2,131. Of rays
+that are not aimed so, none was found wrong in millions.
+
 References
 ----------
 .. [1] I. Wald, S. Woop, C. Benthin, G. S. Johnson, M. Ernst, "Embree: A Kernel Framework for Efficient CPU Ray
@@ -37,7 +42,7 @@ Reals = npt.NDArray[np.float64]
 MARGIN = 1e-4
 """What stands closer to a point than this share of its distance does not hide it, such as the point's own surface."""
 
-_GROWN = 7e-6  # of the size of the scene: some 60 times the error of float32, for rims that are seen at an angle
+_GROWN = 7e-6  # of the size of the scene: some 50 times the error of float32, for rims that are seen at an angle
 _SIZE = 0.9  # quantile of distances from the middle that is the size of the scene, whatever lies farther out
 _STEEP = 3e-3  # sine of the angle to a plane below which a reach in float32 is not trusted
 _FLAT = 0.1  # sine below which what is met near an edge may stand behind a neighbour that the ray runs along
@@ -65,7 +70,7 @@ class Surfaces(NamedTuple):
 
 
 class ExactRays:
-    """A scene made ready for exact rays; for 225,000 triangles that takes about 0.6 s.
+    """A scene made ready for exact rays; for 225,000 triangles that takes about 0.7 s.
 
     Safe to use from several threads, and after fork.
 
@@ -149,7 +154,7 @@ class ExactRays:
             rim = rim[~(within & (gain[rim] > _FLAT))]
         if len(rim):
             # most pass the rim of a triangle whose neighbour they meet: nothing is met before, so look there first
-            there = (roughly + ahead)[rim]
+            there = (roughly[rim] + (ahead if isinstance(ahead, float) else ahead[rim])).astype(np.float64)
             around: Reals = np.where(gain[rim] > _FLAT, self._around(triangle[rim], ways[rim]), np.inf)
             triangle[rim], reach[rim] = self._boxes.first(start, ways[rim], there - around, there + around)
             left = rim[triangle[rim] < 0]

@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import SetsupError, imported
+from setsup.scenes.coincident import seen, shown_sides
 from setsup.scenes.scene import Scene
 
 __all__ = ["Hits", "Rays"]
@@ -91,7 +92,7 @@ class Rays:
         self.scene = scene
 
     def hit(self, origins: npt.ArrayLike, directions: npt.ArrayLike) -> tuple[Numbers, Floats]:
-        """First triangle that each ray meets.
+        """First triangle that each ray meets; of several in one place, that of :mod:`setsup.scenes.coincident`.
 
         Parameters
         ----------
@@ -147,6 +148,7 @@ class Rays:
             for old, new in zip(found, again, strict=True):
                 old[missed] = new
             missed = missed[again.triangle < 0]
+        tree.choose(found, way)
         return found
 
     def blocked(
@@ -222,7 +224,12 @@ class _Tree:
         bounds = scene.bounds
         self.middle: Reals = bounds.mean(axis=0)
         self._half = (bounds[1] - self.middle).astype(np.float32)
-        self.engine = _engine(np.concatenate(points) - self.middle, np.concatenate(faces))
+        vertices, corners = np.concatenate(points), np.concatenate(faces)
+        self._shown = shown_sides(vertices, corners)
+        if self._shown is not None:
+            others = (self._shown != np.arange(len(corners))[:, None]).any(axis=1)
+            self._others = np.append(others, False)  # the last is for −1
+        self.engine = _engine(vertices - self.middle, corners)
 
     def start(self, origins: npt.ArrayLike, count: int) -> Floats:
         """Origins about the middle, (count, 3) float32."""
@@ -234,6 +241,22 @@ class _Tree:
     def within(self, start: Floats) -> npt.NDArray[np.bool_]:
         """Which of the points about the middle lie in the bounds of the scene."""
         return np.asarray((np.abs(start) <= self._half).all(axis=1))
+
+    def choose(self, hits: Hits, way: Floats) -> None:
+        """Of triangles in the same place, put the one that is seen into the hits."""
+        if self._shown is None:
+            return
+        some = np.flatnonzero(self._others[hits.triangle])
+        before = hits.triangle[some]
+        after = seen(self._shown, self._corners, before, way[some])
+        changed = np.flatnonzero(before != after)
+        some, before, after = some[changed], before[changed], after[changed]
+        # its corners are the same, in another order
+        u, v = hits.u[some], hits.v[some]
+        shares = np.stack([1 - u - v, u, v], axis=1)
+        same = (self._corners[after][:, :, None] == self._corners[before][:, None]).all(axis=3)
+        shares = np.take_along_axis(shares, same.argmax(axis=2), axis=1)
+        hits.triangle[some], hits.u[some], hits.v[some] = after, shares[:, 1], shares[:, 2]
 
     @cached_property
     def planes(self) -> Reals:

@@ -145,6 +145,29 @@ def test_triangles_without_area_are_never_met():
     assert (Rays(only).hit((0.3, 0.3, 2), targets - (0.3, 0.3, 2))[0] == -1).all()
 
 
+@given(seed=st.integers(0, 1 << 30))
+def test_the_side_of_a_leaf_that_is_seen_says_where_it_was_met(seed):
+    """Every triangle of a soup twice, once for each side, in any order of its corners."""
+    plain, dice = soup(seed, 12), np.random.default_rng(seed)
+    corners = plain.placements[0].mesh.corners
+    turns = dice.integers(0, 3, (2, 12))
+    once = np.stack([np.roll(one, turn, axis=0) for one, turn in zip(corners, turns[0], strict=True)])
+    again = np.stack([np.roll(one[::-1], turn, axis=0) for one, turn in zip(corners, turns[1], strict=True)])
+    leaves = np.stack([once, again], axis=1).reshape(-1, 3)
+    scene = Scene((Placement(Mesh(leaves, np.arange(len(leaves)).reshape(-1, 3))),))
+    ways, start = dice.normal(size=(100, 3)), dice.normal(size=3)
+    found, expected = Rays(scene).trace(start, ways), Rays(plain).trace(start, ways)
+    same = found.triangle // 2 == expected.triangle
+    assert same.mean() > 0.97  # but at edges
+    assert np.allclose(found.distance[same], expected.distance[same], rtol=1e-3)
+    met = found.triangle >= 0
+    a, b, c = scene.triangles.corners[found.triangle[met]].transpose(1, 0, 2)
+    assert ((np.cross(b - a, c - a) * ways[met]).sum(axis=1) < 0).all()  # counterclockwise as seen by the ray
+    u, v = found.u[met, None], found.v[met, None]
+    points = start + found.distance[met, None] * ways[met]
+    assert np.allclose((1 - u - v) * a + u * b + v * c, points, atol=2e-3)
+
+
 def test_whatever_is_in_the_way_within_reach():
     scene = Scene((Placement(box(), translation=(0, 0, 5)),))  # from 4.5 to 5.5
     rays = Rays(scene)

@@ -1,0 +1,131 @@
+"""Buffers that the gl renderer draws to, and frames made of what is in them."""
+
+from itertools import pairwise
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.scenes.frame import Frame
+from setsup_renderers.gl_context import Context
+from setsup_renderers.gl_shaders import RESOLVE
+
+__all__ = ["LARGE", "TRIANGLES", "Fine", "Target"]
+
+Array = npt.NDArray[Any]
+
+LARGE = 1 << 22
+"""Pixels: buffers of larger pictures are not kept."""
+TRIANGLES = 4
+"""What OpenGL calls them."""
+
+_GIVEN = 4  # frames of a size whose memory may be used again
+_NOTHING = np.full(4, -1, np.int32)
+_NEAREST = 0x2600
+
+
+class Target:
+    """Buffers of one size of pictures, and how frames are read from them."""
+
+    def __init__(self, place: Context, height: int, width: int) -> None:
+        self.place, self.shape = place, (height, width)
+        texture = place.gl.texture
+        size = (width, height)
+        self.color = texture(size, 1, dtype="u4")
+        self.geometry = [texture(size, 4, dtype="f4"), texture(size, 2, dtype="i4")]
+        self.depth = place.depth_buffer(height, width)
+        self.all = place.gl.framebuffer([self.color, *self.geometry], self.depth)
+        self.only = place.gl.framebuffer(self.geometry, self.depth)
+        self.flat = place.gl.framebuffer([self.color])
+        self.read = [np.empty((*self.shape, count), dtype) for count, dtype in ((4, "u1"), (4, "f4"), (2, "i4"))]
+        self.given: list[Array] = []
+        place.failed(f"draw pictures of {width} × {height}")
+
+    def clear(self, color: Array | None) -> None:
+        """Use the buffers, with or without colours, and empty them."""
+        buffers = self.only if color is None else self.all
+        buffers.use()
+        buffers.clear(0.0, 0.0, 0.0, 0.0, depth=0.0)
+        if color is not None:
+            self.place.clear(0, color.ctypes.data)
+        self.place.clear(1 if color is None else 2, _NOTHING.ctypes.data)
+
+    def frame(self, channels: int) -> Frame:
+        """Read what was drawn."""
+        color, geometry, ids = self.read
+        self.color.read_into(color)
+        self.geometry[0].read_into(geometry)
+        self.geometry[1].read_into(ids)
+        found = self._empty(channels)
+        if channels == 4:
+            found.rgb[:] = color
+        else:
+            _split(color, [found.rgb[..., channel] for channel in range(3)])
+        _split(geometry, [*(found.normal[..., axis] for axis in range(3)), found.depth])
+        _split(ids, [found.instance, found.triangle])
+        return found
+
+    def _empty(self, channels: int) -> Frame:
+        """Frame to be filled: in memory of an earlier one, where nobody refers to that any more.
+
+        Fresh memory comes page by page, which may take as long as the drawing.
+        """
+        pixels = self.shape[0] * self.shape[1]
+        size = (24 + channels) * pixels
+        for number, references in enumerate(_references(self.given)):
+            if references == _UNUSED and len(self.given[number]) == size:
+                whole = self.given[number]
+                break
+        else:
+            whole = np.empty(size, np.uint8)
+            if pixels <= LARGE:
+                self.given = [*self.given[1 - _GIVEN :], whole]
+        ends = [0, *(pixels * size for size in (4, 16, 20, 24, 24 + channels))]
+        depth, normal, instance, triangle, rgb = (whole[one:two] for one, two in pairwise(ends))
+        return Frame(
+            rgb.reshape(*self.shape, channels),
+            depth.view(np.float32).reshape(self.shape),
+            normal.view(np.float32).reshape(*self.shape, 3),
+            instance.view(np.int32).reshape(self.shape),
+            triangle.view(np.int32).reshape(self.shape),
+        )
+
+
+class Fine:
+    """Buffers of more samples than pixels, for colours."""
+
+    def __init__(self, place: Context, height: int, width: int, times: int) -> None:
+        self.place, self.times = place, times
+        self.samples = place.gl.texture((width * times, height * times), 4, dtype="f2")
+        self.samples.filter = (_NEAREST, _NEAREST)
+        self.buffers = place.gl.framebuffer([self.samples], place.depth_buffer(height * times, width * times))
+        self.program = place.shared(("program", "resolve"), lambda: place.program(*RESOLVE))
+        self.array = place.gl.vertex_array(self.program, [])
+        place.failed(f"draw {times} × {times} samples of {width} × {height} pixels")
+
+    def clear(self, light: tuple[float, ...]) -> None:
+        """Use the buffers, and fill them with light."""
+        self.buffers.use()
+        self.buffers.clear(*light, depth=0.0)
+
+    def average(self, target: Target) -> None:
+        """Average the samples into the colours of a picture."""
+        target.flat.use()
+        self.samples.use(0)
+        self.program["times"].value = self.times
+        self.array.render(TRIANGLES, 3)
+
+
+def _split(values: Array, channels: list[Array]) -> None:
+    """Take channels apart, one by one: numpy takes five times as long over all at once."""
+    for number, channel in enumerate(channels):
+        channel[:] = values[..., number]
+
+
+def _references(arrays: list[Array]) -> list[int]:
+    return [getrefcount(one) for one in arrays]
+
+
+_UNUSED = _references([np.empty(0)])[0]
+"""Counted for an array to which nothing but a list refers."""
