@@ -1,4 +1,8 @@
-"""Pixel correspondences: exact ones beside the bare casts and beside trimesh, and pairs of rendered views."""
+"""Pixel correspondences: exact ones beside the bare casts and beside trimesh, and pairs of rendered views.
+
+The casts are the bound: trimesh takes some 2.6 times as long as they alone do, so that twice its speed would leave a
+quarter of the casts' time for all else: rays, projection, planes in float64, and the rays that float32 leaves in doubt.
+"""
 
 import time
 from collections.abc import Callable, Iterator

@@ -319,6 +319,7 @@ class _Loaded:
             surface.texture is not None,
             surface.normals is not None,
             surface.paint is not None,
+            surface.coincident,
             len(self.lights.directionals),
             len(self.lights.lamps),
             len(self.lights.spots),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.scenes.coincident import hidden_sides
 from setsup.scenes.color import LINEAR
 from setsup.scenes.mesh import Mesh
 from setsup.scenes.scene import Placement, Scene
@@ -21,7 +22,8 @@ Floats = npt.NDArray[np.float32]
 
 FLAT = np.dtype([("normal", "f4", 3), ("number", "i4", 2), ("color", "f2", 4)])
 """What is the same all over a triangle: its unit normal in the world, its instance and its own number, and its
-material's colour in linear light."""
+material's colour in linear light. The fourth of the colour says from where it is hidden by another one in its place: 1
+from its front, 2 from its back, 3 from both."""
 
 _LINEAR = LINEAR.astype(np.float32)
 
@@ -44,6 +46,8 @@ class Surface:
         Unit normals of the corners in the world.
     paint : (n, 3, 3) float32 or None
         Colours of the corners, linear light.
+    coincident : bool
+        Some triangles are hidden by others in their places.
 
     """
 
@@ -53,6 +57,7 @@ class Surface:
     uv: Floats | None
     normals: Floats | None
     paint: Floats | None
+    coincident: bool
 
 
 def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
@@ -73,6 +78,7 @@ def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
     normals = _normals(corners)
     seen = np.isfinite(normals[:, 0])
     table, which = _materials(scene)
+    hidden = hidden_sides(scene) @ np.array([1, 2], np.uint8)
     drawn = np.array(table.group)[which] if len(table.groups) > 1 else None
     firsts = np.cumsum([0, *(len(one.mesh.faces) for one in scene.placements)])
     found = []
@@ -92,11 +98,12 @@ def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
         found.append(
             Surface(
                 corners[some].astype(np.float32),
-                _flat(normals[some], table.colors[which[some]], scene.triangles.instance[some], rows),
+                _flat(normals[some], table.colors[which[some]], scene.triangles.instance[some], rows, hidden[some]),
                 texture,
                 None if texture is None else np.concatenate([one.mesh.uv[faces] for one, faces in parts]),  # type: ignore[index]
                 np.concatenate([_corner_normals(one)[faces] for one, faces in parts]) if smooth else None,
                 np.concatenate([_LINEAR[one.mesh.colors[faces]] for one, faces in parts]) if painted else None,  # type: ignore[index]
+                bool(hidden[some].any()),
             )
         )
     return middle, found
@@ -172,10 +179,11 @@ def _units(vectors: Reals) -> Reals:
     return np.asarray(np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0))
 
 
-def _flat(normal: Floats, color: Array, instance: Array, number: Array) -> Array:
+def _flat(normal: Floats, color: Array, instance: Array, number: Array, hidden: Array) -> Array:
     found = np.empty(len(number), FLAT)
     found["normal"] = normal
     found["color"] = color
+    found["color"][:, 3] = hidden
     found["number"][:, 0] = instance
     found["number"][:, 1] = number
     return np.repeat(found, 3).reshape(-1, 3)

@@ -22,6 +22,8 @@ class Kind:
     ----------
     textured, smooth, painted : bool
         Surfaces have a texture, normals of corners, colours of corners.
+    coincident : bool
+        Some surfaces are hidden by others in their places, which the fourth of the colours in ``tags`` tells.
     directionals, lamps, spots : int
         How many lights there are; spots are lamps with an axis, and counted by themselves.
     output : str
@@ -32,6 +34,7 @@ class Kind:
     textured: bool
     smooth: bool
     painted: bool
+    coincident: bool
     directionals: int
     lamps: int
     spots: int
@@ -62,6 +65,9 @@ uniform mat3 to_ray;
 flat out vec3 plane_normal;
 flat out vec3 plane;
 flat out uvec4 tags;
+#ifdef COINCIDENT
+flat out uint hidden;
+#endif
 #ifdef TEXTURED
 in vec2 uv;
 out vec2 at;
@@ -79,6 +85,9 @@ void main() {
     gl_Position = to_clip * here;
     vec3 n = mat3(to_camera) * normal;
     float w = dot(n, to_camera * here);
+#ifdef COINCIDENT
+    hidden = uint(unpackHalf2x16(tag.w).y) & (w > 0.0 ? 2u : 1u);
+#endif
     if (w > 0.0) {
         n = -n;
         w = -w;
@@ -102,6 +111,9 @@ _FRAGMENT = """
 flat in vec3 plane_normal;
 flat in vec3 plane;
 flat in uvec4 tags;
+#ifdef COINCIDENT
+flat in uint hidden;
+#endif
 uniform mat3 to_ray;
 #ifdef TEXTURED
 in vec2 at;
@@ -145,6 +157,9 @@ vec3 lamplight(vec4 at, vec4 color, vec3 here, vec3 n, out vec3 towards) {
 }
 
 void main() {
+#ifdef COINCIDENT
+    if (hidden != 0u) discard;
+#endif
     vec3 pixel = vec3(gl_FragCoord.xy, 1.0);
     float inverse = dot(plane, pixel);
     // outside the true triangle by a fraction of a pixel, a plane seen edge on may be anywhere
@@ -207,6 +222,7 @@ def sources(kind: Kind) -> tuple[str, str]:
         "TEXTURED": kind.textured,
         "SMOOTH": kind.smooth,
         "PAINTED": kind.painted,
+        "COINCIDENT": kind.coincident,
         "ALL": kind.output == "all",
         "GEOMETRY": kind.output == "geometry",
         "LIGHT": kind.output != "geometry",

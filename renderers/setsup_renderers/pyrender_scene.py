@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.scenes.camera import Camera
+from setsup.scenes.coincident import hidden_sides
 from setsup.scenes.color import LINEAR
 from setsup.scenes.mesh import Material
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
@@ -54,14 +55,16 @@ def surfaces(pyrender: Any, scene: Scene) -> Any:
 
     One mesh keeps the order of the scene, where pyrender would sort several by distance, or not at all. Every triangle
     stands in it twice, once a side, with normals of that side: pyrender does not turn normals towards the camera, but
-    leaves out triangles that are seen from behind.
+    leaves out triangles that are seen from behind. A side that another triangle in the same place hides is left out.
     """
+    if not scene.placements:
+        return None
     textures: dict[str, Any] = {}
-    origin = middle(scene)
+    origin, counts = middle(scene), np.cumsum([len(one.mesh.faces) for one in scene.placements])
     primitives = [
         pyrender.Primitive(material=_material(pyrender, material, textures, "texcoord_0" in arrays), **arrays)
-        for placement in scene.placements
-        for material, arrays in _parts(placement, origin)
+        for placement, hidden in zip(scene.placements, np.split(hidden_sides(scene), counts[:-1]), strict=True)
+        for material, arrays in _parts(placement, hidden, origin)
     ]
     return pyrender.Mesh(primitives) if primitives else None
 
@@ -157,13 +160,16 @@ def pinhole(pyrender: Any, camera: Camera, origin: Reals, near: float, far: floa
     return made, stands
 
 
-def _parts(placement: Placement, origin: Reals) -> Iterator[tuple[Material, dict[str, Any]]]:
+def _parts(
+    placement: Placement, hidden: npt.NDArray[np.bool_], origin: Reals
+) -> Iterator[tuple[Material, dict[str, Any]]]:
     """Arrays of the triangles of each material of a placement."""
     mesh = placement.mesh
     which = np.zeros(len(mesh.faces), np.uint16) if mesh.material is None else mesh.material
     positions = placement.placed(mesh.vertices) - origin
     for number, material in enumerate(mesh.materials):
-        faces = mesh.faces[which == number]
+        own = (which == number) & ~hidden.all(axis=1)
+        faces, (front, back) = mesh.faces[own], ~hidden[own].T
         if not len(faces):
             continue
         used, faces = np.unique(faces, return_inverse=True)
@@ -187,7 +193,10 @@ def _parts(placement: Placement, origin: Reals) -> Iterator[tuple[Material, dict
         # the first copies of vertices, or the second, whose normals lie on the side from which the order is positive
         along = np.einsum("fcd,fd->f", normals[faces], across)[:, None] >= 0
         indices = np.concatenate(
-            [np.where(along, faces, faces + len(used)), np.where(along, faces + len(used), faces)[:, ::-1]]
+            [
+                np.where(along, faces, faces + len(used))[front],
+                np.where(along, faces + len(used), faces)[back][:, ::-1],
+            ]
         )
         if 2 * len(used) > _EXACT:
             arrays = {name: array[indices.ravel()] for name, array in arrays.items()}

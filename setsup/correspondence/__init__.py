@@ -1,5 +1,6 @@
 """Which pixel of one picture is which pixel of another."""
 
+from setsup.correspondence.from_depth import from_depth, recorded_camera
 from setsup.correspondence.homographies import planar_pairs
 from setsup.correspondence.pair_sampler import PairSampler
 from setsup.correspondence.pairs import AffinePairs, affine_pairs
@@ -20,10 +21,12 @@ __all__ = [
     "affine_pairs",
     "carried",
     "descriptor_pairs",
+    "from_depth",
     "inside",
     "pair_table",
     "partners",
     "planar_pairs",
+    "recorded_camera",
     "spatial",
     "stored",
     "view_pairs",

@@ -6,10 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import PixelPairs, Status
+from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_pixels, checked_size
 from setsup.errors import SetsupError
 
 __all__ = ["planar_pairs"]
+
+_SINGULAR = 1e14  # condition of a matrix whose inverse in float64 says nothing
 
 
 def planar_pairs(
@@ -55,21 +57,27 @@ def planar_pairs(
     ([[2.0, 2.0], [-2.0, 2.0], [nan, nan]], ['VISIBLE', 'OUTSIDE', 'NO_SURFACE'])
 
     """
-    one, two = np.asarray(to_view_1, dtype=np.float64), np.asarray(to_view_2, dtype=np.float64)
-    for name, matrix in (("to_view_1", one), ("to_view_2", two)):
-        if matrix.shape != (3, 3) or not np.isfinite(matrix).all():
-            raise SetsupError(f"{name} must be a matrix of 3 × 3 finite numbers, not {matrix.shape}")
-    if abs(np.linalg.det(one)) <= 1e-12 * np.abs(one).max() ** 3:
-        raise SetsupError(f"to_view_1 is singular, so no pixel of view 1 has a place in the picture: {one.tolist()}")
+    one, two = _matrix(to_view_1, "to_view_1"), _matrix(to_view_2, "to_view_2")
+    (height, width), size2 = checked_size(size1, "size1"), checked_size(size2, "size2")
     if pixels is None:
-        y, x = np.mgrid[: size1[0], : size1[1]]
+        y, x = np.mgrid[:height, :width]
         pixels = np.stack([x.ravel(), y.ravel()], axis=-1)
-    points1 = np.asarray(pixels, dtype=np.float64).reshape(-1, 2)
+    points1 = checked_pixels(pixels)
     at = planar.carried(points1, np.linalg.inv(one))
-    there = planar.inside(at, *source)
+    there = planar.inside(at, *checked_size(source, "source"))
     at[~there] = np.nan
     points2 = planar.carried(at, two)
     status = np.where(planar.inside(points2, *size2), Status.VISIBLE, Status.OUTSIDE)
     status[~there] = Status.NO_SURFACE
     xyz = np.concatenate([at, np.where(there, 0.0, np.nan)[:, None]], axis=1)
     return PixelPairs(points1, points2, xyz, np.full(len(at), -1), status.astype(np.uint8))
+
+
+def _matrix(matrix: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
+    found = np.asarray(matrix)
+    if found.shape != (3, 3) or found.dtype.kind not in "fiu" or not np.isfinite(found).all():
+        raise SetsupError(f"{name} must be a matrix of 3 × 3 finite numbers, not {found.dtype} {found.shape}")
+    # a far translation alone is no matter: a crop at (30,000, 0) has a condition of 10⁹
+    if np.linalg.cond(found) > _SINGULAR:
+        raise SetsupError(f"{name} is singular, so it takes the picture to no view: {found.tolist()}")
+    return found.astype(np.float64)

@@ -23,7 +23,7 @@ class PairSampler(SetSampler):
     ----------
     dataset : Dataset
         A rendered one, or recorded frames.
-    scene : list of str, optional
+    scene : str or list of str, optional
         Factors in which the two views agree; those of the recipe by default (``dataset.pair_factors``), such as
         ``["room", "pair"]``.
     pairs : int
@@ -58,7 +58,7 @@ class PairSampler(SetSampler):
     def __init__(
         self,
         dataset: Dataset,
-        scene: Sequence[str] | None = None,
+        scene: str | Sequence[str] | None = None,
         *,
         pairs: int = 8,
         tolerance: Mapping[str, float] | None = None,
@@ -76,7 +76,7 @@ class PairSampler(SetSampler):
             raise SamplerError(f"small must be 'drop' or 'error' for pairs, not {small!r}")
         super().__init__(
             dataset.factors,
-            list(scene),
+            [scene] if isinstance(scene, str) else list(scene),
             size=2,
             sets=pairs,
             choose="groups",

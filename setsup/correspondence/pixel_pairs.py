@@ -17,7 +17,7 @@ from setsup import random
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
 
-__all__ = ["Partners", "PixelPairs", "Status", "checked_key", "checked_pixels", "partners"]
+__all__ = ["Partners", "PixelPairs", "Status", "checked_key", "checked_pixels", "checked_size", "partners"]
 
 Bools = npt.NDArray[np.bool_]
 Reals = npt.NDArray[np.float64]
@@ -155,7 +155,7 @@ class PixelPairs:
         ([[5.0, 7.0], [4.0, 7.0]], [[-3.0, 3.5], [5.0, 3.0]], [2, 0])
 
         """
-        (height1, width1), (height2, width2) = _size(size1, "size1"), _size(size2, "size2")
+        (height1, width1), (height2, width2) = checked_size(size1, "size1"), checked_size(size2, "size2")
         first = planar.carried(self.points1, matrix1)
         second = planar.carried(self.points2, matrix2)
         left = (self.status <= Status.OCCLUDED) & ~planar.inside(second, height2, width2)
@@ -217,7 +217,7 @@ def partners(
     ([False, True, False, False, False, False], 2)
 
     """
-    (height1, width1), (height2, width2) = _size(size1, "size1"), _size(size2, "size2")
+    (height1, width1), (height2, width2) = checked_size(size1, "size1"), checked_size(size2, "size2")
     pixels, others = height1 * width1, height2 * width2
     valid = np.ones(pixels, bool) if shown is None else np.array(shown, dtype=bool)
     if valid.shape not in {(pixels,), (height1, width1)}:
@@ -240,7 +240,8 @@ def partners(
     return Partners(partner, positive, valid)
 
 
-def _size(size: Any, what: str) -> tuple[int, int]:
+def checked_size(size: Any, what: str) -> tuple[int, int]:
+    """Check the size of a picture, and give it as (height, width)."""
     found = tuple(size) if isinstance(size, Sequence | np.ndarray) else ()
     if len(found) != 2 or not all(isinstance(side, int | np.integer) and side >= 1 for side in found):
         raise SetsupError(f"{what} must be (height, width), two whole numbers from 1 on, not {size!r}")

@@ -29,21 +29,22 @@ class RenderedPairs(RenderedDataset):
 
     ``partners`` (H, W, 2) float32 has for each pixel its place (x, y) in the other view of the pair, NaN where there is
     no surface or it lies behind the other camera. ``status`` (H, W) uint8 is the pixel's
-    :class:`setsup.correspondence.Status`, of which 0 is visible. float32 keeps places to 1/30,000 of a pixel.
+    :class:`setsup.correspondence.Status`, of which 0 is visible. float32 keeps places to 1/30,000 of a pixel in pictures
+    of up to 1,024.
 
     Parameters
     ----------
     recipe : Recipe
         What is drawn.
     factors : FactorTable
-        From :func:`pair_table`: rows 2n and 2n + 1 are the views of pair n.
+        From :func:`pair_table`, or some pairs of one: rows 2n and 2n + 1 are the views of a pair.
     renderer, cache
         As of :class:`setsup.datasets.rendered.RenderedDataset`.
 
     Raises
     ------
     DataError
-        When the table is not one of pairs.
+        When the table is not one of pairs, or two views of a pair show different scenes.
 
     Examples
     --------
@@ -63,9 +64,12 @@ class RenderedPairs(RenderedDataset):
         cache: Path | str | None = None,
     ) -> None:
         super().__init__(recipe, factors, renderer, cache)
-        rows = np.arange(len(factors))
-        if PAIR not in factors.names or len(rows) % 2 or (factors.codes(PAIR, rows) != rows // 2).any():
-            raise DataError(f"{self.name}: rows 2n and 2n + 1 must be the views of pair n; see pair_table")
+        if not _paired(factors):
+            raise DataError(f"{self.name}: rows 2n and 2n + 1 must be views 0 and 1 of a pair of their own; see pair_table")
+        for name in recipe.scene_factors:
+            codes = factors.codes(name).reshape(-1, 2)
+            if (codes[:, 0] != codes[:, 1]).any():
+                raise DataError(f"{self.name}: two views of a pair differ in {name!r}, so that they show different scenes")
         size = tuple(recipe.size)
         self.modalities = {
             **self.modalities,
@@ -92,6 +96,15 @@ class RenderedPairs(RenderedDataset):
             }
             found |= {name: maps[name] for name in names if name in maps}
         return found
+
+
+def _paired(table: FactorTable) -> bool:
+    """Whether each two rows are views 0 and 1 of a pair of their own."""
+    if not {PAIR, VIEW} <= set(table.names) or len(table) % 2:
+        return False
+    pairs, views = (table.codes(name).reshape(-1, 2) for name in (PAIR, VIEW))
+    alone = len(np.unique(pairs)) == len(pairs)
+    return alone and bool((pairs[:, 0] == pairs[:, 1]).all() and (views == [0, 1]).all())
 
 
 def pair_table(
@@ -161,8 +174,8 @@ def stored(
     Parameters
     ----------
     dataset : Dataset
-        With the modalities ``partners``, ``status``, ``depth`` and ``instances``, and ``camera(row)``: such as
-        :class:`RenderedPairs`, or a folder of one.
+        With the modalities ``partners`` and ``status``, and ``camera(row)``: such as :class:`RenderedPairs`, or a
+        folder of one. Without ``depth`` points have no place in space, without ``instances`` they are of none.
     row1, row2 : int
         The two views of a pair.
     camera1, camera2 : Camera
@@ -175,12 +188,14 @@ def stored(
     Raises
     ------
     SetsupError
-        When the rows are no pair, or the data set keeps no partners.
+        When the rows are not the two views of a pair, or the data set keeps no partners.
 
     """
-    agree = dataset.factors.codes(PAIR, np.array([row1, row2])) if PAIR in dataset.factors.names else np.array([0, 1])
-    if agree[0] != agree[1] or row1 == row2 or "partners" not in dataset.modalities:
-        raise SetsupError(f"rows {row1} and {row2} of {dataset.name} are no pair of views whose partners were kept")
+    if not set(_OWN) <= set(dataset.modalities) or not {PAIR, VIEW} <= set(dataset.factors.names):
+        raise SetsupError(f"{dataset.name} keeps no {' and '.join(_OWN)} of pairs: render it as RenderedPairs, with both")
+    (pair1, pair2), (view1, view2) = (dataset.factors.codes(name, [row1, row2]) for name in (PAIR, VIEW))
+    if pair1 != pair2 or view1 == view2:
+        raise SetsupError(f"rows {row1} and {row2} of {dataset.name} are not the two views of a pair")
     known = [name for name in ("partners", "status", "depth", "instances") if name in dataset.modalities]
     found = dataset.fetch(row1, known)
     (left1, top1), (left2, top2) = (

@@ -165,7 +165,7 @@ class Boxes:
 
         place = self._descended(1, close)[1]
         beside = np.abs(self._rows[place, 0] @ np.append(point, 1.0)) <= 2 * distance
-        return self._triangle[place[beside]]
+        return np.asarray(self._triangle[place[beside]])
 
     def _passed(self, start: Reals, ways: Reals, near: Reals, far: Reals) -> tuple[Rows, Rows]:
         """Rays and places of triangles whose boxes they pass between two reaches."""

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.correspondence.pixel_pairs import Partners, PixelPairs, partners
+from setsup.correspondence.pixel_pairs import Partners, PixelPairs, checked_key, checked_size, partners
+from setsup.correspondence.planar import inside
 from setsup.correspondence.spatial import spatial
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
@@ -40,6 +41,11 @@ def traced(
     dataset: Any, row1: int, row2: int, camera1: Camera, camera2: Camera, fraction: float, key: int
 ) -> PixelPairs:
     """Pairs of two rows of a rendered data set, which share a scene."""
+    if not hasattr(dataset, "scene"):
+        raise SetsupError(
+            f"{dataset.name} has no scenes to trace in: where partners are kept on disk, give match=stored "
+            "(setsup.correspondence.stored)"
+        )
     scene = dataset.scene(row1)
     if dataset.scene(row2).digest != scene.digest:
         raise SetsupError(f"rows {row1} and {row2} of {dataset.name} show different scenes: draw them by a PairSampler")
@@ -72,7 +78,7 @@ def view_pairs(
     fraction : float
         0 … 1: share of the pixels that is traced; 1/8 as published.
     windows : (n, 2, 2) int, optional
-        (left, top) of a window in view 1 and one in view 2: partners are those of the windows.
+        (left, top) of a window in view 1 and one in view 2, which lie in the views: partners are those of the windows.
     size : (height, width), optional
         Of the windows; with ``windows`` only.
     match : callable
@@ -86,17 +92,17 @@ def view_pairs(
     Raises
     ------
     SetsupError
-        When two rows do not share a scene, or shapes do not fit.
+        When two rows do not share a scene, a window does not lie in its view, or shapes do not fit.
 
     """
-    index, words, corners = _checked(rows, keys, windows, size)
+    index, words = _checked(rows, keys)
+    corners = _checked_windows(windows, size, len(index))
     found = []
     for pair, (row1, row2) in enumerate(index.tolist()):
-        cameras = [dataset.camera(row) for row in (row1, row2)]
+        cameras = cameras_of(dataset, row1, row2)
         if corners is not None and size is not None:
             cameras = [
-                camera.windowed(left, top, *size)
-                for camera, (left, top) in zip(cameras, corners[pair].tolist(), strict=True)
+                _windowed(camera, *corner, size) for camera, corner in zip(cameras, corners[pair].tolist(), strict=True)
             ]
         sizes = [(camera.height, camera.width) for camera in cameras]
         pixel_key, partner_key = (int(random.fold(words[pair], word)) for word in (_PIXELS, _PARTNERS))
@@ -105,22 +111,47 @@ def view_pairs(
     return Partners(*(np.stack([getattr(one, name) for one in found]) for name in ("partner", "positive", "valid")))
 
 
-def _checked(
-    rows: npt.ArrayLike, keys: Words, windows: npt.ArrayLike | None, size: Sequence[int] | None
-) -> tuple[Rows, list[int], Rows | None]:
-    index, words = np.asarray(rows), np.asarray(keys, dtype=np.uint64)
+def cameras_of(dataset: Any, row1: int, row2: int) -> list[Camera]:
+    """Cameras of two rows."""
+    if not hasattr(dataset, "camera"):
+        raise SetsupError(
+            f"{dataset.name} does not know the cameras of its rows: give a RenderedDataset, a folder of `setsup render`, "
+            "or a selection of one"
+        )
+    return [dataset.camera(row) for row in (row1, row2)]
+
+
+def _windowed(camera: Camera, left: int, top: int, size: Sequence[int]) -> Camera:
+    height, width = size
+    if not (0 <= left <= camera.width - width and 0 <= top <= camera.height - height):
+        raise SetsupError(
+            f"a window of {height} × {width} pixels at ({left}, {top}) does not lie in a view of {camera.height} × "
+            f"{camera.width}"
+        )
+    return camera.windowed(left, top, height, width)
+
+
+def _checked(rows: npt.ArrayLike, keys: npt.ArrayLike) -> tuple[Rows, list[int]]:
+    index, words = np.asarray(rows), np.asarray(keys)
     if index.ndim != 2 or index.shape[1] != 2 or not len(index) or index.dtype.kind not in "iu":
         raise SetsupError(f"rows of view pairs must be (n, 2) whole numbers, not {index.dtype} {index.shape}")
     if words.shape != (len(index),):
         raise SetsupError(f"keys of {len(index)} view pairs must be one each, not {words.shape}")
+    return index, [int(checked_key(word)) for word in words]
+
+
+def _checked_windows(windows: npt.ArrayLike | None, size: Sequence[int] | None, pairs: int) -> Rows | None:
     if (windows is None) != (size is None):
         raise SetsupError("windows and their size go together")
     if windows is None:
-        return index, words.tolist(), None
+        return None
+    checked_size(size, "size")
     corners = np.asarray(windows)
-    if corners.shape != (len(index), 2, 2):
-        raise SetsupError(f"windows of {len(index)} view pairs must be ({len(index)}, 2, 2), not {corners.shape}")
-    return index, words.tolist(), corners
+    if corners.shape != (pairs, 2, 2) or corners.dtype.kind not in "iu":
+        raise SetsupError(
+            f"windows of {pairs} view pairs must be ({pairs}, 2, 2) whole numbers, not {corners.dtype} {corners.shape}"
+        )
+    return corners
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,6 +199,7 @@ def descriptor_pairs(
     ----------
     pairs : PixelPairs
         Of view 1 and view 2, as :func:`setsup.correspondence.spatial` gives them: dense ones have most to draw from.
+        Only visible ones count, and only those within both pictures.
     instances2 : (h, w) int
         Instance picture of view 2; −1 is background.
     size1 : (height, width)
@@ -196,7 +228,8 @@ def descriptor_pairs(
         raise SetsupError(f"instances2 must be a picture (h, w) of whole numbers, not {seen.dtype} {seen.shape}")
     ground = [-1, *background]
     on_object = pairs.visible & ~np.isin(pairs.instance, ground)
-    rows, word = np.flatnonzero(on_object), int(key)
+    on_object &= inside(pairs.points1, *checked_size(size1, "size1")) & inside(pairs.points2, *seen.shape)
+    rows, word = np.flatnonzero(on_object), int(checked_key(key))
     most = min(int(count), len(rows))
     chosen = rows[random.permute(random.fold(word, _MATCHES), max(len(rows), 1), np.arange(most))]
     first, match = _flat(pairs.points1[chosen], size1[1]), _flat(pairs.points2[chosen], seen.shape[1])

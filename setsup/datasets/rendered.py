@@ -55,6 +55,7 @@ class RenderedDataset(Dataset):
     renderer : str or Renderer
         A name of :func:`setsup.scenes.renderer`; ``"auto"`` is the best that works here, or the one with which the
         cache was begun. Renderers differ in single pixels, so name one where pictures are to be the same elsewhere.
+        One that is given as an object belongs to this data set: it has one scene loaded at a time.
     cache : Path or str, optional
         Folder on disk that keeps what was drawn, for any number of processes;
         :func:`setsup.datasets.rendered_writing.render` draws the rest of it.
@@ -69,7 +70,8 @@ class RenderedDataset(Dataset):
     Raises
     ------
     DataError
-        When there is no row, a value is unknown, or the scene of the first row cannot be built.
+        When what is given is no recipe or no renderer, there is no row, a value is unknown, or the scene of the first
+        row cannot be built.
     FactorError
         When the table lacks a factor of the recipe, or the recipe has no grid and no table is given.
 
@@ -99,12 +101,16 @@ class RenderedDataset(Dataset):
         renderer: str | Renderer = "auto",
         cache: Path | str | None = None,
     ) -> None:
+        if isinstance(recipe, type) or not hasattr(recipe, "scene_factors"):
+            raise DataError(f"a rendered data set is drawn from a recipe, such as Shapes3D(), not from {recipe!r}")
+        if isinstance(renderer, type) or not isinstance(renderer, str | Renderer):
+            raise DataError(f"a renderer is a name, such as 'embree', or an object with load and render, not {renderer!r}")
         self.name = f"rendered {recipe.name}"
         self.recipe = recipe
         self.factors = _grid(recipe) if factors is None else _checked(factors, recipe)
         self.renderer = renderer
         self.cache = None if cache is None else Path(cache).expanduser()
-        self._studio: _Studio | None = None
+        self._studios: dict[int, _Studio] = {}  # by process
         self.modalities = _modalities(recipe.size, 3 if self.scene(0).background is not None else 4)
 
     @property
@@ -284,14 +290,18 @@ class RenderedDataset(Dataset):
             )
 
     def _here(self) -> "_Studio":
-        """What this process keeps. A fork begins anew: it may have inherited a lock that somebody held."""
-        if self._studio is None or self._studio.process != os.getpid():
-            self._studio = _Studio(self.recipe, self._studio)
-        return self._studio
+        """What this process keeps. A fork begins anew: it may have inherited a lock that somebody held.
+
+        What its parent kept stays in memory, for to close what that drew with could hang.
+        """
+        process = os.getpid()
+        if process not in self._studios:
+            self._studios.setdefault(process, _Studio(self.recipe))  # of two threads that come first, one makes it
+        return self._studios[process]
 
     def __getstate__(self) -> dict[str, Any]:
         """Keep what it takes to draw, and nothing that was drawn or opened."""
-        return {**self.__dict__, "_studio": None}
+        return {**self.__dict__, "_studios": {}}
 
     def __repr__(self) -> str:
         """Show the name and the number of rows."""
@@ -319,13 +329,11 @@ class _Row:
 class _Studio:
     """Scenes, renderers and files that one process keeps, the last few of each."""
 
-    def __init__(self, recipe: Recipe, before: "_Studio | None") -> None:
-        self.process = os.getpid()
+    def __init__(self, recipe: Recipe) -> None:
         self.lock = RLock()
         self.loaded: OrderedDict[tuple[Any, ...], Renderer] = OrderedDict()
         self.kept: RowFiles | None = None
         self._recipe = recipe
-        self._before = before  # of a parent: to close what it drew with could hang
         self._scenes: OrderedDict[tuple[Any, ...], Scene] = OrderedDict()
 
     def key(self, values: Mapping[str, Any]) -> tuple[Any, ...]:

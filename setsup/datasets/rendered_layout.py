@@ -263,22 +263,22 @@ def read_layout(folder: Path) -> Layout:
     made, kind = fields.need("setsup", text), fields.need("format", whole)
     if kind != _FORMAT:
         raise DataError(f"{path} has the format {kind}, written by setsup {made}; this one reads format {_FORMAT}")
+    size = fields.need("size", _size)
+    found = {name: _modality(part, size) for name, part in fields.named("modalities").items()}
     layout = Layout(
         recipe=fields.need("recipe", text),
         key=fields.need("key", digest(64)),
         renderer=fields.need("renderer", text),
-        size=fields.need("size", _size),
+        size=size,
         rows=fields.need("rows", _rows),
         factors=fields.need("factors", digest(32)),
         pair_factors=fields.need("pair_factors", _names),
-        modalities={},
+        modalities=found,
         setsup=made,
     )
-    found = {name: _modality(part, layout.size) for name, part in fields.named("modalities").items()}
     fields.done()
     if not found or list(found) != [name for name in KEPT if name in found]:
         raise fields.wrong("modalities", f"some of {', '.join(KEPT)}, in this order", list(found))
-    layout.__dict__["modalities"] = found
     return layout
 
 

@@ -56,6 +56,8 @@ class RowFiles:
             if not self.finished:
                 self._files[PROGRESS] = os.open(folder / PROGRESS, os.O_RDWR | os.O_CLOEXEC)
         self._maps: dict[str, Array] = {}
+        if not self.finished:  # at once: who finishes the folder takes the file away
+            self._maps[PROGRESS] = np.asarray(np.memmap(folder / PROGRESS, np.uint8, "r", shape=layout.rows))
         self._named: set[int] = set()
         self._lock, self._flushed = Lock(), time.monotonic()
 
@@ -64,8 +66,6 @@ class RowFiles:
         index = np.asarray(rows, np.int64)
         if self.finished:
             return np.full(len(index), self.layout.full & bits == bits)
-        if PROGRESS not in self._maps:
-            self._maps[PROGRESS] = np.asarray(np.memmap(self.folder / PROGRESS, np.uint8, "r", shape=self.layout.rows))
         there = self._maps[PROGRESS][index]
         with self._lock:
             waiting = np.array([self._waiting.get(row, 0) for row in index.tolist()], np.uint8)

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,8 +154,7 @@ def _draw(dataset: RenderedDataset, files: RowFiles, processes: int) -> None:
     row_bytes = sum(array.row_bytes for array in layout.arrays.values())
     need_space(files.folder, missing * row_bytes, f"rendering {layout.recipe}")
     # what is drawn with was settled when the folder was begun: "auto" must not settle it anew in each process
-    settled = type(dataset).__new__(type(dataset))
-    settled.__dict__.update(dataset.__getstate__())
+    settled = copy(dataset)
     if isinstance(dataset.renderer, str):
         settled.renderer = layout.renderer
     work = _Draw(settled, files.folder, layout)

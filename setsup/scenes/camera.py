@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import SetsupError
+from setsup.scenes.checks import checked_numbers, checked_rotation
 
 __all__ = ["Camera"]
 
@@ -70,13 +71,11 @@ class Camera:
             if isinstance(side, bool) or not isinstance(side, int | np.integer) or not 1 <= side <= _LARGEST:
                 raise SetsupError(f"the {name} of a camera is a whole number of pixels, 1 … {_LARGEST:,}, not {side!r}")
             object.__setattr__(self, name, int(side))
-        for name, shape in (("k", (3, 3)), ("rotation", (3, 3)), ("translation", (3,))):
-            object.__setattr__(self, name, _numbers(getattr(self, name), shape, name))
+        object.__setattr__(self, "k", checked_numbers(self.k, (3, 3), "k of a camera"))
+        object.__setattr__(self, "rotation", checked_rotation(self.rotation, "rotation of a camera"))
+        object.__setattr__(self, "translation", checked_numbers(self.translation, (3,), "translation of a camera"))
         if abs(np.linalg.det(self.k)) < 1e-12 or self.k[2].tolist() != [0, 0, 1] or self.k[1, 0] != 0:
             raise SetsupError(f"k of a camera is singular or no matrix (f s x; 0 f y; 0 0 1): {self.k.tolist()}")
-        turned = self.rotation @ self.rotation.T
-        if not np.allclose(turned, np.eye(3), atol=1e-6) or np.linalg.det(self.rotation) < 0:
-            raise SetsupError(f"rotation of a camera must be one, not {self.rotation.tolist()}")
 
     @classmethod
     def look_at(
@@ -108,19 +107,19 @@ class Camera:
         Raises
         ------
         SetsupError
-            When eye and target coincide, or not exactly one of field of view and focal length is given.
+            When eye and target coincide or are endlessly far apart, not exactly one of field of view and focal length
+            is given, or it is out of its range.
 
         """
-        start, end = _numbers(eye, (3,), "eye"), _numbers(target, (3,), "target")
-        forward = end - start
-        if not np.linalg.norm(forward) > 0:
-            raise SetsupError(f"a camera at {start.tolist()} cannot look at the point where it stands")
-        forward = forward / np.linalg.norm(forward)
-        right = next(
-            side
-            for side in (np.cross(forward, _numbers(way, (3,), "up")) for way in (up, (0, 1, 0), (1, 0, 0)))
-            if np.linalg.norm(side) > 1e-9
-        )
+        start = checked_numbers(eye, (3,), "eye of a camera")
+        forward = checked_numbers(target, (3,), "target of a camera") - start
+        with np.errstate(over="ignore"):
+            length = float(np.linalg.norm(forward))
+        if not 0 < length < math.inf:
+            raise SetsupError(f"a camera at {start.tolist()} cannot look at the point where it stands, or without end")
+        forward = forward / length
+        ways = (checked_numbers(up, (3,), "up of a camera"), (0, 1, 0), (1, 0, 0))
+        right = next(side for side in (np.cross(forward, way) for way in ways) if np.linalg.norm(side) > 1e-9)
         right = right / np.linalg.norm(right)
         rotation = np.stack([right, np.cross(forward, right), forward])
         k = cls.intrinsics(height, width, field_of_view=field_of_view, focal_length=focal_length)
@@ -141,14 +140,22 @@ class Camera:
         focal_length : float, pixels
             The same in both directions.
 
+        Raises
+        ------
+        SetsupError
+            When not exactly one of the two is given, or it is out of its range.
+
         """
         if (field_of_view is None) == (focal_length is None):
             raise SetsupError("give a camera either its field_of_view (radians) or its focal_length (pixels)")
         if field_of_view is not None:
             if not 0 < field_of_view < math.pi:
                 raise SetsupError(f"a field of view lies between 0 and π radians, not {field_of_view!r}")
-            focal_length = height / (2 * math.tan(field_of_view / 2))
-        focal = float(focal_length or 0.0)
+            focal = height / (2 * math.tan(field_of_view / 2))
+        elif focal_length is not None:
+            if not 0 < focal_length < math.inf:
+                raise SetsupError(f"a focal length is a positive number of pixels, not {focal_length!r}")
+            focal = float(focal_length)
         return np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]])
 
     @property
@@ -218,7 +225,8 @@ class Camera:
         [15.5, 23.5]
 
         """
-        return replace(self, height=height, width=width, k=_moved(self.k, left, top))
+        k = self.k - np.array([[0, 0, left], [0, 0, top], [0, 0, 0]])
+        return replace(self, height=height, width=width, k=k)
 
     def resized(self, height: int, width: int) -> "Camera":
         """See the same in pictures of another size; −½ … width − ½ becomes −½ … new width − ½.
@@ -267,23 +275,3 @@ class Camera:
     def __hash__(self) -> int:
         """Agrees with ``==``."""
         return hash((self.height, self.width, self.k.tobytes(), self.rotation.tobytes(), self.translation.tobytes()))
-
-
-def _numbers(values: npt.ArrayLike, shape: tuple[int, ...], name: str) -> Reals:
-    """Read-only copy of finite numbers of a shape; −0 becomes 0, so that equal cameras hash alike."""
-    try:
-        found = np.array(values, dtype=np.float64) + 0.0
-    except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.shape != shape or not np.isfinite(found).all():
-        given = " ".join(repr(values).split())[:200]
-        raise SetsupError(f"{name} of a camera must be {' × '.join(map(str, shape))} finite numbers, not {given}")
-    found.setflags(write=False)
-    return found
-
-
-def _moved(k: Reals, left: float, top: float) -> Reals:
-    found = k.copy()
-    found[0, 2] -= left
-    found[1, 2] -= top
-    return found

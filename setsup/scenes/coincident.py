@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import mix
+from setsup.scenes.scene import Scene
 
-__all__ = ["seen", "shown_sides"]
+__all__ = ["hidden_sides", "seen", "shown_sides"]
 
 Reals = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int32]
@@ -48,6 +49,33 @@ def shown_sides(vertices: Reals, faces: npt.NDArray[np.integer[Any]]) -> Numbers
         return None
     found = np.repeat(np.arange(len(faces), dtype=np.int32)[:, None], 2, axis=1)
     found[some] = some[_sides(vertices[faces[some]], words[some])]
+    return found
+
+
+def hidden_sides(scene: Scene) -> npt.NDArray[np.bool_]:
+    """Which triangles of a scene are hidden by others in their places, from their front and from their back.
+
+    Returns
+    -------
+    (n, 2) bool
+        All false where no two triangles have the same corners.
+
+    Examples
+    --------
+    >>> from setsup.scenes import Mesh, Placement
+    >>> leaf = Mesh(np.eye(3), [[0, 1, 2], [2, 1, 0]])
+    >>> hidden_sides(Scene((Placement(leaf),))).tolist()
+    [[False, True], [False, True]]
+
+    """
+    found = np.zeros((len(scene.triangles.face), 2), bool)
+    if scene.placements:
+        vertices = np.concatenate([one.placed(one.mesh.vertices) for one in scene.placements])
+        firsts = np.cumsum([0, *(len(one.mesh.vertices) for one in scene.placements)]).tolist()
+        faces = [one.mesh.faces + first for one, first in zip(scene.placements, firsts, strict=False)]
+        shown = shown_sides(vertices, np.concatenate(faces))
+        if shown is not None:
+            found |= shown != np.arange(len(shown))[:, None]
     return found
 
 

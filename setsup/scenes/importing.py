@@ -156,7 +156,7 @@ def check_size(thing: Mesh | Scene, what: str, expected: tuple[float, float] = (
     least, most = expected
     if least <= longest <= most or (isinstance(thing, Scene) and not thing.placements):
         return
-    # 1, 1/100, 1/1000, 1/39.37: of metres that were taken for another unit, or the other way round
+    # what is in millimetres, centimetres, inches or feet; and what is in metres, but was scaled as if it were not
     fits = [
         f"{factor:g}" for factor in (0.001, 0.01, 0.0254, 0.3048, 1000.0, 100.0) if least <= longest * factor <= most
     ]

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import SetsupError
+from setsup.scenes.checks import checked_color
 
-__all__ = ["FARTHEST", "Material", "Mesh", "checked_color"]
+__all__ = ["FARTHEST", "Material", "Mesh"]
 
 Array = npt.NDArray[Any]
 Reals = npt.NDArray[np.float64]
@@ -147,43 +148,19 @@ class Mesh:
         """Positions of the corners of all triangles, (f, 3, 3) float64."""
         return self.vertices[self.faces]
 
-    @property
+    @cached_property
     def bounds(self) -> Reals:
-        """Lowest and highest coordinates of the corners, (2, 3) float64, metres."""
+        """Lowest and highest coordinates of the corners, (2, 3) float64, metres, read-only."""
         used = self.vertices[np.unique(self.faces)]
-        return np.stack([used.min(axis=0), used.max(axis=0)])
+        found = np.stack([used.min(axis=0), used.max(axis=0)])
+        found.setflags(write=False)
+        return found
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that the mesh is, in hexadecimal."""
         arrays = (self.vertices, self.faces, self.normals, self.uv, self.colors, self.material)
         return _digest(*arrays, *(one.digest for one in self.materials))
-
-
-def checked_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:
-    """Three bytes of sRGB.
-
-    Parameters
-    ----------
-    values : 3 ints
-        To be checked.
-    what : str
-        What the message calls them.
-
-    Raises
-    ------
-    SetsupError
-        When they are no whole numbers 0 … 255.
-
-    """
-    try:
-        found = np.asarray(values)
-    except ValueError:
-        found = np.empty(0)
-    if found.shape != (3,) or found.dtype.kind not in "iu" or found.min() < 0 or found.max() > 255:
-        raise SetsupError(f"{what} is three bytes of sRGB, 0 … 255, not {' '.join(repr(values).split())[:200]}")
-    red, green, blue = found.tolist()
-    return red, green, blue
 
 
 def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int | None = None) -> Array:

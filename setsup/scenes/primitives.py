@@ -167,9 +167,7 @@ def _revolved(profile: Reals, normals: Reals, segments: int, lid: bool = False) 
     """Surface of (distance from the axis, height) turned around z; the profile runs upwards on the outside."""
     turns = np.arange(_checked(segments) + 1)
     angle = 2 * np.pi * (turns % segments) / segments  # the last column stands exactly on the first
-    # exact where a quarter of a turn should be
-    around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    around[np.abs(around) < 1e-15] = 0.0
+    around = _unit(angle)
 
     def turned(rows: Reals) -> Reals:
         flat = rows[:, None, :1] * around
@@ -203,7 +201,7 @@ def _joined(surfaces: list[Surface], material: Material | None) -> Mesh:
 
 
 def _unit(angle: Reals) -> Reals:
-    """(cos, sin) of angles from −π/2 to π/2, exactly 0 at both ends."""
+    """(cos, sin) of angles from −π/2 to 2π, exactly 0 where quarters of a turn should be."""
     found = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     found[np.abs(found) < 1e-15] = 0.0
     return found

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import SetsupError
-from setsup.scenes.mesh import FARTHEST, Mesh, checked_color
+from setsup.scenes.checks import checked_color, checked_numbers, checked_rotation
+from setsup.scenes.mesh import FARTHEST, Mesh
 
 __all__ = ["STUDIO", "Ambient", "Directional", "Lamp", "Light", "Placement", "Scene", "Triangles"]
 
@@ -130,19 +131,8 @@ class Lamp:
 
 
 def _vector(values: npt.ArrayLike, what: str) -> Vector:
-    """Three finite numbers; −0 becomes 0, so that equal scenes have equal digests."""
-    try:
-        found = np.array(values, dtype=np.float64) + 0.0
-    except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.shape != (3,) or not np.isfinite(found).all():
-        raise SetsupError(f"{what} must be three finite numbers, not {_one_line(values)}")
-    x, y, z = found.tolist()
+    x, y, z = checked_numbers(values, (3,), what).tolist()
     return x, y, z
-
-
-def _one_line(values: object) -> str:
-    return " ".join(repr(values).split())[:200]
 
 
 def _way(values: npt.ArrayLike, what: str) -> Vector:
@@ -155,7 +145,7 @@ def _way(values: npt.ArrayLike, what: str) -> Vector:
 def _light_color(values: npt.ArrayLike) -> Vector:
     found = _vector(values, "the colour of a light")
     if min(found) < 0:
-        raise SetsupError(f"the colour of a light is three factors from 0 on, not {_one_line(values)}")
+        raise SetsupError(f"the colour of a light is three factors from 0 on, not {list(found)}")
     return found
 
 
@@ -203,18 +193,9 @@ class Placement:
         """Check the numbers; arrays are kept read-only."""
         if not isinstance(self.mesh, Mesh):
             raise SetsupError(f"what a placement places is a Mesh, not {type(self.mesh).__name__}")
-        for name, shape in (("rotation", (3, 3)), ("translation", (3,)), ("scale", (3,))):
-            given = getattr(self, name)
-            try:
-                found = np.array(given, dtype=np.float64) + 0.0  # −0 becomes 0, for the digest
-            except (TypeError, ValueError):
-                found = np.empty(0)
-            if found.shape != shape or not np.isfinite(found).all():
-                raise SetsupError(f"{name} of a placement must be {shape} finite numbers, not {_one_line(given)}")
-            found.setflags(write=False)
-            object.__setattr__(self, name, found)
-        if not np.allclose(self.rotation @ self.rotation.T, np.eye(3), atol=1e-6) or np.linalg.det(self.rotation) < 0:
-            raise SetsupError(f"rotation of a placement must be one, not {self.rotation.tolist()}")
+        object.__setattr__(self, "rotation", checked_rotation(self.rotation, "rotation of a placement"))
+        for name in ("translation", "scale"):
+            object.__setattr__(self, name, checked_numbers(getattr(self, name), (3,), f"{name} of a placement"))
         if self.scale.min() <= 0:
             raise SetsupError(f"scale of a placement must be positive, not {self.scale.tolist()}")
         with np.errstate(over="ignore"):
@@ -330,13 +311,15 @@ class Scene:
             array.setflags(write=False)
         return found
 
-    @property
+    @cached_property
     def bounds(self) -> Reals:
-        """Lowest and highest coordinates, (2, 3) float64, metres; zeros for an empty scene."""
-        if not self.placements:
-            return np.zeros((2, 3))
-        columns = self.triangles.corners.reshape(-1, 3).T  # numpy takes 15 times as long over all three at once
-        return np.array([[column.min() for column in columns], [column.max() for column in columns]])
+        """Lowest and highest coordinates, (2, 3) float64, metres, read-only; zeros for an empty scene."""
+        found = np.zeros((2, 3))
+        if self.placements:
+            columns = self.triangles.corners.reshape(-1, 3).T  # numpy takes 15 times as long over all three at once
+            found[:] = [column.min() for column in columns], [column.max() for column in columns]
+        found.setflags(write=False)
+        return found
 
     @property
     def names(self) -> dict[int, str]:

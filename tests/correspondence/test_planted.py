@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import setsup.correspondence.from_depth
-from setsup.correspondence import PixelPairs, planar
+from setsup.correspondence import PixelPairs, partners, planar, recorded_camera
 from setsup.correspondence.spatial_rays import ExactRays
 from setsup.scenes import Camera
 from tests.correspondence import brute_force
@@ -80,13 +79,13 @@ OTHER = {
     "poses taken for their inverses": (
         brute_force,
         "recorded_camera",
-        lambda pose, k, h, w: setsup.correspondence.from_depth.recorded_camera(np.linalg.inv(pose), k, h, w),
+        lambda pose, k, h, w: recorded_camera(np.linalg.inv(pose), k, h, w),
     ),
     "distance for depth": (Camera, "rays", lambda self, p=None: long(rays(self, p))),
     "sizes of the views swapped": (
         brute_force,
         "partners",
-        lambda pairs, one, two, key: setsup.correspondence.partners(pairs, two, one, key),
+        lambda pairs, one, two, key: partners(pairs, two, one, key),
     ),
 }  # fmt: skip
 

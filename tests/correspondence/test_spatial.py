@@ -1,7 +1,9 @@
 """Traced correspondences beside float64 brute force over all triangles, and where they are known by formulas."""
 
+import gc
 import json
 import pickle
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from setsup.correspondence import Status, spatial
 from setsup.correspondence.spatial import drawn_pixels
+from setsup.correspondence.spatial_rays import exact_rays
 from setsup.errors import SetsupError
 from setsup.scenes import Camera, Mesh, Placement, Rays, Scene, load_mesh
 from setsup.scenes.primitives import box, plane, sphere
@@ -289,6 +292,16 @@ def test_the_same_from_rays_from_threads_and_from_a_pickle():
     for job in jobs:
         assert np.array_equal(job.result().points2, wanted.points2, equal_nan=True)
         assert np.array_equal(job.result().status, wanted.status)
+
+
+def test_what_was_built_for_a_scene_goes_with_it():
+    scene, camera1, camera2 = random_scene(5)
+    spatial(scene, camera1, camera2, [[3, 4]])
+    built = weakref.ref(exact_rays(scene))
+    assert exact_rays(scene) is built()
+    del scene
+    gc.collect()
+    assert built() is None
 
 
 @pytest.mark.parametrize("how", [

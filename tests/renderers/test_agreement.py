@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from setsup.errors import DataError
-from setsup.scenes import Camera, Light, Material, Placement, Rays, Renderer, Scene, renderer
+from setsup.scenes import Camera, Light, Material, Mesh, Placement, Rays, Renderer, Scene, renderer
 from setsup.scenes.color import linear
 from setsup.scenes.primitives import plane
 from setsup.scenes.recipes.room import Room
@@ -220,3 +220,25 @@ def test_closing_one_leaves_the_others_drawing(drawing: Drawing) -> None:
         fresh.close()
         for name in NAMES:
             assert (drawing(name).render(camera).rgb == before[name]).all(), (closed, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_triangles_in_one_place_the_one_that_faces_the_camera_is_seen(
+    drawing: Drawing, name: str, order: int
+) -> None:
+    leaf = [[-1.0, 0, -1], [1, 0, -1], [0, 0, 1]]
+    faces, colors = [[2, 1, 0], [0, 1, 2]][::order], [(200, 0, 0), (0, 0, 200)][::order]
+    mesh = Mesh(leaf, faces, materials=tuple(map(Material, colors)), material=np.array([0, 1], np.uint16))
+    draws = drawing(name)
+    draws.load(Scene((Placement(mesh),), AMBIENT))
+    for side, corners, color in ((-3, [0, 1, 2], (0, 0, 200)), (3, [2, 1, 0], (200, 0, 0))):
+        camera = Camera.look_at((0.1, side, 0), (0, 0, 0), height=40, width=40, field_of_view=0.9)
+        pixels, _ = camera.project(np.array(leaf)[corners])
+        (ax, ay), (bx, by) = pixels[1] - pixels[0], pixels[2] - pixels[0]
+        assert ax * by - ay * bx < 0, "counterclockwise as one sees them, with y down"
+        frame = draws.render(camera)
+        inner = (frame.instance >= 0) & alike(frame.instance)
+        assert inner.sum() > 100
+        assert (frame.rgb[inner] == color).all()
+        assert set(frame.triangle[inner].tolist()) == {faces.index(corners)}

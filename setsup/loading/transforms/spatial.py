@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from setsup.correspondence.view_pairs import Match, descriptor_pairs, traced, view_pairs
+from setsup.correspondence.view_pairs import Match, cameras_of, descriptor_pairs, traced, view_pairs
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed
@@ -30,8 +30,9 @@ class SpatialPairs:
 
     Parameters
     ----------
-    dataset : RenderedDataset
-        The one that the loader is given: it knows the scenes and cameras of rows.
+    dataset : RenderedDataset or RenderedFolder
+        The one that the loader is given, or a selection of one: it knows the cameras of rows, and their scenes or
+        partners.
     size : int or (height, width), optional
         Cuts a window of so many pixels out of both views; published is 256 of 480 × 640. Without it, the whole views.
     keep : float
@@ -39,7 +40,7 @@ class SpatialPairs:
     independent : bool
         The windows of the two views are drawn independently; else they are one and the same, as published.
     match : callable
-        What finds pairs, see :func:`setsup.correspondence.view_pairs`.
+        What finds pairs: rays by default; :func:`setsup.correspondence.stored` looks them up in a folder of pairs.
     image : str
         Modality of which views are made.
     names : tuple of five str
@@ -121,12 +122,14 @@ class SpatialDescriptors:
 
     Parameters
     ----------
-    dataset : RenderedDataset
-        The one that the loader is given.
+    dataset : RenderedDataset or RenderedFolder
+        The one that the loader is given, or a selection of one.
     count : int
         n, matches a pair of views; each has a non-match on the same object, on another one, and on the background.
     background : tuple of str
         Names of instances that are no objects, such as ``("floor", "wall")``; where nothing is seen is background too.
+    match : callable
+        What finds pairs, as of :class:`SpatialPairs`.
     names : tuple of five str
         What is added.
     seed : int
@@ -157,6 +160,7 @@ class SpatialDescriptors:
     count: int
     background: tuple[str, ...] = ()
     _: KW_ONLY
+    match: Match = traced
     names: tuple[str, ...] = ("first", "match", "same", "other", "background")
     seed: int = 0
     stream: str = "SpatialDescriptors"
@@ -175,9 +179,9 @@ class SpatialDescriptors:
         for (row1, row2), picture, key in zip(
             rows.tolist(), seen, keyed(batch, self.seed, self.stream, (len(rows), 1)).keys, strict=True
         ):
-            cameras = [self.dataset.camera(row) for row in (row1, row2)]
+            cameras = cameras_of(self.dataset, row1, row2)
             ground = [number for number, name in self.dataset.names(row1).items() if name in self.background]
-            pairs = traced(self.dataset, row1, row2, cameras[0], cameras[1], 1.0, 0)
+            pairs = self.match(self.dataset, row1, row2, cameras[0], cameras[1], 1.0, 0)
             size = (cameras[0].height, cameras[0].width)
             drawn = descriptor_pairs(pairs, picture, size, self.count, int(key), background=ground)
             found.append([drawn.first, drawn.match, drawn.same, drawn.other, drawn.background])

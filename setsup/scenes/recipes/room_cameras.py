@@ -18,7 +18,7 @@ References
 
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,7 +126,7 @@ def camera_pair(rays: Rays, space: Space, objects: Sequence[Placement], key: Wor
         )
     found = _Search(rays, space.centre, points, objects, key)
     for times in range(RELAXATIONS + 1):
-        pair = next(found.pairs(BOUNDS.relaxed(times), times), None)
+        pair = found.pair(BOUNDS.relaxed(times), times)
         if pair is not None:
             return pair
     return found.nearest()
@@ -149,21 +149,22 @@ class _Search:
         self.rays, self.centre, self.points, self.objects, self.key = rays, centre, points, objects, key
         self.distance = np.linalg.norm(points - centre, axis=1)
 
-    def pairs(self, bounds: Bounds, times: int) -> Iterator[CameraPair]:
-        """Pairs within bounds, from a few tries."""
+    def pair(self, bounds: Bounds, times: int) -> CameraPair | None:
+        """A pair within bounds that were relaxed some times; None where a few tries give none."""
         stands = np.flatnonzero(_within(self.points[:, 2], bounds.height) & _within(self.distance, bounds.distance))
         for number in range(_TRIES):
             key = fold(fold(self.key, times), number)
             targets = self._targets(key)
             first = self._drawn(stands, targets[0], fold(key, 4))
             if first is None:
-                return
+                return None
             apart = np.linalg.norm(self.points[stands] - self.points[first], axis=1)
             turned = _angles(self.points[stands], targets[1], targets[0] - self.points[first])
             others = stands[_within(apart, bounds.separation) & (turned <= bounds.angle)]
             second = self._drawn(others, targets[1], fold(key, 5))
             if second is not None:
-                yield CameraPair(self.points[[first, second]], targets, times)
+                return CameraPair(self.points[[first, second]], targets, times)
+        return None
 
     def nearest(self) -> CameraPair:
         """The pair that misses the unrelaxed bounds least; cameras that see their targets come before others."""

@@ -1,0 +1,78 @@
+"""What cameras, meshes and scenes ask of the numbers they are given."""
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SetsupError
+
+__all__ = ["checked_color", "checked_numbers", "checked_rotation"]
+
+Reals = npt.NDArray[np.float64]
+
+
+def checked_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:
+    """Three bytes of sRGB.
+
+    Parameters
+    ----------
+    values : 3 ints
+        To be checked.
+    what : str
+        What the message calls them.
+
+    Raises
+    ------
+    SetsupError
+        When they are no whole numbers 0 … 255.
+
+    """
+    try:
+        found = np.asarray(values)
+    except ValueError:
+        found = np.empty(0)
+    if found.shape != (3,) or found.dtype.kind not in "iu" or found.min() < 0 or found.max() > 255:
+        raise SetsupError(f"{what} is three bytes of sRGB, 0 … 255, not {_one_line(values)}")
+    red, green, blue = found.tolist()
+    return red, green, blue
+
+
+def checked_numbers(values: npt.ArrayLike, shape: tuple[int, ...], what: str) -> Reals:
+    """Finite numbers of a shape, as a read-only copy; −0 becomes 0, so that what is equal has equal digests.
+
+    Parameters
+    ----------
+    values : array of float
+        To be checked.
+    shape : tuple of int
+        What they must have.
+    what : str
+        What the message calls them.
+
+    Raises
+    ------
+    SetsupError
+        When the shape is another, or a number is none or not finite.
+
+    """
+    try:
+        found = np.array(values, dtype=np.float64) + 0.0
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape != shape or not np.isfinite(found).all():
+        raise SetsupError(f"{what} must be {' × '.join(map(str, shape))} finite numbers, not {_one_line(values)}")
+    found.setflags(write=False)
+    return found
+
+
+def checked_rotation(values: npt.ArrayLike, what: str) -> Reals:
+    """Matrix of a rotation, (3, 3), as a read-only copy; otherwise as :func:`checked_numbers`."""
+    found = checked_numbers(values, (3, 3), what)
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = found @ found.T
+    if not np.allclose(square, np.eye(3), atol=1e-6) or np.linalg.det(found) < 0:
+        raise SetsupError(f"{what} must be one, not {found.tolist()}")
+    return found
+
+
+def _one_line(values: object) -> str:
+    return " ".join(repr(values).split())[:200]
