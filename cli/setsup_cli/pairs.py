@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import Positional
-
 from setsup.errors import DataError
-from setsup_cli.arguments import Json, MaybeNumber, MaybeText, MaybeWords, option
+from setsup_cli import recipes
+from setsup_cli.arguments import Json, option
 from setsup_cli.output import say, show_json, show_table
-from setsup_cli.recipes import listed, made, recipes, shows, table, with_recipe
-from setsup_cli.usage import words_given
+from setsup_cli.recipes import Ranges, RecipeName, RendererName, Rows, Seed, Where, list_recipes, made, table
 
 if TYPE_CHECKING:
     from setsup.correspondence import PixelPairs
@@ -31,21 +29,14 @@ _STATES = ("visible", "occluded", "outside", "no_surface")
 class Options:
     """Options of the verb, without those of a recipe."""
 
-    recipe: Annotated[Positional[MaybeText], option("[RECIPE]", "What is drawn: object, room or shapes3d.")] = None
+    recipe: RecipeName = None
     draws: Annotated[int, option("N", "Pairs of views.", "(default: 5)")] = 5
     lines: Annotated[int, option("N", "Lines in each picture.", "(default: 24)")] = 24
-    rows: Annotated[
-        MaybeNumber, option("N", "Rows at random in place of the grid: every factor uniform over its levels.")
-    ] = None
-    ranges: Annotated[
-        MaybeWords,
-        option("FACTOR=LOW:HIGH ...", "With --rows, factors that are uniform over a range of numbers instead."),
-    ] = None
-    where: Annotated[MaybeText, option("EXPRESSION", "Rows that are drawn from, such as \"shape != 'cube'\".")] = None
-    seed: Annotated[int, option("N", "Seed of all that is random.", "(default: 0)")] = 0
-    renderer: Annotated[
-        str, option("NAME", "What draws: embree, gl, pyrender, or the best that works here.", "(default: auto)")
-    ] = "auto"
+    rows: Rows = None
+    ranges: Ranges = None
+    where: Where = None
+    seed: Seed = 0
+    renderer: RendererName = "auto"
     out: Annotated[Path, option("FILE", "Picture that is written.", "(default: ./setsup-pairs.png)")] = Path(
         "setsup-pairs.png"
     )
@@ -53,21 +44,14 @@ class Options:
 
 
 def asked(words: Sequence[str]) -> tuple[type, str]:
-    """Options of the recipe that words name, and help; the verb's own where none is named."""
-    given = words_given(Options, words)[""]
-    if not given:
-        # what they show would have to be imported
-        return Options, f"{HELP}\n\nRecipes: {', '.join(recipes())} (`setsup pairs` says what each of them shows)."
-    return with_recipe(Options, given[0])
+    """Options and help; with those of the recipe that words name."""
+    return recipes.asked("pairs", Options, HELP, words)
 
 
 def run(options: Any) -> int:
     """Draw pairs of views and their matches, and say how many pixels of each kind there are."""
     if options.recipe is None:
-        if options.json:
-            show_json([{"recipe": name, "shows": shows(name)} for name in recipes()])
-        else:
-            say(f"{listed()}\n\n{HELP}")
+        list_recipes(HELP, options.json)
         return 0
     for name in ("draws", "lines"):
         if getattr(options, name) < 1:

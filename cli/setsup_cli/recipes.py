@@ -1,20 +1,68 @@
-"""Recipes on the command line: which there are, their options, and the recipe and rows that options describe."""
+"""Recipes on the command line: which there are, their options, and the recipe and rows that options describe.
+
+Options that all verbs of recipes have stand here once, as types to annotate their fields with.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
+from tyro.conf import Positional
+
 from setsup.errors import DataError, FactorError, near
-from setsup_cli.arguments import MaybeFolders, MaybeNumber, MaybePath, option
+from setsup_cli.arguments import MaybeFolders, MaybeNumber, MaybePath, MaybeText, MaybeWords, option
+from setsup_cli.output import say, show_json
 from setsup_cli.settings import Setting, changed, helps, setting_fields
 from setsup_cli.source import assignments
+from setsup_cli.usage import words_given
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
     from setsup.scenes import Mesh, Recipe
 
-__all__ = ["listed", "made", "recipes", "shows", "table", "with_recipe"]
+__all__ = ["Ranges", "RecipeName", "RendererName", "Rows", "Seed", "Where", "asked", "list_recipes", "made", "table"]
+
+RecipeName = Annotated[Positional[MaybeText], option("[RECIPE]", "What is drawn: object, room or shapes3d.")]
+"""A recipe that may be named."""
+
+Rows = Annotated[MaybeNumber, option("N", "Rows at random in place of the grid: every factor uniform over its levels.")]
+"""The option ``--rows``."""
+
+Ranges = Annotated[
+    MaybeWords,
+    option("FACTOR=LOW:HIGH ...", "With --rows, factors that are uniform over a range of numbers instead."),
+]
+"""The option ``--ranges``."""
+
+Where = Annotated[MaybeText, option("EXPRESSION", "Only rows such as \"shape != 'cube'\".")]
+"""The option ``--where``."""
+
+Seed = Annotated[int, option("N", "Seed of all that is random.", "(default: 0)")]
+"""The option ``--seed``."""
+
+RendererName = Annotated[
+    str, option("NAME", "What draws: embree, gl, pyrender, or the best that works here.", "(default: auto)")
+]
+"""The option ``--renderer``."""
+
+
+def asked(verb: str, base: type, about: str, words: Sequence[str]) -> tuple[type, str]:
+    """Options of a verb with those of the recipe that words name, and help; the verb's own where none is named."""
+    given = words_given(base, words)[""]
+    if not given:
+        # what they show would have to be imported
+        return base, f"{about}\n\nRecipes: {', '.join(recipes())} (`setsup {verb}` says what each of them shows)."
+    return with_recipe(base, given[0])
+
+
+def list_recipes(about: str, json: bool) -> None:
+    """Say what recipes there are, and what to do with them."""
+    if json:
+        show_json([{"recipe": name, "shows": shows(name)} for name in recipes()])
+        return
+    lines = [f"  {name:<9} {shows(name)}" for name in recipes()]
+    say("\n".join(["recipes:", *lines, "", about]))
 
 
 def with_recipe(base: type, name: str) -> tuple[type, str]:
@@ -47,11 +95,6 @@ def _kind(name: str) -> type:
 def shows(name: str) -> str:
     """What a recipe shows, in a line."""
     return (_kind(name).__doc__ or "").partition("\n")[0].partition(";")[0].rstrip(".")
-
-
-def listed() -> str:
-    """Recipes with a line each."""
-    return "\n".join(["recipes:", *(f"  {name:<9} {shows(name)}" for name in recipes())])
 
 
 def _usual(kind: type) -> Any:

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import Positional
-
 from setsup.errors import DataError
-from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeText, MaybeWords, option
+from setsup_cli import recipes
+from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeWords, option
 from setsup_cli.output import say, show_json
-from setsup_cli.recipes import listed, made, recipes, shows, table, with_recipe
-from setsup_cli.usage import words_given
+from setsup_cli.recipes import Ranges, RecipeName, RendererName, Rows, Seed, Where, list_recipes, made, table
 
 if TYPE_CHECKING:
     from setsup.datasets.rendered import RenderedDataset
@@ -33,45 +31,31 @@ _OUTPUTS = "image|depth|normals|instances|triangles|partners|status ..."
 class Options:
     """Options of the verb, without those of a recipe."""
 
-    recipe: Annotated[Positional[MaybeText], option("[RECIPE]", "What is drawn: object, room or shapes3d.")] = None
+    recipe: RecipeName = None
     out: Annotated[MaybePath, option("FOLDER", "Folder of the pictures: new, or one that was begun so.")] = None
     modalities: Annotated[MaybeWords, option(_OUTPUTS, "What is kept beside the cameras.", "(default: all)")] = None
-    rows: Annotated[
-        MaybeNumber, option("N", "Rows at random in place of the grid: every factor uniform over its levels.")
-    ] = None
-    ranges: Annotated[
-        MaybeWords,
-        option("FACTOR=LOW:HIGH ...", "With --rows, factors that are uniform over a range of numbers instead."),
-    ] = None
+    rows: Rows = None
+    ranges: Ranges = None
     matches: Annotated[
         MaybeNumber,
         option("N", "Pairs of views of one scene in place of single ones, with the partner of every pixel."),
     ] = None
-    where: Annotated[MaybeText, option("EXPRESSION", "Rows that are drawn, such as \"shape != 'cube'\".")] = None
-    seed: Annotated[int, option("N", "Seed of all that is random.", "(default: 0)")] = 0
-    renderer: Annotated[
-        str, option("NAME", "What draws: embree, gl, pyrender, or the best that works here.", "(default: auto)")
-    ] = "auto"
+    where: Where = None
+    seed: Seed = 0
+    renderer: RendererName = "auto"
     processes: Annotated[int, option("N", "Processes that draw.", "(default: 1)")] = 1
     json: Json = False
 
 
 def asked(words: Sequence[str]) -> tuple[type, str]:
-    """Options of the recipe that words name, and help; the verb's own where none is named."""
-    given = words_given(Options, words)[""]
-    if not given:
-        # what they show would have to be imported
-        return Options, f"{HELP}\n\nRecipes: {', '.join(recipes())} (`setsup render` says what each of them shows)."
-    return with_recipe(Options, given[0])
+    """Options and help; with those of the recipe that words name."""
+    return recipes.asked("render", Options, HELP, words)
 
 
 def run(options: Any) -> int:
     """Draw and say how it is opened, or list the recipes."""
     if options.recipe is None:
-        if options.json:
-            show_json([{"recipe": name, "shows": shows(name)} for name in recipes()])
-        else:
-            say(f"{listed()}\n\n{HELP}")
+        list_recipes(HELP, options.json)
         return 0
     if options.out is None:
         raise DataError(f"say where the pictures go: `setsup render {options.recipe} --out FOLDER`")
@@ -96,7 +80,9 @@ def run(options: Any) -> int:
         found = render(dataset, options.out, options.modalities, processes=options.processes)
     except KeyboardInterrupt:
         done, total = drawn_rows(options.out)
-        raise KeyboardInterrupt(f"at {done:,} of {total or len(dataset):,} pictures; the same command goes on") from None
+        raise KeyboardInterrupt(
+            f"at {done:,} of {total or len(dataset):,} pictures; the same command goes on"
+        ) from None
     about = _about(found, before)
     if options.json:
         show_json(about)

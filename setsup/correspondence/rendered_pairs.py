@@ -29,8 +29,8 @@ class RenderedPairs(RenderedDataset):
 
     ``partners`` (H, W, 2) float32 has for each pixel its place (x, y) in the other view of the pair, NaN where there is
     no surface or it lies behind the other camera. ``status`` (H, W) uint8 is the pixel's
-    :class:`setsup.correspondence.Status`, of which 0 is visible. float32 keeps places to 1/30,000 of a pixel in pictures
-    of up to 1,024.
+    :class:`setsup.correspondence.Status`, of which 0 is visible. float32 keeps places to 1/30,000 of a pixel in
+    pictures of up to 1,024.
 
     Parameters
     ----------
@@ -65,11 +65,15 @@ class RenderedPairs(RenderedDataset):
     ) -> None:
         super().__init__(recipe, factors, renderer, cache)
         if not _paired(factors):
-            raise DataError(f"{self.name}: rows 2n and 2n + 1 must be views 0 and 1 of a pair of their own; see pair_table")
+            raise DataError(
+                f"{self.name}: rows 2n and 2n + 1 must be views 0 and 1 of a pair of their own; see pair_table"
+            )
         for name in recipe.scene_factors:
             codes = factors.codes(name).reshape(-1, 2)
             if (codes[:, 0] != codes[:, 1]).any():
-                raise DataError(f"{self.name}: two views of a pair differ in {name!r}, so that they show different scenes")
+                raise DataError(
+                    f"{self.name}: two views of a pair differ in {name!r}, so that they show different scenes"
+                )
         size = tuple(recipe.size)
         self.modalities = {
             **self.modalities,
@@ -90,7 +94,7 @@ class RenderedPairs(RenderedDataset):
         if len(found) < len(names):
             pairs = spatial(scene, camera, self.camera(row ^ 1))
             height, width = self.recipe.size
-            maps = {
+            maps: dict[str, npt.NDArray[Any]] = {
                 "partners": pairs.points2.astype(np.float32).reshape(height, width, 2),
                 "status": pairs.status.reshape(height, width),
             }
@@ -192,7 +196,9 @@ def stored(
 
     """
     if not set(_OWN) <= set(dataset.modalities) or not {PAIR, VIEW} <= set(dataset.factors.names):
-        raise SetsupError(f"{dataset.name} keeps no {' and '.join(_OWN)} of pairs: render it as RenderedPairs, with both")
+        raise SetsupError(
+            f"{dataset.name} keeps no {' and '.join(_OWN)} of pairs: render it as RenderedPairs, with both"
+        )
     (pair1, pair2), (view1, view2) = (dataset.factors.codes(name, [row1, row2]) for name in (PAIR, VIEW))
     if pair1 != pair2 or view1 == view2:
         raise SetsupError(f"rows {row1} and {row2} of {dataset.name} are not the two views of a pair")

@@ -102,7 +102,8 @@ def view_pairs(
         cameras = cameras_of(dataset, row1, row2)
         if corners is not None and size is not None:
             cameras = [
-                _windowed(camera, *corner, size) for camera, corner in zip(cameras, corners[pair].tolist(), strict=True)
+                _windowed(camera, left, top, size)
+                for camera, (left, top) in zip(cameras, corners[pair].tolist(), strict=True)
             ]
         sizes = [(camera.height, camera.width) for camera in cameras]
         pixel_key, partner_key = (int(random.fold(words[pair], word)) for word in (_PIXELS, _PARTNERS))
@@ -115,8 +116,8 @@ def cameras_of(dataset: Any, row1: int, row2: int) -> list[Camera]:
     """Cameras of two rows."""
     if not hasattr(dataset, "camera"):
         raise SetsupError(
-            f"{dataset.name} does not know the cameras of its rows: give a RenderedDataset, a folder of `setsup render`, "
-            "or a selection of one"
+            f"{dataset.name} does not know the cameras of its rows: give a RenderedDataset, a folder of "
+            "`setsup render`, or a selection of one"
         )
     return [dataset.camera(row) for row in (row1, row2)]
 
@@ -244,8 +245,8 @@ def descriptor_pairs(
     objects = np.searchsorted(flat[order], 0)
     taken = np.empty_like(order)
     taken[order] = np.arange(len(order))
-    inside = np.where(flat[match] == own, taken[match], -1)  # a place on an edge may round to a neighbour
-    same = _drawn(order, words[0], start, end, inside)
+    itself = np.where(flat[match] == own, taken[match], -1)  # a place on an edge may round to a neighbour
+    same = _drawn(order, words[0], start, end, itself)
     # objects are order[objects:], of which order[start:end] is the own one: what lies beyond it is moved up
     others = len(order) - objects - (end - start)
     place = objects + random.below(words[1], np.maximum(others, 1))

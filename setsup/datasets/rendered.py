@@ -104,7 +104,9 @@ class RenderedDataset(Dataset):
         if isinstance(recipe, type) or not hasattr(recipe, "scene_factors"):
             raise DataError(f"a rendered data set is drawn from a recipe, such as Shapes3D(), not from {recipe!r}")
         if isinstance(renderer, type) or not isinstance(renderer, str | Renderer):
-            raise DataError(f"a renderer is a name, such as 'embree', or an object with load and render, not {renderer!r}")
+            raise DataError(
+                f"a renderer is a name, such as 'embree', or an object with load and render, not {renderer!r}"
+            )
         self.name = f"rendered {recipe.name}"
         self.recipe = recipe
         self.factors = _grid(recipe) if factors is None else _checked(factors, recipe)

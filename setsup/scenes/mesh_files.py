@@ -12,9 +12,9 @@ from urllib.parse import unquote
 
 from setsup.errors import DataError, imported
 from setsup.files.archives import read_file
-from setsup.scenes.obj import checked_obj, inside
+from setsup.scenes.obj import checked_obj
 
-__all__ = ["MOST_PIXELS", "Assets", "Read", "file_assets", "read_mesh"]
+__all__ = ["MOST_PIXELS", "Assets", "Read", "file_assets", "inside", "read_mesh"]
 
 MOST_PIXELS = 80_000_000
 """Pixels that a texture may have."""
@@ -26,6 +26,7 @@ _LARGEST_ASSET = 1 << 30
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 _LONGEST_HEAD = 1 << 14
 _TOP = "model"  # what the folder that no name may leave is called here
+_OPTIONS = re.compile(r"(?:-[A-Za-z_]+(?:[ \t]+(?:on|off|[-+.0-9eE]+))*[ \t]+)*")
 _NUMBERS = re.compile(r"[ \t]*(K[ads]|Ns)[ \t]+([^#]*)(?:#.*)?", re.IGNORECASE)
 
 
@@ -89,6 +90,41 @@ class Assets:
         if what not in self.missing:
             self.missing.append(what)
         return FileNotFoundError(what)
+
+
+def inside(folder: str, name: str, top: str) -> str | None:
+    r"""Find the file that a material names, without leaving the folder of the model.
+
+    Parameters
+    ----------
+    folder : str
+        Folder of the file that holds the name, with ``/``.
+    name : str
+        What stands there, with either kind of slash; options of ``map_Kd`` before it are skipped.
+    top : str
+        Folder of the model, which no path may leave, not empty.
+
+    Returns
+    -------
+    str or None
+        Path of the file, from where ``folder`` is; None where the name is absolute or leads out.
+
+    Examples
+    --------
+    >>> inside("03001627/a/models", "../images/texture0.jpg", "03001627/a")
+    '03001627/a/images/texture0.jpg'
+    >>> inside("03001627/a/models", "-s 1 1 1 ..\\images\\my #1.jpg", "03001627/a")
+    '03001627/a/images/my #1.jpg'
+    >>> inside("03001627/a/models", "../../../secret.jpg", "03001627/a") is None
+    True
+
+    """
+    options = _OPTIONS.match(name.strip())
+    path = name.strip()[options.end() if options else 0 :].replace("\\", "/")
+    if not path or path.startswith(("/", "~")) or re.match("[A-Za-z]:", path) or "\0" in path:
+        return None
+    found = posixpath.normpath(posixpath.join(folder, path))
+    return found if found.startswith(top.rstrip("/") + "/") else None
 
 
 def file_assets(path: Path, top: Path | str | None = None) -> Assets:

@@ -2,11 +2,9 @@
 
 Convention
 ----------
-Faces count vertices from 1, or backwards from −1. Names of material libraries and textures are paths relative to the
-folder of the OBJ file; either kind of slash separates.
+Faces count vertices from 1, or backwards from −1.
 """
 
-import posixpath
 import re
 
 import numpy as np
@@ -14,10 +12,9 @@ import numpy.typing as npt
 
 from setsup.files.numbers import numbers, refuse
 
-__all__ = ["checked_obj", "inside"]
+__all__ = ["checked_obj"]
 
 _FORMS = (b"d", b"d/d", b"d//d", b"d/d/d")
-_OPTIONS = re.compile(r"(?:-[A-Za-z_]+(?:[ \t]+(?:on|off|[-+.0-9eE]+))*[ \t]+)*")
 
 
 def checked_obj(content: bytes, label: str) -> tuple[str, int]:
@@ -71,41 +68,6 @@ def checked_obj(content: bytes, label: str) -> tuple[str, int]:
         # a reader that counts numbers cannot tell these two apart
         content = re.sub(rb"^[ \t]*f[ \t][^\n]*", lambda line: re.sub(rb"//[0-9-]+", b"", line[0]), content, flags=re.M)
     return content.decode("utf-8", "replace"), int((corners - 2).sum())
-
-
-def inside(folder: str, name: str, top: str) -> str | None:
-    r"""Find the file that a material names, without leaving the folder of the model.
-
-    Parameters
-    ----------
-    folder : str
-        Folder of the file that holds the name, with ``/``, relative to the release.
-    name : str
-        What stands there; options of ``map_Kd`` before it are skipped.
-    top : str
-        Folder of the model, which no path may leave.
-
-    Returns
-    -------
-    str or None
-        Path relative to the release; None where the name is absolute or leads out.
-
-    Examples
-    --------
-    >>> inside("03001627/a/models", "../images/texture0.jpg", "03001627/a")
-    '03001627/a/images/texture0.jpg'
-    >>> inside("03001627/a/models", "-s 1 1 1 ..\\images\\my #1.jpg", "03001627/a")
-    '03001627/a/images/my #1.jpg'
-    >>> inside("03001627/a/models", "../../../secret.jpg", "03001627/a") is None
-    True
-
-    """
-    options = _OPTIONS.match(name.strip())
-    path = name.strip()[options.end() if options else 0 :].replace("\\", "/")
-    if not path or path.startswith(("/", "~")) or re.match("[A-Za-z]:", path) or "\0" in path:
-        return None
-    found = posixpath.normpath(posixpath.join(folder, path))
-    return found if not top or found.startswith(top.rstrip("/") + "/") else None
 
 
 def _vectors(content: bytes, name: bytes, least: int, label: str) -> int:

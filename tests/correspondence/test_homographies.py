@@ -84,6 +84,22 @@ def test_what_lies_behind_the_horizon_is_beside_the_picture() -> None:
 
 
 def test_bad_matrices_are_refused() -> None:
-    for bad in (np.zeros((3, 3)), np.eye(2), np.full((3, 3), np.nan)):
+    for bad in (np.zeros((3, 3)), np.ones((3, 3)), np.eye(2), np.full((3, 3), np.nan), "a"):
         with pytest.raises(SetsupError, match="to_view_1"):
             planar_pairs(bad, np.eye(3), (4, 4), (4, 4), (4, 4))
+        with pytest.raises(SetsupError, match="to_view_2"):
+            planar_pairs(np.eye(3), bad, (4, 4), (4, 4), (4, 4))
+
+
+@pytest.mark.parametrize("bad", [{"source": (4,)}, {"size1": (4.5, 4)}, {"size2": 4}, {"pixels": [1, 2, 3]}])
+def test_bad_sizes_and_pixels_are_refused(bad) -> None:
+    good = {"source": (4, 4), "size1": (4, 4), "size2": (4, 4)}
+    with pytest.raises(SetsupError, match=r"size|source|pixels"):
+        planar_pairs(np.eye(3), np.eye(3), **{**good, **bad})
+
+
+def test_a_window_far_out_in_a_large_picture() -> None:
+    far = planar.compose(planar.crop(30_000, 20_000), planar.scaling(0.25))
+    pairs = planar_pairs(far, planar.crop(30_000, 20_000), (40_000, 40_000), (8, 8), (64, 64), [[2, 3]])
+    np.testing.assert_allclose(pairs.xyz, [[30_008, 20_012, 0]], atol=1e-6)
+    np.testing.assert_allclose(pairs.points2, [[8, 12]], atol=1e-6)

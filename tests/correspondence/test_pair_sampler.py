@@ -66,6 +66,7 @@ def test_it_is_a_set_sampler_that_can_be_written_down() -> None:
     again = from_dict(pairs.to_dict(), views.factors)
     np.testing.assert_array_equal(again[7].indices, pairs[7].indices)
     assert "pairs of views" in str(pairs.report())
+    np.testing.assert_array_equal(PairSampler(views, "room", pairs=3, seed=5)[7].indices, pairs[7].indices)
     other = setsup.SetSampler(views.factors, ["room"], size=2, sets=3, choose="groups", seed=5)
     assert (other.block(0, 20).indices != pairs.block(0, 20).indices).any(), "it has a stream of its own"
 

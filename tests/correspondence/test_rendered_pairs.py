@@ -8,6 +8,8 @@ import pytest
 
 import setsup
 from setsup.correspondence import PairSampler, RenderedPairs, Status, pair_table, spatial, stored, view_pairs
+from setsup.correspondence.view_pairs import Match, traced
+from setsup.datasets.derived import concat
 from setsup.datasets.rendered import RenderedDataset
 from setsup.datasets.rendered_writing import render
 from setsup.errors import DataError, SetsupError
@@ -80,9 +82,9 @@ def test_what_is_on_disk_serves_as_the_scenes_do(views: RenderedPairs, folder: P
     for name in ("partners", "status"):
         np.testing.assert_array_equal(kept.fetch(np.arange(6), [name])[name], views.fetch(np.arange(6), [name])[name])
     rows = PairSampler(kept, pairs=3, seed=9)[0].indices
-    from_disk, traced = view_pairs(kept, rows, KEYS, match=stored), view_pairs(views, rows, KEYS)
+    from_disk, wanted = view_pairs(kept, rows, KEYS, match=stored), view_pairs(views, rows, KEYS)
     for name in ("partner", "positive", "valid"):
-        np.testing.assert_array_equal(getattr(from_disk, name), getattr(traced, name))
+        np.testing.assert_array_equal(getattr(from_disk, name), getattr(wanted, name))
 
 
 def test_windows_of_what_is_on_disk(views: RenderedPairs, folder: Path) -> None:
@@ -93,10 +95,40 @@ def test_windows_of_what_is_on_disk(views: RenderedPairs, folder: Path) -> None:
         view_pairs(data, rows, KEYS, fraction=0.5, windows=windows, size=(16, 20), match=match)
         for data, match in ((kept, stored), (views, stored))
     ]
-    traced = view_pairs(views, rows, KEYS, fraction=0.5, windows=windows, size=(16, 20))
+    wanted = view_pairs(views, rows, KEYS, fraction=0.5, windows=windows, size=(16, 20))
     for one in found:
-        np.testing.assert_array_equal(one.positive, traced.positive)
-        np.testing.assert_array_equal(one.partner, traced.partner)
+        np.testing.assert_array_equal(one.positive, wanted.positive)
+        np.testing.assert_array_equal(one.partner, wanted.partner)
+
+
+@pytest.mark.parametrize("match", [stored, traced])
+def test_windows_must_lie_in_the_views(views: RenderedPairs, match: Match) -> None:
+    for corner in ([-1, 0], [0, -1], [13, 0], [0, 9]):
+        with pytest.raises(SetsupError, match=r"a window of 16 × 20 pixels at .* does not lie in a view of 24 × 32"):
+            view_pairs(views, [[0, 1]], KEYS[:1], windows=[[[0, 0], corner]], size=(16, 20), match=match)
+
+
+def test_some_pairs_of_a_table(views: RenderedPairs, folder: Path, tmp_path: Path) -> None:
+    some = render(views.where("view_pair != 1"), tmp_path / "some")
+    kept = setsup.load(str(folder))
+    for name, array in some.fetch(np.arange(4)).items():
+        np.testing.assert_array_equal(array, kept.fetch([0, 1, 4, 5], [name])[name])
+    later = kept.where("view_pair == 2")
+    found, wanted = (
+        view_pairs(data, [rows], KEYS[:1], match=stored) for data, rows in ((later, [0, 1]), (kept, [4, 5]))
+    )
+    np.testing.assert_array_equal(found.partner, wanted.partner)
+
+
+def test_what_cannot_be_found_is_said(views: RenderedPairs, folder: Path, tmp_path: Path) -> None:
+    kept = setsup.load(str(folder))
+    with pytest.raises(SetsupError, match=r"no scenes to trace in: .* give match=stored"):
+        view_pairs(kept, [[0, 1]], KEYS[:1])
+    with pytest.raises(SetsupError, match="does not know the cameras of its rows"):
+        view_pairs(concat(kept, kept), [[0, 1]], KEYS[:1], match=stored)
+    half = render(views, tmp_path / "half", ["image", "partners"])
+    with pytest.raises(SetsupError, match="keeps no partners and status"):
+        view_pairs(half, [[0, 1]], KEYS[:1], match=stored)
 
 
 def test_points_in_space_are_where_depth_says(folder: Path) -> None:
@@ -118,17 +150,24 @@ def test_the_same_bytes_for_two_processes_and_after_pickling(
 
 
 def test_what_is_no_pair_is_refused(views: RenderedPairs, folder: Path) -> None:
-    with pytest.raises(DataError, match="views of pair n"):
+    with pytest.raises(DataError, match="views 0 and 1 of a pair"):
         RenderedPairs(RECIPE, FactorTable(RECIPE.factors), "embree")
     table = views.factors
-    odd = FactorTable(table.factors, {name: table.codes(name, np.arange(3)) for name in table.names})
-    with pytest.raises(DataError, match="views of pair n"):
-        RenderedPairs(RECIPE, odd, "embree")
+    for rows in ([0, 1, 2], [1, 0], [0, 2], [0, 1, 0, 1]):
+        with pytest.raises(DataError, match="views 0 and 1 of a pair"):
+            RenderedPairs(RECIPE, table.select(rows), "embree")
+    codes = {name: table.codes(name).copy() for name in table.names}
+    codes["scale"][1] = (codes["scale"][1] + 1) % 8
+    with pytest.raises(DataError, match="two views of a pair differ in 'scale', so that they show different scenes"):
+        RenderedPairs(RECIPE, FactorTable(table.factors, codes), "embree")
     kept = setsup.load(str(folder))
-    with pytest.raises(SetsupError, match="rows 0 and 2 of rendered shapes3d are no pair"):
+    with pytest.raises(SetsupError, match="rows 0 and 2 of rendered shapes3d are not the two views of a pair"):
         stored(kept, 0, 2, kept.camera(0), kept.camera(2), 1.0, 0)
+    twice = kept.select([0, 1, 0])
+    with pytest.raises(SetsupError, match="rows 0 and 2 of rendered shapes3d are not the two views"):
+        stored(twice, 0, 2, kept.camera(0), kept.camera(0), 1.0, 0)
     plain = RenderedDataset(RECIPE, renderer="embree")
-    with pytest.raises(SetsupError, match="no pair"):
+    with pytest.raises(SetsupError, match="keeps no partners and status"):
         stored(plain, 0, 1, plain.camera(0), plain.camera(1), 1.0, 0)
     named = FactorTable(
         [*RECIPE.factors, Factor("view", Kind.ORDINAL, (0, 1))],

@@ -108,6 +108,9 @@ def test_an_empty_scene_has_no_match_and_two_scenes_are_refused() -> None:
         ([[0, 1]], KEYS, {}, "one each"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8)}, "go together"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8), "windows": [[0, 0]]}, r"\(1, 2, 2\)"),
+        ([[0, 1]], KEYS[:1], {"size": (8, 8), "windows": [[[0.5, 0], [0, 0]]]}, "whole numbers, not float64"),
+        ([[0, 1]], KEYS[:1], {"size": (8, 8, 3), "windows": [[[0, 0], [0, 0]]]}, "size must be"),
+        ([[0, 1]], [-1], {}, "a key is a whole number"),
     ],
 )
 def test_bad_arguments_are_refused(rows, keys, more, said) -> None:
@@ -185,4 +188,14 @@ def test_bad_counts_and_pictures_are_refused() -> None:
         descriptor_pairs(pairs, [[0]], (1, 1), 0, 0)
     with pytest.raises(SetsupError, match="picture"):
         descriptor_pairs(pairs, [0.5], (1, 1), 1, 0)
+    with pytest.raises(SetsupError, match="a key is a whole number"):
+        descriptor_pairs(pairs, [[0]], (1, 1), 1, -1)
     assert descriptor_pairs(pairs, [[-1]], (1, 1), 2, 0).match.tolist() == [-1, -1]
+
+
+def test_pairs_beside_the_pictures_are_no_matches() -> None:
+    points1, points2 = [[0, 0], [2, 0], [0, 1]], [[3, 0], [1, 0], [1, 0]]
+    pairs = PixelPairs(points1, points2, np.zeros((3, 3)), [5, 5, 5], [0, 0, 0])
+    found = descriptor_pairs(pairs, [[5, 5]], (2, 2), 3, 0)
+    assert found.first.tolist() == [2, -1, -1]
+    assert found.match.tolist() == [1, -1, -1]

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -220,6 +221,20 @@ def test_a_recipe_with_a_continuous_factor_needs_rows() -> None:
     assert len(RenderedDataset(Free(), sampled(Free(), 5, ranges={"azimuth": (0, 90)}), Crayon())) == 5
 
 
+@pytest.mark.parametrize(
+    ("recipe", "renderer", "said"),
+    [
+        ("room", "auto", "drawn from a recipe, such as .*, not from 'room'"),
+        (Dots, "auto", "not from <class"),
+        (Dots(), None, "a renderer is a name, such as 'embree', or an object with load and render, not None"),
+        (Dots(), Crayon, "a renderer is a name"),
+    ],
+)
+def test_what_is_no_recipe_or_renderer_is_refused(recipe: Any, renderer: Any, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        RenderedDataset(recipe, renderer=renderer)
+
+
 def test_tables_that_do_not_fit_are_refused() -> None:
     with pytest.raises(FactorError, match="must be a FactorTable, not dict"):
         dots(factors={"shape": ["cone"]})
@@ -357,6 +372,21 @@ def test_threads_get_the_same_bytes(named: list[Crayon]) -> None:
     for batch, arrays in zip(rows.tolist(), found, strict=True):
         for place, row in enumerate(batch):
             same({name: array[place] for name, array in arrays.items()}, row)
+
+
+def test_a_renderer_that_is_given_is_never_used_by_two_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though they all are the first in their process to draw."""
+    dataset = pickle.loads(pickle.dumps(dots(renderer=Crayon.slow(0.01))))
+
+    def lock() -> Any:
+        time.sleep(0.02)  # other threads find that there is none yet
+        return threading.RLock()
+
+    monkeypatch.setattr(rendered, "RLock", lock)
+    rows = [0, 50, 100, 30]  # of four scenes
+    with ThreadPoolExecutor(4) as pool:
+        for row, arrays in zip(rows, pool.map(dataset.fetch, rows), strict=True):
+            same(arrays, row)
 
 
 def test_a_pickle_holds_the_name_of_the_renderer_alone(named: list[Crayon]) -> None:

@@ -341,6 +341,17 @@ def test_workers_share_a_cache(whole: Path, tmp_path: Path) -> None:
     assert contents(tmp_path / "cache") == contents(whole)
 
 
+def test_a_cache_that_another_process_finishes(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        render(dots(renderer=Stopping(20)), tmp_path / "some", ["image"])
+    renderer = Crayon()
+    dataset = dots(renderer=renderer, cache=tmp_path / "some")
+    same(dataset.fetch(5, ["depth"]), 5)  # which it does not keep
+    render(dots(), tmp_path / "some", ["image"])
+    same(dataset.fetch(100, ["image"]), 100)
+    assert renderer.counts[1] == 1
+
+
 def test_a_cache_of_another_data_set_is_refused(whole: Path) -> None:
     before = contents(whole)
     with pytest.raises(DataError, match="begun with other options of the recipe"):

@@ -213,9 +213,11 @@ def test_what_is_no_camera_is_refused(changed, message):
         ({"field_of_view": 3.2}, "between 0 and π"),
         ({"field_of_view": 0.0}, "between 0 and π"),
         ({"field_of_view": float("nan")}, "between 0 and π"),
-        ({"field_of_view": None, "focal_length": 0.0}, "singular"),
-        ({"field_of_view": None, "focal_length": float("nan")}, "finite"),
+        ({"field_of_view": None, "focal_length": 0.0}, "a positive number of pixels, not 0.0"),
+        ({"field_of_view": None, "focal_length": -5.0}, "a positive number of pixels"),
+        ({"field_of_view": None, "focal_length": float("nan")}, "a positive number of pixels"),
         ({"target": (1, 2)}, "target"),
+        ({"target": (1, 1e200, 3)}, "without end"),
         ({"up": (0, 0, float("nan"))}, "up"),
     ],
 )

@@ -31,7 +31,7 @@ class SpatialPairs:
     Parameters
     ----------
     dataset : RenderedDataset or RenderedFolder
-        The one that the loader is given, or a selection of one: it knows the cameras of rows, and their scenes or
+        The one that the loader is given, selections included: it knows the cameras of rows, and their scenes or
         partners.
     size : int or (height, width), optional
         Cuts a window of so many pixels out of both views; published is 256 of 480 × 640. Without it, the whole views.
@@ -60,7 +60,8 @@ class SpatialPairs:
     Raises
     ------
     SetsupError
-        When sets are no pairs, rows show different scenes, or the window is larger than the views.
+        When sets are no pairs, rows show different scenes or are of another data set, or the window is larger than
+        the views.
 
     References
     ----------
@@ -104,7 +105,7 @@ class SpatialPairs:
 
     def __call__(self, batch: Batch) -> Batch:
         """Add the views and what belongs to their pixels."""
-        images, rows = _pairs_of(batch, self.image)
+        images, rows = _pairs_of(batch, self.dataset, self.image)
         keys = keyed(batch, self.seed, self.stream, (len(rows), 1)).keys
         windows, size = None, None
         if self.size is not None:
@@ -123,7 +124,7 @@ class SpatialDescriptors:
     Parameters
     ----------
     dataset : RenderedDataset or RenderedFolder
-        The one that the loader is given, or a selection of one.
+        The one that the loader is given, selections included.
     count : int
         n, matches a pair of views; each has a non-match on the same object, on another one, and on the background.
     background : tuple of str
@@ -147,7 +148,7 @@ class SpatialDescriptors:
     Raises
     ------
     SetsupError
-        When sets are no pairs, or the batch has no ``instances``.
+        When sets are no pairs, rows are of another data set, or the batch has no ``instances``.
 
     References
     ----------
@@ -173,7 +174,7 @@ class SpatialDescriptors:
 
     def __call__(self, batch: Batch) -> Batch:
         """Add the pixels."""
-        instances, rows = _pairs_of(batch, "instances", axes=4)
+        instances, rows = _pairs_of(batch, self.dataset, "instances", axes=4)
         seen = instances[:, 1].cpu().numpy()
         found = []
         for (row1, row2), picture, key in zip(
@@ -189,15 +190,19 @@ class SpatialDescriptors:
         return added(batch, self.names, maps, (len(rows),))
 
 
-def _pairs_of(batch: Batch, name: str, axes: int = 5) -> tuple[torch.Tensor, npt.NDArray[np.int64]]:
-    """A modality of pairs of views, and their rows (pairs, 2)."""
+def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[torch.Tensor, npt.NDArray[np.int64]]:
+    """A modality of pairs of views, and their rows (pairs, 2) of the data set, whose factors are the batch's."""
     images = images_of(batch, name) if axes == 5 else batch.get(name)
     rows = np.asarray(batch["indices"])
     if not isinstance(images, torch.Tensor) or images.ndim != axes or rows.ndim != 2 or rows.shape[1] != 2:
         raise SetsupError(
-            f"{name!r} must be a tensor of pairs of views, (pairs, 2, …), not {tuple(getattr(images, 'shape', ()))}: load it, "
-            "and draw by a PairSampler"
+            f"{name!r} must be a tensor of pairs of views, (pairs, 2, …), not {tuple(getattr(images, 'shape', ()))}: "
+            "load it, and draw by a PairSampler"
         )
+    for factor, codes in batch.get("factors", {}).items():
+        known = dataset.factors.codes(factor, rows) if factor in dataset.factors else None
+        if known is None or not np.array_equal(np.asarray(codes), known, equal_nan=np.asarray(codes).dtype.kind == "f"):
+            raise SetsupError(f"rows of the batch are not those of {dataset.name}: give the data set of the loader")
     return images, rows
 
 

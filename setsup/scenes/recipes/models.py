@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -12,15 +12,18 @@ from setsup.errors import DataError, SetsupError
 from setsup.files.names import shown
 from setsup.scenes.mesh import Mesh
 
-__all__ = ["Model", "identity", "loaded", "named_models"]
+__all__ = ["Model", "checked_models", "identities", "identity", "loaded", "named_models"]
 
 Model = Mesh | str | Path | Callable[[], Any]
 """A mesh, a file of one, or a function that gives a mesh or what trimesh holds."""
 
+_URI = re.compile(rb'"uri"\s*:\s*"([^"]{1,1000})"')
 _NAMING = {
     ".obj": re.compile(rb"(?m)^[ \t]*mtllib[ \t]+([^\r\n]{1,1000})"),
     ".mtl": re.compile(rb"(?im)^[ \t]*(?:map_\w+|bump|disp|decal|refl|norm)[ \t]+([^\r\n]{1,1000})"),
-    ".gltf": re.compile(rb'"uri"\s*:\s*"([^"]{1,1000})"'),
+    ".ply": re.compile(rb"(?i)texturefile[ \t]+([^\r\n]{1,1000})"),
+    ".gltf": _URI,
+    ".glb": _URI,
 }
 
 
@@ -41,7 +44,7 @@ def named_models(paths: Iterable[str | Path]) -> dict[str, Path]:
     Raises
     ------
     SetsupError
-        When a file is given twice.
+        When a file is given twice, or a single path is given.
 
     Examples
     --------
@@ -51,6 +54,8 @@ def named_models(paths: Iterable[str | Path]) -> dict[str, Path]:
     ['1a', '2b']
 
     """
+    if isinstance(paths, str | Path):
+        raise SetsupError(f"give the mesh files as a list: [{str(paths)!r}]")
     files = [Path(path) for path in paths]
     parts = [(*path.parent.parts, path.stem) for path in files]
     shortest = min(map(len, parts), default=0)
@@ -62,6 +67,30 @@ def named_models(paths: Iterable[str | Path]) -> dict[str, Path]:
     if len(set(names)) < len(names):
         raise SetsupError(f"the mesh file {Counter(names).most_common(1)[0][0]} is given twice")
     return dict(zip(names, files, strict=True))
+
+
+def checked_models(models: Any, what: str) -> dict[str, Model]:
+    """Check models by name.
+
+    Parameters
+    ----------
+    models : mapping of str to Model
+        To be checked.
+    what : str
+        What messages call them.
+
+    Raises
+    ------
+    SetsupError
+        When there are none, or one is nothing that could give a mesh.
+
+    """
+    if not isinstance(models, Mapping) or not models:
+        raise SetsupError(f"{what} must map names to meshes, files or functions, not {models!r:.100}")
+    for name, model in models.items():
+        if not isinstance(name, str) or not (isinstance(model, Mesh | str | Path) or callable(model)):
+            raise SetsupError(f"{what}: {name!r} must be a Mesh, a file or a function, not {model!r:.100}")
+    return dict(models)
 
 
 def loaded(model: Model) -> Mesh:
@@ -81,6 +110,11 @@ def loaded(model: Model) -> Mesh:
         return load_mesh(model)
     found = model()
     return found if isinstance(found, Mesh) else mesh_from_trimesh(found)
+
+
+def identities(models: Mapping[str, Model]) -> bytes:
+    """Names and identities of models, as a key digests them; see :func:`identity`."""
+    return "".join(f"{name}\0{identity(model)}\0" for name, model in models.items()).encode()
 
 
 def identity(model: Model) -> str:
@@ -119,12 +153,16 @@ def _files_digest(path: Path) -> str:
 
 
 def _named_in(content: bytes, file: Path) -> list[Path]:
-    """Paths of the files that an OBJ, MTL or glTF file names."""
+    """Paths of the files that an OBJ, MTL, PLY or glTF file names."""
     pattern = _NAMING.get(file.suffix.lower())
+    if file.suffix.lower() == ".ply":
+        content = content.partition(b"end_header")[0]
     names = [] if pattern is None else [match.decode(errors="replace").strip() for match in pattern.findall(content)]
-    # options may stand before a name, and names may have spaces: whichever ending of the line is a file
-    endings = [" ".join(words[start:]) for words in map(str.split, names) for start in range(len(words))]
-    return [file.parent / unquote(ending) if file.suffix == ".gltf" else file.parent / ending for ending in endings]
+    # options may stand before a name, and names may have spaces: whichever ending of the line is a file; either slash
+    # separates, and a space may stand there as %20, as load_mesh has it
+    plain = [name.replace("\\", "/") for name in names]
+    endings = [" ".join(words[start:]) for words in map(str.split, plain) for start in range(len(words))]
+    return [file.parent / one for ending in endings for one in dict.fromkeys((ending, unquote(ending)))]
 
 
 def _is_file(path: Path) -> bool:

@@ -29,7 +29,6 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -39,8 +38,7 @@ from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
 from setsup.scenes.camera import Camera
-from setsup.scenes.mesh import Mesh
-from setsup.scenes.recipes.models import Model, identity, loaded
+from setsup.scenes.recipes.models import Model, checked_models, identities, loaded
 from setsup.scenes.recipes.values import checked_size, level, number
 from setsup.scenes.scene import Ambient, Directional, Light, Placement, Scene
 
@@ -95,6 +93,7 @@ class ObjectView:
 
     Examples
     --------
+    >>> from setsup.scenes import Mesh
     >>> roof = Mesh([[0, 0, 0], [4, 0, 0], [0, 0, -2]], [[0, 1, 2]])
     >>> views = ObjectView({"roof": roof}, jitter=0.0)
     >>> row = {"model": "roof", "azimuth": 90.0, "elevation": 0.0}
@@ -121,11 +120,7 @@ class ObjectView:
 
     def __post_init__(self) -> None:
         """Check all options."""
-        if not isinstance(self.models, Mapping) or not self.models:
-            raise SetsupError(f"models must map names to meshes, files or functions, not {self.models!r:.100}")
-        for name, model in self.models.items():
-            if not isinstance(name, str) or not (isinstance(model, Mesh | str | Path) or callable(model)):
-                raise SetsupError(f"model {name!r} must be a Mesh, a file or a function, not {model!r:.100}")
+        object.__setattr__(self, "models", checked_models(self.models, "models"))
         options: dict[str, Any] = {name: getattr(self, name) for name in ("distance", "jitter", "field_of_view")}
         object.__setattr__(self, "distance", number(options, "distance", 1e-6, 1e6))
         object.__setattr__(self, "jitter", number(options, "jitter", 0, 1e6))
@@ -138,8 +133,9 @@ class ObjectView:
         if self.up not in _TURNED:
             raise SetsupError(f"up must be 'y' or 'z', not {self.up!r}")
         object.__setattr__(self, "size", checked_size(self.size))
-        object.__setattr__(self, "models", dict(self.models))
-        object.__setattr__(self, "lights", tuple(self.lights))
+        empty = Scene((), self.lights, self.background)  # raises where they are none
+        object.__setattr__(self, "lights", empty.lights)
+        object.__setattr__(self, "background", empty.background)
         stream_key(self.seed, "object")  # raises where the seed is none
         object.__setattr__(self, "_kept", {})
 
@@ -161,10 +157,7 @@ class ObjectView:
         """
         names = ("size", "distance", "jitter", "field_of_view", "up", "lights", "background", "seed")
         options = " ".join(f"{name}={getattr(self, name)!r}" for name in names)
-        found = hashlib.sha256()
-        for name, model in self.models.items():
-            found.update(f"{name}\0{identity(model)}\0".encode())
-        return f"object {options} models={found.hexdigest()}"
+        return f"object {options} models={hashlib.sha256(identities(self.models)).hexdigest()}"
 
     def sampled(self, views: int, elevation: tuple[float, float] = (0.0, 90.0)) -> FactorTable:
         """Draw views at random, evenly over the sphere between two elevations.
@@ -245,7 +238,7 @@ class ObjectView:
 
         """
         name = level(values, "model", self.models)
-        azimuth = number(values, "azimuth", unit="degrees") % 360.0 % 360.0
+        azimuth = number(values, "azimuth", unit="degrees") % 360.0 % 360.0  # of −1e-20 the first leaves 360
         elevation = number(values, "elevation", -90, 90, "degrees")
         turn, rise = math.radians(azimuth), math.radians(elevation)
         right = np.array([-math.sin(turn), math.cos(turn), 0.0])

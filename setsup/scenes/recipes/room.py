@@ -21,7 +21,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,9 +33,9 @@ from setsup.scenes.camera import Camera
 from setsup.scenes.importing import check_size
 from setsup.scenes.mesh import Mesh
 from setsup.scenes.rays import Rays
-from setsup.scenes.recipes.models import Model, identity, loaded
+from setsup.scenes.recipes.models import Model, checked_models, identities, loaded
 from setsup.scenes.recipes.room_cameras import CameraPair, camera_pair
-from setsup.scenes.recipes.room_floor import levelled
+from setsup.scenes.recipes.room_floor import direction, levelled
 from setsup.scenes.recipes.room_lights import room_lights
 from setsup.scenes.recipes.room_made import SKY, made_room
 from setsup.scenes.recipes.room_solids import default_objects
@@ -119,15 +118,8 @@ class Room:
         for what in ("rooms", "pairs"):
             object.__setattr__(self, what, _whole(getattr(self, what), what, 1, _MOST))
         for what in ("meshes", "objects"):
-            models = getattr(self, what)
-            if models is None:
-                continue
-            if not isinstance(models, Mapping) or not models:
-                raise SetsupError(f"{what} must map names to meshes, files or functions, not {models!r:.100}")
-            for name, model in models.items():
-                if not isinstance(name, str) or not (isinstance(model, Mesh | str | Path) or callable(model)):
-                    raise SetsupError(f"{what}: {name!r} must be a Mesh, a file or a function, not {model!r:.100}")
-            object.__setattr__(self, what, dict(models))
+            if getattr(self, what) is not None:
+                object.__setattr__(self, what, checked_models(getattr(self, what), what))
         if not isinstance(self.count, tuple | list) or len(self.count) != 2:
             raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
         least, most = (_whole(some, "count", 0, 1000) for some in self.count)
@@ -135,6 +127,8 @@ class Room:
             raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
         object.__setattr__(self, "count", (least, most))
         object.__setattr__(self, "size", checked_size(self.size))
+        if self.up is not None:
+            object.__setattr__(self, "up", tuple(direction(self.up).tolist()))
         stream_key(self.seed, "room")  # raises where the seed is none
         object.__setattr__(self, "_kept", {})
 
@@ -155,9 +149,7 @@ class Room:
         """
         found = hashlib.sha256()
         for models in (self.meshes, self.objects):
-            found.update(b"made up\0" if models is None else b"given\0")
-            for name, model in (models or {}).items():
-                found.update(f"{name}\0{identity(model)}\0".encode())
+            found.update(b"made up\0" if models is None else b"given\0" + identities(models))
         return (
             f"room size={self.size!r} count={self.count!r} up={self.up!r} seed={self.seed} models={found.hexdigest()}"
         )

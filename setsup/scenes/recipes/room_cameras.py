@@ -157,7 +157,7 @@ class _Search:
             targets = self._targets(key)
             first = self._drawn(stands, targets[0], fold(key, 4))
             if first is None:
-                return None
+                continue
             apart = np.linalg.norm(self.points[stands] - self.points[first], axis=1)
             turned = _angles(self.points[stands], targets[1], targets[0] - self.points[first])
             others = stands[_within(apart, bounds.separation) & (turned <= bounds.angle)]

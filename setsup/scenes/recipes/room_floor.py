@@ -20,10 +20,11 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
 from setsup.random import fold, stream_key, uniform
+from setsup.scenes.checks import checked_numbers
 from setsup.scenes.mesh import Mesh
 from setsup.scenes.scene import Placement
 
-__all__ = ["Floor", "find_floor", "levelled"]
+__all__ = ["Floor", "direction", "find_floor", "levelled"]
 
 Reals = npt.NDArray[np.float64]
 
@@ -31,6 +32,7 @@ _POINTS, _TRIPLES, _PLANES = 20_000, 40_000, 2_000  # of the triples, the first 
 _JUDGED = 4_000  # points by which planes are compared before the best is fitted to all
 _STEEPEST = np.cos(np.radians(30))  # of a plane against what is taken for up
 _SHARE = 1 / 3  # of what lies near the best plane must lie near a lower one, so that it is preferred
+_NEAR = 0.05  # metres from a plane within which its points lie
 _LEAST = 0.03  # of the area: less is no floor
 
 
@@ -45,7 +47,7 @@ class Floor:
     height : float, metres
         ``normal · x`` of points x on the floor.
     share : float
-        Part of the mesh's area that lies within the threshold of the plane.
+        Part of the mesh's area that lies within 0.05 m of the plane.
 
     """
 
@@ -69,7 +71,7 @@ class Floor:
         )
 
 
-def find_floor(mesh: Mesh, *, up: npt.ArrayLike | None = None, threshold: float = 0.05) -> Floor:
+def find_floor(mesh: Mesh, *, up: npt.ArrayLike | None = None) -> Floor:
     """Find the floor of a room.
 
     Parameters
@@ -80,8 +82,6 @@ def find_floor(mesh: Mesh, *, up: npt.ArrayLike | None = None, threshold: float 
         About what is up in the mesh's frame, within 30°. By default the positive direction of the axis along which
         the mesh is shortest (of equally long ones the last), as in the paper's code [2]_: right for most rooms, wrong
         for those that are higher than wide, and for those that stand on their heads.
-    threshold : float, metres
-        How far from the plane its points may lie.
 
     Raises
     ------
@@ -96,46 +96,42 @@ def find_floor(mesh: Mesh, *, up: npt.ArrayLike | None = None, threshold: float 
     ([0.0, 0.0, 1.0], 1.0, 1.0)
 
     """
-    if not 0 < threshold < np.inf:
-        raise SetsupError(f"the threshold of a floor is a positive number of metres, not {threshold!r}")
-    above = _upwards(mesh, up)
+    above = _shortest(mesh) if up is None else direction(up)
     points = _surface(mesh)
     planes = _planes(points, above)
     some = points[:_JUDGED]
     near = np.zeros(len(planes))
     for start in range(0, len(planes), 256):  # in blocks that stay in the cache
         part = planes[start : start + 256]
-        near[start : start + 256] = (np.abs(some @ part[:, :3].T - part[:, 3]) < threshold).mean(axis=0)
+        near[start : start + 256] = (np.abs(some @ part[:, :3].T - part[:, 3]) < _NEAR).mean(axis=0)
     good = np.flatnonzero(near >= max(_LEAST, _SHARE * near.max(initial=0.0)))
     middle = points.mean(axis=0)
     # heights where the middle of the room stands, so that planes that are tilted differently can be compared
     levels = (planes[:, 3] - planes[:, :3] @ middle) / (planes[:, :3] @ above)
     tried = -np.inf
     for start in good[np.argsort(levels[good], kind="stable")].tolist():
-        if levels[start] < tried + threshold:
+        if levels[start] < tried + _NEAR:
             continue
         tried = levels[start]
         # planes about as high as this one are other guesses at the same floor: the best of them is fitted
-        peers = good[np.abs(levels[good] - levels[start]) < 2 * threshold]
-        floor = _fitted(planes[peers[np.argmax(near[peers])]], points, threshold)
+        peers = good[np.abs(levels[good] - levels[start]) < 2 * _NEAR]
+        floor = _fitted(planes[peers[np.argmax(near[peers])]], points)
         if floor is not None and floor.normal @ above >= _STEEPEST:
             return floor
     sides = " × ".join(f"{side:.3g}" for side in np.ptp(mesh.bounds, axis=0))
     raise DataError(
         f"no floor was found in a mesh of {sides} m with {above.round(3).tolist()} upwards: no level plane has "
-        f"{_LEAST:.0%} of its area within {threshold:g} m; is another direction up, or another unit meant?"
+        f"{_LEAST:.0%} of its area within {_NEAR:g} m; is another direction up, or another unit meant?"
     )
 
 
-def levelled(mesh: Mesh, *, up: npt.ArrayLike | None = None, threshold: float = 0.05, name: str = "room") -> Placement:
+def levelled(mesh: Mesh, *, up: npt.ArrayLike | None = None) -> Placement:
     """Place a room so that its floor is z = 0 and up is +z; its middle stands at x = y = 0.
 
     Parameters
     ----------
-    mesh, up, threshold
+    mesh, up
         See :func:`find_floor`.
-    name : str
-        Of the placement.
 
     Examples
     --------
@@ -145,24 +141,34 @@ def levelled(mesh: Mesh, *, up: npt.ArrayLike | None = None, threshold: float = 
     [[-2.0, 1.5, 0.0], [2.0, 1.5, 0.0], [2.0, -1.5, 0.0], [-2.0, -1.5, 0.0]]
 
     """
-    floor = find_floor(mesh, up=up, threshold=threshold)
+    floor = find_floor(mesh, up=up)
     rotation = floor.rotation
     turned = mesh.vertices[np.unique(mesh.faces)] @ rotation.T
     middle = (turned.min(axis=0) + turned.max(axis=0)) / 2
-    return Placement(mesh, rotation, np.array([-middle[0], -middle[1], -floor.height]), name=name)
+    return Placement(mesh, rotation, np.array([-middle[0], -middle[1], -floor.height]), name="room")
 
 
-def _upwards(mesh: Mesh, up: npt.ArrayLike | None) -> Reals:
-    if up is None:
-        sides = np.ptp(mesh.bounds, axis=0)
-        return np.roll((0.0, 0.0, 1.0), -int(np.argmin(sides[::-1])))
-    try:
-        found = np.asarray(up, dtype=np.float64)
-    except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.shape != (3,) or not np.isfinite(found).all() or not found.any():
-        raise SetsupError(f"up of a room must be a direction of three numbers, such as (0, 1, 0), not {up!r}")
-    return np.asarray(found / np.linalg.norm(found))
+def direction(up: npt.ArrayLike) -> Reals:
+    """Unit vector, (3,) float64, of what is told to be up in a room.
+
+    Raises
+    ------
+    SetsupError
+        When it is no direction.
+
+    """
+    found = checked_numbers(up, (3,), "up of a room")
+    with np.errstate(over="ignore"):
+        length = np.linalg.norm(found)
+    if not 0 < length < np.inf:
+        raise SetsupError(f"up of a room must be a direction, such as (0, 1, 0), not {up!r}")
+    return np.asarray(found / length)
+
+
+def _shortest(mesh: Mesh) -> Reals:
+    """Unit vector along the axis along which a mesh is shortest; of equally long ones the last."""
+    sides = np.ptp(mesh.bounds, axis=0)
+    return np.roll((0.0, 0.0, 1.0), -int(np.argmin(sides[::-1])))
 
 
 def _surface(mesh: Mesh) -> Reals:
@@ -193,22 +199,22 @@ def _planes(points: Reals, above: Reals) -> Reals:
     return np.concatenate([normals, (normals * three[level, 0]).sum(axis=1)[:, None]], axis=1)[:_PLANES]
 
 
-def _fitted(plane: Reals, points: Reals, threshold: float) -> Floor | None:
+def _fitted(plane: Reals, points: Reals) -> Floor | None:
     """Plane of least squares through the points near a plane; None where they are no plane at all."""
     normal, height = plane[:3], float(plane[3])
-    reach = threshold
+    reach = _NEAR
     for _ in range(8):
         away = np.abs(points @ normal - height)
         near = points[away < reach]
         if len(near) < 3:
             return None
         # what is many times as far as most is no floor, but walls and feet that stand on it, and would lift the plane
-        reach = min(threshold, max(4 * float(np.median(away[away < reach])), 1e-3))
+        reach = min(_NEAR, max(4 * float(np.median(away[away < reach])), 1e-3))
         middle = near.mean(axis=0)
         found = np.linalg.eigh((near - middle).T @ (near - middle))[1][:, 0]
         normal = found if found @ normal >= 0 else -found
         height = float(normal @ middle)
     away = np.abs(points @ normal - height)
-    inside, beside = (away < threshold).mean(), ((away >= threshold) & (away < 3 * threshold)).mean()
+    inside, beside = (away < _NEAR).mean(), ((away >= _NEAR) & (away < 3 * _NEAR)).mean()
     # walls, slopes and balls have as much area in every slice; a floor stands out against the slices above and below
     return Floor(normal, height, float(inside)) if inside >= _LEAST and inside >= beside else None

@@ -75,8 +75,8 @@ class Surfaces:
         self._corners = corners
         middles, face, spread = _pieces(corners)
         self._face, self._spread = face, spread
-        # neither choice changes what is found; both make building twice as fast
-        self._tree = cKDTree(middles, balanced_tree=False, compact_nodes=False)
+        # none of these changes what is found: the first two make building twice as fast, the last asking by a quarter
+        self._tree = cKDTree(middles, balanced_tree=False, compact_nodes=False, leafsize=32)
 
     def clearance(self, points: Reals) -> Reals:
         """How far points are from the nearest surface, (n,) metres; see :class:`Space`."""

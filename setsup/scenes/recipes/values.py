@@ -52,8 +52,8 @@ def number(
     found = float(value) if real else math.nan
     if not math.isfinite(found) or not low <= found <= high:
         bounded = math.isfinite(low) and math.isfinite(high)
-        wanted = f"from {low:g} to {high:g} {unit}" if bounded else f"a finite number of {unit}"
-        raise FactorError(f"{name} must be {wanted.removesuffix(' of ').strip()}, not {value!r}")
+        wanted = f"from {low:g} to {high:g}" if bounded else "a finite number" + " of" * bool(unit)
+        raise FactorError(f"{name} must be {f'{wanted} {unit}'.strip()}, not {value!r}")
     return found + 0.0
 
 

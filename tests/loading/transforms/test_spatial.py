@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import setsup
-from setsup.correspondence import PairSampler, spatial
+from setsup.correspondence import PairSampler, RenderedPairs, pair_table, spatial, stored
 from setsup.datasets.rendered import RenderedDataset
+from setsup.datasets.rendered_writing import render
 from setsup.errors import SetsupError
 from setsup.scenes.recipes import Shapes3D
 
@@ -110,6 +111,25 @@ def test_descriptors_match_and_their_others_are_of_their_kinds(shapes) -> None:
         assert (batch["other"][pair] == -1).all(), "there is one object"
 
 
+def test_a_folder_of_pairs_serves_as_the_scenes_do(tmp_path) -> None:
+    recipe = Shapes3D(size=(SIZE, SIZE))
+    views = RenderedPairs(recipe, pair_table(recipe, pairs=3), "embree")
+    kept = render(views, tmp_path / "kept")
+    batch = first_batch(views, None, ("image", "instances"), workers=0)
+    for traced, looked_up in (
+        (SpatialPairs(views, size=32), SpatialPairs(kept, size=32, match=stored)),
+        (
+            SpatialDescriptors(views, 30, ("floor", "wall")),
+            SpatialDescriptors(kept, 30, ("floor", "wall"), match=stored),
+        ),
+    ):
+        wanted, found = traced(batch), looked_up(batch)
+        for name in traced.names:
+            assert torch.equal(found[name], wanted[name])
+    with pytest.raises(SetsupError, match="give match=stored"):
+        SpatialDescriptors(kept, 30)(batch)
+
+
 def test_what_does_not_fit_is_refused(shapes) -> None:
     sets = setsup.SetSampler(shapes.factors, ["shape"], size=3, sets=2)
     batch = next(iter(setsup.loader(shapes, sets, modalities=["image"], workers=0)))
@@ -125,6 +145,11 @@ def test_what_does_not_fit_is_refused(shapes) -> None:
     loose = {name: value for name, value in batch.items() if name != "step"}
     with pytest.raises(SetsupError, match="step"):
         SpatialPairs(shapes)(loose)
+    cubes = shapes.where("shape == 'cube'")
+    some = first_batch(cubes, SpatialPairs(cubes), workers=0)
+    del some["view_1"]
+    with pytest.raises(SetsupError, match="rows of the batch are not those of rendered shapes3d: give the data set of"):
+        SpatialPairs(shapes)(some)
     other = setsup.SetSampler(shapes.factors, ["orientation"], size=2, sets=2)
     batch = next(iter(setsup.loader(shapes, other, modalities=["image"], workers=0)))
     with pytest.raises(SetsupError, match="different scenes"):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from setsup.errors import DataError, SetsupError
+from setsup.scenes import load_mesh
 from setsup.scenes.recipes import named_models
 from setsup.scenes.recipes.models import identity
 from tests.fuzzing import mutations
@@ -44,6 +45,8 @@ def test_every_file_has_a_name(parts: list[tuple[str, ...]]) -> None:
 def test_a_file_given_twice() -> None:
     with pytest.raises(SetsupError, match=r"the mesh file a/cow\.obj is given twice"):
         named_models(["a/cow.obj", "b/cow.obj", "a/cow.obj"])
+    with pytest.raises(SetsupError, match=r"as a list: \['cow\.obj'\]"):
+        named_models("cow.obj")
 
 
 def _textured(folder: Path) -> Path:
@@ -72,6 +75,37 @@ def test_files_count_with_what_they_name(tmp_path: Path) -> None:
         change()
         found.append(identity(path))
     assert len(set(found)) == 5
+
+
+@pytest.mark.parametrize("named", ["images\\\\my t.png", "images/my%20t.png", "-s 1 1 1 images/my t.png"])
+def test_textures_count_however_they_are_written(tmp_path: Path, named: str) -> None:
+    texture = tmp_path / "images" / "my t.png"
+    texture.parent.mkdir()
+    path = tmp_path / "part.obj"
+    path.write_text("mtllib part.mtl\nusemtl a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/1 3/1\n")
+    (tmp_path / "part.mtl").write_text(f"newmtl a\nmap_Kd {named}\n")
+    _differ_with(texture, path)
+
+
+def test_textures_of_ply_count(tmp_path: Path) -> None:
+    path = tmp_path / "part.ply"
+    columns = "".join(f"property float {name}\n" for name in "xyzst")
+    path.write_text(
+        f"ply\nformat ascii 1.0\ncomment TextureFile wood.png\nelement vertex 3\n{columns}element face 1\n"
+        "property list uchar int vertex_indices\nend_header\n0 0 0 0 0\n1 0 0 1 0\n0 1 0 0 1\n3 0 1 2\n"
+    )
+    _differ_with(tmp_path / "wood.png", path)
+
+
+def _differ_with(texture: Path, path: Path) -> None:
+    """What is loaded depends on a texture, and so does the identity."""
+    found = []
+    for grey in (10, 200):
+        Image.fromarray(np.full((4, 4, 3), grey, np.uint8)).save(texture)
+        found.append((load_mesh(path).digest, identity(path)))
+    (mesh, before), (other, after) = found
+    assert mesh != other
+    assert before != after
 
 
 def test_buffers_of_gltf_count(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_another_process_draws_the_same(tmp_path: Path) -> None:
 def test_models_are_centred_and_two_long(points: list[tuple[float, ...]], unit: float, up: Any) -> None:
     vertices = np.array(points) * unit
     longest = np.ptp(vertices, axis=0).max()
-    assume(longest > 1e-4 * np.abs(vertices).max())
+    assume(longest > max(1e-300, 1e-4 * np.abs(vertices).max()))  # what is smaller cannot be made 2 long
     lonely = vertices[0] + 5 * longest  # a vertex of no triangle does not count
     mesh = Mesh(np.concatenate([vertices, [lonely]]), [[i, i + 1, i + 2] for i in range(len(points) - 2)])
     (placement,) = ObjectView({"a": mesh}, up=up).scene(view(0, 0)).placements
@@ -370,7 +370,7 @@ def test_bad_values(name: str, value: Any, message: str) -> None:
         *({"field_of_view": value} for value in (0, 180, math.nan)),
         *({"azimuths": value} for value in ((), (-5,), (0, 360), (0, 0), (math.nan,), ("a",))),
         *({"elevations": value} for value in ((), (91,), (math.nan,))),
-        *({"up": "x"}, {"size": (0, 4)}, {"seed": -1}),
+        *({"up": "x"}, {"size": (0, 4)}, {"seed": -1}, {"background": (300, 0, 0)}, {"lights": ("sun",)}),
     ],
 )
 def test_bad_options(options: dict[str, Any]) -> None:

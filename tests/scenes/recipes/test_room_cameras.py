@@ -65,7 +65,7 @@ def test_in_tight_rooms_the_bounds_of_the_reported_step_are_kept(side: float) ->
 
 
 def test_larger_rooms_need_no_relaxation() -> None:
-    for number in range(20):
+    for number in range(10):
         space, pair = drawn((5, 4, 2.6), number)
         assert pair.relaxed == 0
         assert violations(pair, space.centre, 0) < 1e-9
@@ -76,14 +76,29 @@ def test_where_nothing_helps_the_pair_is_the_best_by_brute_force() -> None:
     space = free_space(Surfaces(rays), fold(stream_key(0, "test"), 0), count=60)
     pair = camera_pair(rays, space, (), fold(stream_key(1, "test"), 0))
     assert pair.relaxed == RELAXATIONS + 1
-    # the first camera misses its own bounds least of all that see their target (in an empty box: all do)
+    # in an empty box a target is seen from everywhere or, outside of it, from nowhere: only the bounds count
     away = np.linalg.norm(space.points - space.centre, axis=1)
     own = np.maximum(0.5 - space.points[:, 2], 0) / 3 + np.maximum(1 - away, 0) / 3
-    inside = ((pair.targets > 0) & (pair.targets < 0.5)).all(axis=1)
-    if inside[0]:
-        assert pair.eyes[0].tolist() == space.points[np.argmin(own)].tolist()
-    assert not np.allclose(*pair.eyes)
-    assert all((pair.eyes[side] == space.points).all(axis=1).any() for side in (0, 1))
+    first = int(np.argmin(own))
+    assert pair.eyes[0].tolist() == space.points[first].tolist()
+    apart = np.linalg.norm(space.points - space.points[first], axis=1)
+    looks, axis = pair.targets[1] - space.points, pair.targets[0] - space.points[first]
+    cosine = looks @ axis / np.linalg.norm(looks, axis=1) / np.linalg.norm(axis)
+    angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
+    both = own + np.maximum(0.5 - apart, 0) / 3 + np.maximum(angle - 65, 0) / 65
+    both[first] = np.inf
+    assert pair.eyes[1].tolist() == space.points[np.argmin(both)].tolist()
+
+
+def test_other_targets_are_tried_before_bounds_are_relaxed() -> None:
+    # the most open position is close before a wall, behind which half of the targets are
+    rays = Rays(Scene((box((-3, -3, 0), (0.01, 3, 3)),)))
+    rng = np.random.default_rng(0)
+    points = np.concatenate([[[0, 0, 1.5]], rng.uniform((-2.5, -2, 0.6), (-0.8, 2, 2.5), (500, 3))])
+    space = Space(points, np.append(9.0, np.ones(500)))
+    steps = [camera_pair(rays, space, (), fold(stream_key(0, "test"), number)).relaxed for number in range(60)]
+    # a try has both targets before the wall with a chance of a quarter: none of eight has, in a tenth of the draws
+    assert 0 < np.mean(np.array(steps) > 0) < 0.25
 
 
 def test_gigantic_rooms_end_too() -> None:
@@ -133,7 +148,7 @@ def test_no_camera_stands_in_or_right_before_an_object() -> None:
         for at in itertools.product((0.8, 2.0, 3.2), (0.8, 2.0), (0.7, 1.8))
     ]
     met = 0
-    for number in range(40):
+    for number in range(20):
         _, pair = drawn((4, 3, 2.5), number, blocks)
         assert outside(pair.eyes, blocks, 0.05).all()
         if pair.relaxed > RELAXATIONS:
@@ -142,4 +157,4 @@ def test_no_camera_stands_in_or_right_before_an_object() -> None:
         for eye, target in zip(pair.eyes, pair.targets, strict=True):
             ahead = eye + (target - eye) / np.linalg.norm(target - eye) * np.linspace(0, 0.299, 200)[:, None]
             assert outside(ahead, blocks, 0).all()
-    assert met > 10
+    assert met > 5

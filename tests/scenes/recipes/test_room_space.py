@@ -97,10 +97,10 @@ def test_a_room_that_is_full_is_refused() -> None:
         space_of(block((0, 0, 0), (2, 2, 2.4)), *shelves)
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(2))
 def test_in_furnished_rooms_every_position_is_clear_and_inside(number: int) -> None:
     scene = made_room(fold(stream_key(5, "test"), number))
-    space = space_of(*scene.placements, count=600)
+    space = space_of(*scene.placements, count=400)
     corners = scene.triangles.corners
     away = nearest(space.points, corners)
     assert away.min() > CLEARANCE
