@@ -107,6 +107,10 @@ class EmbreeRenderer:
             self._average(camera, frame.rgb)
         return frame
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle as the call that makes it: another process loads the scene itself."""
+        return type(self), (self.supersample,)
+
     def close(self) -> None:
         """Let the scene go; calling it again does nothing."""
         self._closed, self._scene = True, None

@@ -137,6 +137,10 @@ class GLRenderer:
         times = self.supersample
         return loaded.place.run(lambda: loaded.frame(camera, times))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle as the call that makes it: another process loads the scene itself."""
+        return GLRenderer, (self.supersample, self.device)
+
     def close(self) -> None:
         """Give back what it holds; calling it again does nothing."""
         self._closed = True

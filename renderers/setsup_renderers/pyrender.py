@@ -157,6 +157,10 @@ class PyrenderRenderer:
         frame, arrived = self._geometry.trace(camera)
         return replace(frame, rgb=self._colors(camera, frame, arrived))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle as the call that makes it: another process loads the scene itself."""
+        return PyrenderRenderer, ()
+
     def close(self) -> None:
         """Give back the buffers of the scene; the context stays until the process ends."""
         self._geometry.close()

@@ -137,7 +137,10 @@ def drawn_pixels(height: int, width: int, fraction: float, key: int | np.uint64)
         raise SetsupError(f"a fraction of pixels must be a number from 0 to 1, not {fraction!r}")
     # 0.29 · 100 is a little less than 29
     count = math.floor(round(height * width * float(fraction), 6))
-    chosen = np.sort(random.permute(checked_key(key), height * width, np.arange(count)))
+    word = checked_key(key)
+    every = height * width
+    # of a permutation that is sorted again only its length is left
+    chosen = np.arange(every) if count == every else np.sort(random.permute(word, every, np.arange(count)))
     rows, columns = np.divmod(chosen, width)
     return np.stack([columns, rows], axis=-1).astype(np.float64)
 

@@ -42,8 +42,9 @@ class RenderedDataset(Dataset):
     ``triangles`` (H, W) int32, −1 where there is nothing (see :class:`setsup.scenes.Frame`).
 
     The bytes of a row depend on the recipe, its values and the renderer alone. Rows of one fetch that share a scene are
-    drawn one after the other, and the scenes drawn last are kept. Other processes, forked or not, make renderers of
-    their own; a renderer that is given as an object goes to them as it pickles.
+    drawn one after the other, and the scenes drawn last are kept. Other processes make renderers of their own; a fork
+    of one that has drawn with OpenGL cannot, and says so. A renderer that is given as an object goes to other processes
+    as it pickles.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """All renderers draw the same: ids, depth, normals, colours."""
 
+import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -8,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from setsup.errors import DataError
+from setsup.errors import DataError, SetsupError
 from setsup.scenes import Camera, Light, Material, Mesh, Placement, Rays, Renderer, Scene, renderer
 from setsup.scenes.color import linear
 from setsup.scenes.primitives import plane
@@ -242,3 +243,19 @@ def test_of_triangles_in_one_place_the_one_that_faces_the_camera_is_seen(
         assert inner.sum() > 100
         assert (frame.rgb[inner] == color).all()
         assert set(frame.triangle[inner].tolist()) == {faces.index(corners)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_renderer_that_has_drawn_pickles_as_its_options(drawing: Drawing, name: str) -> None:
+    draws = drawing(name)
+    scene, (camera, *_) = primitives(AMBIENT), around(1)
+    draws.load(scene)
+    wanted = draws.render(camera)
+    packed = pickle.dumps(draws)
+    assert len(packed) < 500, "the scene is not in it"
+    again = pickle.loads(packed)
+    with pytest.raises(SetsupError):
+        again.render(camera)
+    again.load(scene)
+    assert (again.render(camera).rgb == wanted.rgb).all()
+    again.close()
