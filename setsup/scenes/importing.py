@@ -82,6 +82,8 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
     if not 0 < scale < np.inf:
         raise SetsupError(f"the scale of a mesh is a positive factor, not {scale!r}")
     label = shown(str(path))
+    if not path.is_file():
+        raise DataError(f"there is no mesh file {label}")
     assets = file_assets(path, top)
     found = read_mesh(read_file(os.fsencode(path), _LARGEST), path.suffix[1:].lower(), label, assets)
     missing = assets.missing

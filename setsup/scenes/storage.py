@@ -131,6 +131,8 @@ def load_scene(path: Path | str) -> Scene:
 
     """
     label = shown(str(path))
+    if not Path(path).is_file():
+        raise DataError(f"there is no scene file {label}")
     content = read_file(os.fsencode(path), None)
     first = content[:_LONGEST_FIRST_LINE].partition(b"\n")[0]
     version = first.removeprefix(_MAGIC)

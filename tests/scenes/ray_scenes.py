@@ -64,3 +64,19 @@ def first_by_brute_force(scene, origins, directions):
         with np.errstate(invalid="ignore"):
             sure &= ~(order[:, 1] - order[:, 0] < 1e-3)
     return np.where(np.isfinite(nearest), triangle, -1), nearest, sure
+
+
+def first_hits(origins, ways, corners):
+    """How far along each ray the first triangle is, in float64 [Möller, Trumbore 1997]; inf where there is none."""
+    one, two = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    found = np.full(len(origins), np.inf)
+    for row, (origin, way) in enumerate(zip(origins, ways, strict=True)):
+        across = np.cross(way, two)
+        from_corner = origin - corners[:, 0]
+        over = np.cross(from_corner, one)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = (one * across).sum(axis=1)
+            u, v, t = (from_corner * across).sum(axis=1) / scale, over @ way / scale, (two * over).sum(axis=1) / scale
+            met = (u >= 0) & (v >= 0) & (u + v <= 1) & (t > 0)
+        found[row] = t[met].min(initial=np.inf)
+    return found

@@ -42,8 +42,8 @@ class FunctionRecipe:
     Raises
     ------
     SetsupError
-        When a scene factor is no factor, the size is none, or the source of a function cannot be found and no version
-        is given.
+        When a factor, a function or the size is none, a scene factor is no factor, or the source of a function cannot
+        be found and no version is given.
 
     Examples
     --------
@@ -75,6 +75,10 @@ class FunctionRecipe:
     def __post_init__(self) -> None:
         """Check names and size; find the source where a version is missing."""
         object.__setattr__(self, "factors", tuple(self.factors))
+        if not all(isinstance(factor, Factor) for factor in self.factors):
+            raise SetsupError(f"factors of recipe {self.name!r} are of the class Factor, not {self.factors!r:.100}")
+        if not (callable(self.build) and callable(self.look)):
+            raise SetsupError(f"build and look of recipe {self.name!r} are functions: of values, of values and a scene")
         object.__setattr__(self, "size", checked_size(self.size))
         names = tuple(factor.name for factor in self.factors)
         chosen = names if self.scene_factors is None else tuple(self.scene_factors)

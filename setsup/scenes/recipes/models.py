@@ -161,7 +161,7 @@ def _named_in(content: bytes, file: Path) -> list[Path]:
     # options may stand before a name, and names may have spaces: whichever ending of the line is a file; either slash
     # separates, and a space may stand there as %20, as load_mesh has it
     plain = [name.replace("\\", "/") for name in names]
-    endings = [" ".join(words[start:]) for words in map(str.split, plain) for start in range(len(words))]
+    endings = [name[word.start() :] for name in plain for word in re.finditer(r"\S+", name)]
     return [file.parent / one for ending in endings for one in dict.fromkeys((ending, unquote(ending)))]
 
 

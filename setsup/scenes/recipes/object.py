@@ -126,7 +126,10 @@ class ObjectView:
         object.__setattr__(self, "jitter", number(options, "jitter", 0, 1e6))
         object.__setattr__(self, "field_of_view", number(options, "field_of_view", 1e-3, 179, "degrees"))
         for name, low, high in (("azimuths", 0, 360), ("elevations", -90, 90)):
-            levels = [number({name: angle}, name, low, high, "degrees") for angle in getattr(self, name)]
+            given = getattr(self, name)
+            if not np.iterable(given):
+                raise SetsupError(f"{name} are several numbers of degrees, not {given!r}")
+            levels = [number({name: angle}, name, low, high, "degrees") for angle in given]
             object.__setattr__(self, name, tuple(levels))
         if {0.0, 360.0} <= set(self.azimuths):
             raise SetsupError("azimuths 0 and 360 are the same; leave out one of them")
@@ -187,6 +190,8 @@ class ObjectView:
         (['a', 'a', 'a', 'b', 'b', 'b'], True)
 
         """
+        if not isinstance(elevation, tuple | list) or len(elevation) != 2:
+            raise SetsupError(f"the elevation of views is (low, high) in degrees, not {elevation!r}")
         low, high = (number({"elevation": limit}, "elevation", -90, 90, "degrees") for limit in elevation)
         if low > high or isinstance(views, bool) or not isinstance(views, int) or views < 1:
             raise SetsupError(f"give one view or more, and elevations low ≤ high, not {views!r} and {elevation!r}")

@@ -95,7 +95,7 @@ class Room:
     >>> scene = recipe.scene(row)
     >>> list(scene.names.values())[:3], float(recipe.camera(row, scene).k[0, 0])
     (['walls', 'floor', 'ceiling'], 500.0)
-    >>> recipe.relaxed(row), recipe.light_mode(row)
+    >>> recipe.camera_pair(row).relaxed, recipe.light_mode(row)
     (0, 'sun with shadows')
 
     """
@@ -184,7 +184,7 @@ class Room:
         return Camera.look_at(pair.eyes[side], pair.targets[side], height=height, width=width, focal_length=focal)
 
     def camera_pair(self, values: Mapping[str, Any]) -> CameraPair:
-        """Where the two cameras of a pair stand and look; raises as :meth:`camera`.
+        """Where the two cameras of a pair stand and look, and how often bounds were relaxed; raises as :meth:`camera`.
 
         Parameters
         ----------
@@ -198,17 +198,6 @@ class Room:
             key = fold(fold(stream_key(self.seed, "room cameras"), built.number), pair)
             found = built.pairs[pair] = camera_pair(built.rays, built.space, built.objects, key)
         return found
-
-    def relaxed(self, values: Mapping[str, Any]) -> int:
-        """How often the bounds of a pair of cameras were relaxed, 0 … 5; 6 where not even that helped.
-
-        Parameters
-        ----------
-        values : mapping of str to value
-            Room and pair, at least.
-
-        """
-        return self.camera_pair(values).relaxed
 
     def light_mode(self, values: Mapping[str, Any]) -> str:
         """How a room is lit: one of :data:`.room_lights.MODES`."""

@@ -83,6 +83,11 @@ def test_bad_descriptions() -> None:
         FunctionRecipe("triangle", FACTORS, build, look, ["hight"])
     with pytest.raises(SetsupError, match="size must be"):
         FunctionRecipe("triangle", FACTORS, build, look, size=(8, -6))
+    bad: Any = "height"
+    with pytest.raises(SetsupError, match="factors of recipe 'triangle' are of the class Factor"):
+        FunctionRecipe("triangle", [bad], build, look)
+    with pytest.raises(SetsupError, match="build and look of recipe 'triangle' are functions"):
+        FunctionRecipe("triangle", FACTORS, build, bad)
 
 
 def test_numbers_of_all_kinds_and_what_is_none() -> None:

@@ -77,9 +77,11 @@ def test_files_count_with_what_they_name(tmp_path: Path) -> None:
     assert len(set(found)) == 5
 
 
-@pytest.mark.parametrize("named", ["images\\\\my t.png", "images/my%20t.png", "-s 1 1 1 images/my t.png"])
+@pytest.mark.parametrize(
+    "named", ["images\\my t.png", "images/my%20t.png", "-s 1 1 1 images/my t.png", "images/a  b.png"]
+)
 def test_textures_count_however_they_are_written(tmp_path: Path, named: str) -> None:
-    texture = tmp_path / "images" / "my t.png"
+    texture = tmp_path / "images" / ("a  b.png" if "a  b" in named else "my t.png")
     texture.parent.mkdir()
     path = tmp_path / "part.obj"
     path.write_text("mtllib part.mtl\nusemtl a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/1 3/1\n")

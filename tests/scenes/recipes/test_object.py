@@ -368,7 +368,7 @@ def test_bad_values(name: str, value: Any, message: str) -> None:
         *({"distance": value} for value in (0, -1, math.nan, "30")),
         *({"jitter": value} for value in (-0.1, math.inf)),
         *({"field_of_view": value} for value in (0, 180, math.nan)),
-        *({"azimuths": value} for value in ((), (-5,), (0, 360), (0, 0), (math.nan,), ("a",))),
+        *({"azimuths": value} for value in ((), (-5,), (0, 360), (0, 0), (math.nan,), ("a",), 30.0)),
         *({"elevations": value} for value in ((), (91,), (math.nan,))),
         *({"up": "x"}, {"size": (0, 4)}, {"seed": -1}, {"background": (300, 0, 0)}, {"lights": ("sun",)}),
     ],
@@ -379,7 +379,8 @@ def test_bad_options(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("views", "elevation"), [(0, (0, 90)), (True, (0, 90)), (3, (40, 30)), (3, (0, 91)), (2.5, (0, 1))]
+    ("views", "elevation"),
+    [(0, (0, 90)), (True, (0, 90)), (3, (40, 30)), (3, (0, 91)), (2.5, (0, 1)), (3, 30), (3, (1, 2, 3))],
 )
 def test_bad_samples(views: Any, elevation: tuple[float, float]) -> None:
     with pytest.raises(SetsupError):

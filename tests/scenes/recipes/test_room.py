@@ -24,8 +24,9 @@ from setsup.scenes.recipes.room_lights import MODES, room_lights
 from setsup.scenes.recipes.room_made import made_room
 from setsup.scenes.recipes.room_solids import default_objects
 from setsup.scenes.recipes.room_space import Space
+from tests.scenes.ray_scenes import first_hits
 
-ROOMS = 24
+ROOMS = 18
 TRIANGLE = Mesh([[0.5, 0, 0], [0, 0.5, 0], [0, 0, 0.5]], [[0, 1, 2]])
 
 
@@ -61,22 +62,6 @@ def furnished() -> list[tuple]:
         objects = [one for one in scene.placements if one.name in default_objects()]
         cameras = [[recipe.camera({**row, "side": side}, scene) for side in (0, 1)] for row in rows]
         found.append((scene, objects, [recipe.camera_pair(row) for row in rows], cameras))
-    return found
-
-
-def first_hits(origins, ways, corners):
-    """How far along each ray the first triangle is, in float64 [Möller, Trumbore 1997]; inf where there is none."""
-    one, two = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
-    found = np.full(len(origins), np.inf)
-    for row, (origin, way) in enumerate(zip(origins, ways, strict=True)):
-        across = np.cross(way, two)
-        from_corner = origin - corners[:, 0]
-        over = np.cross(from_corner, one)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scale = (one * across).sum(axis=1)
-            u, v, t = (from_corner * across).sum(axis=1) / scale, over @ way / scale, (two * over).sum(axis=1) / scale
-        met = (u >= 0) & (v >= 0) & (u + v <= 1) & (t > 0)
-        found[row] = t[met].min(initial=np.inf)
     return found
 
 
@@ -167,7 +152,7 @@ def test_objects_stand_apart_within_the_room(furnished) -> None:
         assert all(((one.scale >= 0.3) & (one.scale <= 0.75)).all() for one in objects)
         counts.append(len(objects))
     assert set(counts) <= set(range(1, 16))
-    assert len(set(counts)) > 8
+    assert len(set(counts)) > 7
     # the first is at the most open position: no other is farther from all triangles than it, but for a hair
     scene, objects, _, _ = next(one for one in furnished if len(one[1]) > 10)
     corners = scene.triangles.corners[scene.triangles.placement < len(scene.placements) - len(objects)]
@@ -188,9 +173,9 @@ def test_instances_are_numbered_and_named(furnished) -> None:
 
 
 def test_the_number_of_objects_is_uniform() -> None:
-    recipe = cheap(rooms=50, count=(2, 6))
-    found = [len(recipe.scene({"room": room}).placements) - 1 for room in range(50)]
-    assert set(found) == set(range(2, 7))
+    recipe = cheap(rooms=40, count=(2, 5))
+    found = [len(recipe.scene({"room": room}).placements) - 1 for room in range(40)]
+    assert set(found) == set(range(2, 6))
     assert stats.chisquare(np.bincount(found)[2:]).pvalue > 1e-4
 
 
@@ -491,7 +476,7 @@ def test_a_room_in_millimetres_is_told(caplog: pytest.LogCaptureFixture) -> None
     recipe.camera(row, recipe.scene(row))
     assert "the room 'mm' measures 4000 × 3500 × 2500 m" in caplog.text
     assert "0.001" in caplog.text
-    assert recipe.relaxed(row) == 6
+    assert recipe.camera_pair(row).relaxed == 6
 
 
 def test_a_room_in_kilometres_is_refused(caplog: pytest.LogCaptureFixture) -> None:
@@ -505,4 +490,4 @@ def test_an_empty_room_is_a_room() -> None:
     recipe = cheap(count=(0, 0))
     scene = recipe.scene({"room": 0})
     assert len(scene.placements) == 1
-    assert recipe.relaxed({"room": 0, "pair": 0}) == 0
+    assert recipe.camera_pair({"room": 0, "pair": 0}).relaxed == 0
