@@ -27,7 +27,7 @@ def shapes3d() -> Image.Image:
 def models() -> Image.Image:
     from setsup.datasets.rendered import RenderedDataset
     from setsup.scenes.recipes import ObjectView
-    from setsup.scenes.recipes.room_solids import default_objects
+    from setsup.scenes.recipes.room.solids import default_objects
 
     named = default_objects()
     some = {name: named[name] for name in ("stool 1", "stairs 2")}

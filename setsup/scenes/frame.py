@@ -51,8 +51,9 @@ class Frame:
 class Renderer(Protocol):
     """Draws scenes; found by name with :func:`setsup.scenes.renderer`.
 
-    A renderer may be used by several threads, one call at a time. It pickles as its options, without a scene. It keeps one scene: ``load`` builds what drawing it
-    needs, which may take long; loading the scene that is loaded already costs nothing.
+    A renderer may be used by several threads, one call at a time. It pickles as its options, without a scene. It keeps
+    one scene: ``load`` builds what drawing it needs, which may take long; loading the scene that is loaded already
+    costs nothing.
 
     Attributes
     ----------

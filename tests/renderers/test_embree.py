@@ -155,7 +155,9 @@ def test_the_same_bytes_every_time_and_in_every_thread():
         thread.join()
     assert len(frames) == 6
     assert all(same(frame, expected) for frame in [*frames, drawn(primitives(), camera)])
-    assert same(pickle.loads(pickle.dumps(one)).render(camera), expected)
+    another = pickle.loads(pickle.dumps(one))
+    another.load(scene)
+    assert same(another.render(camera), expected)
 
 
 def test_the_scene_loaded_last_is_drawn():

@@ -118,7 +118,7 @@ def free_space(surfaces: Surfaces, key: npt.NDArray[np.uint64], *, count: int = 
     --------
     >>> from setsup.random import fold, stream_key
     >>> from setsup.scenes import Rays
-    >>> from setsup.scenes.recipes.room_made import made_room
+    >>> from setsup.scenes.recipes.room.made import made_room
     >>> room = made_room(fold(stream_key(0, "example"), 0))
     >>> space = free_space(Surfaces(Rays(room)), fold(stream_key(0, "example"), 1))
     >>> bool(space.clearance.min() > 0.05), len(space.points) > 1000

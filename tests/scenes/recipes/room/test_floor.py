@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from setsup.errors import DataError, SetsupError
 from setsup.scenes import Mesh
-from setsup.scenes.recipes.room_floor import find_floor, levelled
+from setsup.scenes.recipes.room.floor import find_floor, levelled
 
 
 def sheet(size, cells, height, rng, noise, offset=(0.0, 0.0)):

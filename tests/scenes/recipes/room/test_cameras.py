@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 from setsup.errors import DataError
 from setsup.random import fold, stream_key
 from setsup.scenes import Mesh, Placement, Rays, Scene
-from setsup.scenes.recipes.room_cameras import BOUNDS, RELAXATIONS, camera_pair, outside
-from setsup.scenes.recipes.room_space import Space, Surfaces, free_space
+from setsup.scenes.recipes.room.cameras import BOUNDS, RELAXATIONS, camera_pair, outside
+from setsup.scenes.recipes.room.space import Space, Surfaces, free_space
 
 
 def box(low, high, **options):

@@ -4,11 +4,11 @@ What is published, and holds here: the floor is found by random sample consensus
 keep 0.05 m from all surfaces and have walls on three of four sides; 1 … 15 objects stand at free positions at least
 0.35 m apart, the first at the most open one, the others likelier the more room there is around them; they are scaled by
 0.3 … 0.75 along each of their axes, turned by any angles about x, y and z, and held by nothing; two cameras look at the
-most open position; pictures have 480 × 640 pixels at a focal length of 500. See :mod:`.room_floor`, :mod:`.room_space`
-and :mod:`.room_cameras` for each step, and for where this recipe differs.
+most open position; pictures have 480 × 640 pixels at a focal length of 500. See :mod:`.floor`, :mod:`.space`
+and :mod:`.cameras` for each step, and for where this recipe differs.
 
 The paper puts models of ShapeNet, whose boxes have diagonals of about 1, into rooms of SceneNN, with meshes in metres,
-y up. Where neither is at hand, rooms and objects are made up: :mod:`.room_made`, :mod:`.room_solids`.
+y up. Where neither is at hand, rooms and objects are made up: :mod:`.made`, :mod:`.solids`.
 
 References
 ----------
@@ -34,12 +34,12 @@ from setsup.scenes.importing import check_size
 from setsup.scenes.mesh import Mesh
 from setsup.scenes.rays import Rays
 from setsup.scenes.recipes.models import Model, checked_models, identities, loaded
-from setsup.scenes.recipes.room_cameras import CameraPair, camera_pair
-from setsup.scenes.recipes.room_floor import direction, levelled
-from setsup.scenes.recipes.room_lights import room_lights
-from setsup.scenes.recipes.room_made import SKY, made_room
-from setsup.scenes.recipes.room_solids import default_objects
-from setsup.scenes.recipes.room_space import Space, Surfaces, free_space
+from setsup.scenes.recipes.room.cameras import CameraPair, camera_pair
+from setsup.scenes.recipes.room.floor import direction, levelled
+from setsup.scenes.recipes.room.lights import room_lights
+from setsup.scenes.recipes.room.made import SKY, made_room
+from setsup.scenes.recipes.room.solids import default_objects
+from setsup.scenes.recipes.room.space import Space, Surfaces, free_space
 from setsup.scenes.recipes.values import checked_size, number
 from setsup.scenes.scene import Placement, Scene
 
@@ -49,6 +49,7 @@ Reals = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]
 
 _FOCAL, _HEIGHT = 500.0, 480  # pixels, of the paper's pictures
+_VERSION = 1  # of what is drawn: raised with every change that draws rooms anew, for folders that keep pictures
 _APART = 0.35  # metres
 _SCALES = (0.3, 0.75)
 _MOST = 1 << 20  # rooms, pairs
@@ -79,7 +80,7 @@ class Room:
         Pixels; the focal length is 500 pixels for a height of 480, and in proportion.
     up : 3 float, optional
         What is up in the meshes of the rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along which a
-        room is shortest; see :func:`.room_floor.find_floor`.
+        room is shortest; see :func:`.floor.find_floor`.
     seed : int
         Of everything.
 
@@ -150,9 +151,8 @@ class Room:
         found = hashlib.sha256()
         for models in (self.meshes, self.objects):
             found.update(b"made up\0" if models is None else b"given\0" + identities(models))
-        return (
-            f"room size={self.size!r} count={self.count!r} up={self.up!r} seed={self.seed} models={found.hexdigest()}"
-        )
+        options = f"size={self.size!r} count={self.count!r} up={self.up!r} seed={self.seed}"
+        return f"room {_VERSION} {options} models={found.hexdigest()}"
 
     def scene(self, values: Mapping[str, Any]) -> Scene:
         """Build a room; see :meth:`setsup.scenes.Recipe.scene`.
@@ -200,7 +200,7 @@ class Room:
         return found
 
     def light_mode(self, values: Mapping[str, Any]) -> str:
-        """How a room is lit: one of :data:`.room_lights.MODES`."""
+        """How a room is lit: one of :data:`.lights.MODES`."""
         return self._built(values).mode
 
     def _level(self, values: Mapping[str, Any], name: str, levels: int) -> int:

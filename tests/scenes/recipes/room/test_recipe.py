@@ -19,11 +19,11 @@ from setsup.errors import DataError, FactorError, SamplerError, SetsupError
 from setsup.factors import FactorTable, Kind
 from setsup.random import fold, stream_key
 from setsup.scenes import Ambient, Directional, Lamp, Mesh, Placement, Rays, Recipe, Scene
-from setsup.scenes.recipes.room import Room, euler, placed_objects, spread_positions
-from setsup.scenes.recipes.room_lights import MODES, room_lights
-from setsup.scenes.recipes.room_made import made_room
-from setsup.scenes.recipes.room_solids import default_objects
-from setsup.scenes.recipes.room_space import Space
+from setsup.scenes.recipes.room.lights import MODES, room_lights
+from setsup.scenes.recipes.room.made import made_room
+from setsup.scenes.recipes.room.recipe import Room, euler, placed_objects, spread_positions
+from setsup.scenes.recipes.room.solids import default_objects
+from setsup.scenes.recipes.room.space import Space
 from tests.scenes.ray_scenes import first_hits
 
 ROOMS = 18

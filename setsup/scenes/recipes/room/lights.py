@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from setsup.random import below, fold, uniform
 from setsup.scenes.rays import Rays
-from setsup.scenes.recipes.room_space import Space
+from setsup.scenes.recipes.room.space import Space
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light
 
 __all__ = ["MODES", "room_lights"]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from setsup.random import fold, stream_key
 from setsup.scenes.mesh import Material, Mesh
-from setsup.scenes.recipes.room_patterns import PATTERNS, finish
+from setsup.scenes.recipes.room.patterns import PATTERNS, finish
 
 __all__ = ["Part", "box", "default_objects", "mesh_of", "rectangle", "turned"]
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from setsup.random import fold, uniform
 from setsup.scenes.mesh import Material
-from setsup.scenes.recipes.room_patterns import finish
-from setsup.scenes.recipes.room_solids import Part, box, rectangle, turned
+from setsup.scenes.recipes.room.patterns import finish
+from setsup.scenes.recipes.room.solids import Part, box, rectangle, turned
 
 __all__ = ["FURNITURE", "chair", "legs", "picture"]
 

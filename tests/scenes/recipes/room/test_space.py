@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from setsup.errors import DataError
 from setsup.random import fold, stream_key
 from setsup.scenes import Mesh, Placement, Rays, Scene
-from setsup.scenes.recipes.room_made import made_room
-from setsup.scenes.recipes.room_space import CLEARANCE, Surfaces, distance_to_triangles, free_space
+from setsup.scenes.recipes.room.made import made_room
+from setsup.scenes.recipes.room.space import CLEARANCE, Surfaces, distance_to_triangles, free_space
 from tests.scenes.ray_scenes import first_hits
 
 KEY = fold(stream_key(0, "test"), 0)

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from setsup.random import below, fold, uniform
 from setsup.scenes.mesh import Material
-from setsup.scenes.recipes.room_furniture import FURNITURE, chair, legs, picture
-from setsup.scenes.recipes.room_patterns import finish
-from setsup.scenes.recipes.room_solids import Part, box, mesh_of, rectangle
+from setsup.scenes.recipes.room.furniture import FURNITURE, chair, legs, picture
+from setsup.scenes.recipes.room.patterns import finish
+from setsup.scenes.recipes.room.solids import Part, box, mesh_of, rectangle
 from setsup.scenes.scene import Placement, Scene
 
 __all__ = ["SKY", "made_room"]

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from setsup.errors import DataError
 from setsup.random import below, fold, uniform
 from setsup.scenes.rays import Rays
-from setsup.scenes.recipes.room_space import CLEARANCE, Space
+from setsup.scenes.recipes.room.space import CLEARANCE, Space
 from setsup.scenes.scene import Placement
 
 __all__ = ["BOUNDS", "RELAXATIONS", "Bounds", "CameraPair", "camera_pair", "outside"]
