@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from setsup.errors import DataError, imported
 from setsup_renderers.asking import asked
+from setsup_renderers.of_process import OfProcess, refuse_forked
 
 __all__ = ["Context", "context", "described"]
 
@@ -155,26 +156,7 @@ class Context:
         self.gl.gc_mode = "context_gc"  # what nobody refers to is given back by gl.gc(), on the right thread
 
 
-class _State:
-    """What a process has; forked ones start anew."""
-
-    def __init__(self, inherited: bool = False) -> None:
-        self.lock = threading.Lock()
-        self.context: Context | None = None
-        self.started = False
-        self.inherited = inherited
-
-
-_STATE = _State()
-
-
-def _forked() -> None:
-    global _STATE
-    _STATE = _State(inherited=_STATE.started or _STATE.inherited)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+_CONTEXT: OfProcess[Context] = OfProcess("gl")
 
 
 def context(device: int | None = None) -> Context:
@@ -191,16 +173,7 @@ def context(device: int | None = None) -> Context:
         When there can be none, it draws on another device, or the process was forked from one that had one.
 
     """
-    with _STATE.lock:
-        _refuse_forked()
-        if _STATE.context is None:
-            _STATE.started = True  # from here on a fork would find half a driver
-            try:
-                _STATE.context = Context(device)
-            except DataError:
-                _STATE.started = False
-                raise
-        found = _STATE.context
+    found = _CONTEXT.get(lambda: Context(device))
     if device is not None and device != found.number:
         _devices(device)
         raise DataError(
@@ -219,19 +192,11 @@ def described() -> str:
         When there can be none: why, and what to install.
 
     """
-    _refuse_forked()
-    if _STATE.context is not None:
-        return str(_STATE.context.device)
+    refuse_forked()
+    if _CONTEXT.made is not None:
+        return str(_CONTEXT.made.device)
     imported("moderngl", "render")
     return asked("setsup_renderers.gl_context")
-
-
-def _refuse_forked() -> None:
-    if _STATE.inherited:
-        raise DataError(
-            "this process was forked from one that had drawn with OpenGL, which does not survive that: "
-            "start processes with multiprocessing.get_context('spawn')"
-        )
 
 
 def _made(device: int) -> Any:

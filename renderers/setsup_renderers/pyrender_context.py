@@ -13,7 +13,6 @@ References
 import importlib.util
 import os
 import sys
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -24,6 +23,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError, imported
 from setsup_renderers.asking import asked
+from setsup_renderers.of_process import OfProcess, inherited
 
 __all__ = ["Context", "context", "device", "library", "release"]
 
@@ -120,21 +120,12 @@ def context() -> Context:
         When there can be none, or the process was forked from one that had one: GL does not survive that.
 
     """
-    with _STATE.lock:
-        if _STATE.inherited:
-            raise DataError(
-                "this process was forked from one that had drawn with pyrender, and GL does not survive that: "
-                "start processes with multiprocessing.get_context('spawn')"
-            )
-        if _STATE.context is None:
-            library()
-            _STATE.started = True
-            try:
-                _STATE.context = Context()
-            except SetsupError:
-                _STATE.started = False
-                raise
-        return _STATE.context
+
+    def make() -> Context:
+        library()
+        return Context()
+
+    return _CONTEXT.get(make)
 
 
 def device() -> str:
@@ -146,7 +137,7 @@ def device() -> str:
         As :func:`context`.
 
     """
-    if _STATE.context is not None or _STATE.inherited:
+    if _CONTEXT.made is not None or inherited():
         return context().device
     _bound()
     return asked("setsup_renderers.pyrender_context", *map(os.environ.get, ("PYOPENGL_PLATFORM", "EGL_DEVICE_ID")))
@@ -154,30 +145,12 @@ def device() -> str:
 
 def release(scene: Any) -> None:
     """Give back the buffers of a scene of pyrender's, where this process has any."""
-    made = _STATE.context
+    made = _CONTEXT.made
     if made is not None:
         made.run(lambda: made.release(scene))
 
 
-class _State:
-    """What a process has; forked ones start anew."""
-
-    def __init__(self, inherited: bool = False) -> None:
-        self.lock = threading.Lock()
-        self.context: Context | None = None
-        self.started = False
-        self.inherited = inherited
-
-
-_STATE = _State()
-
-
-def _forked() -> None:
-    global _STATE
-    _STATE = _State(inherited=_STATE.started or _STATE.inherited)
-
-
-os.register_at_fork(after_in_child=_forked)
+_CONTEXT: OfProcess[Context] = OfProcess("pyrender")
 
 
 def _bound() -> str:

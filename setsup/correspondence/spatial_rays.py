@@ -19,16 +19,14 @@ References
 
 """
 
-import os
-from threading import Lock
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.correspondence.spatial_exact import Boxes, affine_rows, cross, met
 from setsup.scenes.mesh import Mesh
+from setsup.scenes.per_scene import PerScene
 from setsup.scenes.rays import Rays
 from setsup.scenes.scene import Placement, Scene
 
@@ -278,26 +276,5 @@ def _lengths(vectors: Reals) -> Reals:
     return np.asarray(np.sqrt(np.einsum("...i,...i->...", vectors, vectors)))
 
 
-_FOUND: "WeakKeyDictionary[Scene, ExactRays]" = WeakKeyDictionary()
-_lock = Lock()
-
-
-def exact_rays(scene: Scene) -> ExactRays:
-    """Exact rays of a scene, made once for it however often they are asked for; they go with the scene."""
-    found = _FOUND.get(scene)
-    if found is None:
-        with _lock:
-            found = _FOUND.get(scene)
-            if found is None:
-                found = _FOUND[scene] = ExactRays(scene)
-    return found
-
-
-def _forked() -> None:
-    """Begin with a free lock: the thread that held it has stayed in the parent."""
-    global _lock
-    _lock = Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+exact_rays = PerScene(ExactRays)
+"""Exact rays of a scene, made once for it however often they are asked for; they go with the scene."""

@@ -20,18 +20,16 @@ References
 """
 
 import logging
-import os
 from collections.abc import Iterator
 from functools import cache, cached_property
-from threading import Lock
 from typing import Any, NamedTuple, Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import SetsupError, imported
 from setsup.scenes.coincident import seen, shown_sides
+from setsup.scenes.per_scene import PerScene
 from setsup.scenes.scene import Scene
 
 __all__ = ["Hits", "Rays"]
@@ -362,25 +360,5 @@ def _directions(directions: npt.ArrayLike) -> Floats:
     return way
 
 
-_TREES: "WeakKeyDictionary[Scene, _Tree]" = WeakKeyDictionary()
-_lock = Lock()
-
-
-def _tree(scene: Scene) -> _Tree:
-    found = _TREES.get(scene)
-    if found is None:
-        with _lock:
-            found = _TREES.get(scene)
-            if found is None:
-                found = _TREES[scene] = _Tree(scene)
-    return found
-
-
-def _forked() -> None:
-    """Begin with a free lock: the thread that held it has stayed in the parent."""
-    global _lock
-    _lock = Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+_tree = PerScene(_Tree)
+"""What is built of each scene."""

@@ -1,6 +1,8 @@
 """All renderers draw the same: ids, depth, normals, colours."""
 
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -259,3 +261,34 @@ def test_a_renderer_that_has_drawn_pickles_as_its_options(drawing: Drawing, name
     again.load(scene)
     assert (again.render(camera).rgb == wanted.rgb).all()
     again.close()
+
+
+@pytest.mark.parametrize(("before", "after"), [("gl", "pyrender"), ("pyrender", "gl")])
+def test_a_fork_after_one_renderer_drew_refuses_the_other_and_does_not_hang(
+    drawing: Drawing, before: str, after: str
+) -> None:
+    drawing(before), drawing(after)  # or the test is skipped
+    program = """
+import multiprocessing, sys
+from setsup.errors import DataError
+from setsup.scenes import Camera, Placement, Scene, renderer
+from setsup.scenes.primitives import plane
+scene = Scene((Placement(plane((9, 9))),))
+camera = Camera.look_at((0, 0, 3), (0, 0, 0), height=8, width=8, focal_length=9)
+def draw(name):
+    try:
+        draws = renderer(name)
+        draws.load(scene)
+        return draws.render(camera).rgb.shape
+    except DataError as error:
+        return str(error)
+before, after = sys.argv[1:]
+draw(before)
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    print(pool.apply_async(draw, [after]).get(60))
+    print(pool.apply_async(draw, ["embree"]).get(60))
+"""
+    command = [sys.executable, "-W", "ignore", "-c", program, before, after]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
+    assert said[0].startswith(f"this process was forked from one that had drawn with {before}, and OpenGL does not")
+    assert said[1] == "(8, 8, 3)"

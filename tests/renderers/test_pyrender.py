@@ -422,7 +422,7 @@ def test_forked_processes_are_refused_and_do_not_hang(works: str) -> None:
         """
     )
     assert said == (
-        "this process was forked from one that had drawn with pyrender, and GL does not survive that: "
+        "this process was forked from one that had drawn with pyrender, and OpenGL does not survive that: "
         "start processes with multiprocessing.get_context('spawn')\n"
     )
 
