@@ -109,7 +109,7 @@ def dependencies(project: Path, extra: str) -> str:
     found = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
     wanted = found["optional-dependencies"][extra] if extra else found["dependencies"]
     requirements = [re.match(r"([\w.-]+)(?:\[[^]]*\])?(?:>=([^,]*))?", line).groups() for line in wanted]
-    reasoned = any(name.lower() in REASONS for name, _ in requirements)
+    reasoned = all(name.lower() in REASONS for name, _ in requirements)
     heads = ["package", "at least", "what for", *(["why not ours"] if reasoned else []), "licence"]
     rows = [heads, ["---"] * len(heads)]
     for name, floor in requirements:

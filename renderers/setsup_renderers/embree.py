@@ -68,8 +68,11 @@ class EmbreeRenderer:
             imported("embreex.mesh_construction", "render")
             return f"Embree by embreex {_version('embreex')}, software"
         except DataError as error:
-            for module in ("trimesh", "rtree"):
-                imported(module, "render")
+            try:
+                for module in ("trimesh", "rtree"):
+                    imported(module, "render")
+            except DataError:
+                raise error from None  # the stand-in is not what anybody should install
             return f"trimesh {_version('trimesh')} without Embree, many times slower, software ({error})"
 
     def load(self, scene: Scene) -> None:

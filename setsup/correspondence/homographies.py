@@ -76,7 +76,8 @@ def planar_pairs(
 def _matrix(matrix: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
     found = np.asarray(matrix)
     if found.shape != (3, 3) or found.dtype.kind not in "fiu" or not np.isfinite(found).all():
-        raise SetsupError(f"{name} must be a matrix of 3 × 3 finite numbers, not {found.dtype} {found.shape}")
+        one = f", one at a time: {name}[0]" if found.ndim == 3 else ""
+        raise SetsupError(f"{name} must be a matrix of 3 × 3 finite numbers, not {found.dtype} {found.shape}{one}")
     # a far translation alone is no matter: a crop at (30,000, 0) has a condition of 10⁹
     if np.linalg.cond(found) > _SINGULAR:
         raise SetsupError(f"{name} is singular, so it takes the picture to no view: {found.tolist()}")

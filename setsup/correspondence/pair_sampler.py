@@ -74,18 +74,28 @@ class PairSampler(SetSampler):
             raise SamplerError(f"say in which factors two views of {name} agree: scene=[…], such as its scene's number")
         if small not in ("drop", "error"):
             raise SamplerError(f"small must be 'drop' or 'error' for pairs, not {small!r}")
-        super().__init__(
-            dataset.factors,
-            [scene] if isinstance(scene, str) else list(scene),
-            size=2,
-            sets=pairs,
-            choose="groups",
-            small=small,
-            tolerance=tolerance,
-            where=where,
-            seed=seed,
-            stream=stream,
-        )
+        agree = [scene] if isinstance(scene, str) else list(scene)
+        try:
+            super().__init__(
+                dataset.factors,
+                agree,
+                size=2,
+                sets=pairs,
+                choose="groups",
+                small=small,
+                tolerance=tolerance,
+                where=where,
+                seed=seed,
+                stream=stream,
+            )
+        except SamplerError as error:
+            if " groups that hold " not in str(error):
+                raise
+            which = "no scene" if small == "drop" else "not every scene"
+            raise SamplerError(
+                f"{which} of {dataset.name} has two views, for two views agree in {', '.join(agree)} and differ in "
+                "something else: draw from more rows, or name fewer factors"
+            ) from error
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data of the SetSampler that draws the same, from which :func:`setsup.samplers.from_dict` makes it."""

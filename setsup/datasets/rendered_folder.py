@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, fetch_request, gather, of_row
-from setsup.datasets.rendered_layout import ABOUT, NAMES, PROGRESS, TABLE, Layout, one_row, read_layout
+from setsup.datasets.rendered_layout import ABOUT, MEND, NAMES, PROGRESS, TABLE, Layout, one_row, read_layout
 from setsup.errors import DataError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable
@@ -82,7 +82,7 @@ class RenderedFolder(Dataset):
         try:
             return Camera(*self._layout.size, **numbers)
         except SetsupError as error:
-            raise DataError(f"{self.folder}, row {index}: {error}; render the folder again") from error
+            raise DataError(f"{self.folder}, row {index}: {error}; {MEND}") from error
 
     @of_row
     def names(self, row: int) -> dict[int, str]:
@@ -98,7 +98,7 @@ class RenderedFolder(Dataset):
         if self._names is None:
             self._names = _read_names(self.folder / NAMES)
         if key not in self._names:
-            raise DataError(f"{self.folder / NAMES} lacks the entry {key:016x} of row {row}; render the folder again")
+            raise DataError(f"{self.folder / NAMES} lacks the entry {key:016x} of row {row}; {MEND}")
         return dict(self._names[key])
 
     def _array(self, name: str) -> Array:
@@ -189,9 +189,9 @@ def read_table(folder: Path, layout: Layout) -> FactorTable:
     except SetsupError:
         raise
     except Exception as error:  # Arrow's readers of damaged files raise whatever they come across
-        raise DataError(f"{path} is damaged: {' '.join(str(error).split())[:200]}; render the folder again") from None
+        raise DataError(f"{path} is damaged: {' '.join(str(error).split())[:200]}; {MEND}") from None
     if not whole:
-        raise DataError(f"{path} is not the table of which {folder / ABOUT} tells; render the folder again")
+        raise DataError(f"{path} is not the table of which {folder / ABOUT} tells; {MEND}")
     return table
 
 
@@ -205,4 +205,4 @@ def _read_names(path: Path) -> dict[int, dict[int, str]]:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError(f"{path} is damaged: {error}; render the folder again") from None
+        raise DataError(f"{path} is damaged: {error}; {MEND}") from None

@@ -39,6 +39,7 @@ __all__ = [
     "BITS",
     "CAMERA",
     "KEPT",
+    "MEND",
     "NAMES",
     "OUTPUTS",
     "PARTS",
@@ -67,6 +68,9 @@ BITS = {name: 1 << place for place, name in enumerate(KEPT)}
 """Bits of modalities in the progress file."""
 
 CAMERA: Mapping[str, tuple[int, ...]] = {"k": (3, 3), "rotation": (3, 3), "translation": (3,)}
+
+MEND = "remove the folder and render it again, or copy it once more"
+"""What to do where a file is damaged: a folder that looks finished is not drawn anew."""
 
 _FORMAT = 1
 _LARGEST = 1 << 20  # bytes of rendered.json
@@ -124,12 +128,12 @@ class RowArray:
         if header != self.header:
             raise DataError(
                 f"{path} is not the array {(self.rows, *self.shape)} {self.dtype} that {ABOUT} beside it describes; "
-                "render the folder again, or copy it once more"
+                f"{MEND}"
             )
         if size != self.size:
             raise DataError(
                 f"{path} is {'cut off' if size < self.size else 'too long'}: it has {size:,} bytes, not {self.size:,}; "
-                "render the folder again, or copy it once more"
+                f"{MEND}"
             )
 
     def map(self, path: Path) -> npt.NDArray[Any]:
@@ -201,6 +205,11 @@ class Layout:
         return {**found, **cameras, "names": RowArray(self.rows, (), "uint64")}
 
     @property
+    def size_on_disk(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.size for array in self.arrays.values())
+
+    @property
     def full(self) -> int:
         """Bits of a row that is whole."""
         return sum(BITS[name] for name in self.modalities)
@@ -258,7 +267,7 @@ def read_layout(folder: Path) -> Layout:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is damaged: {error}; render the folder again, or copy it once more") from None
+        raise DataError(f"{path} is damaged: {error}; {MEND}") from None
     fields = Fields(content, path)
     made, kind = fields.need("setsup", text), fields.need("format", whole)
     if kind != _FORMAT:

@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
@@ -41,6 +41,7 @@ def render(
     modalities: Iterable[str] | None = None,
     *,
     processes: int = 1,
+    begun: Callable[[Layout, int], object] | None = None,
 ) -> RenderedFolder:
     """Draw all rows to a folder; rows that are there already are not drawn again.
 
@@ -58,6 +59,9 @@ def render(
         What to keep; everything by default. Cameras and the names of instances are always kept.
     processes : int
         How many draw. Each makes its own renderer, and builds the scenes that it draws.
+    begun : callable of (layout, rows), optional
+        Called once nothing stands in the way, before anything else is drawn: with what the folder will hold, and how
+        many of its rows are there.
 
     Returns
     -------
@@ -88,6 +92,8 @@ def render(
         _try(whole, folder, names)
     with locked(folder):
         files = _begun(folder, whole, names)
+        if begun is not None:
+            begun(files.layout, int(files.done(np.arange(files.layout.rows), files.layout.full).sum()))
         if not files.finished:
             _draw(whole, files, processes)
             _finish(files)
@@ -114,7 +120,7 @@ def _try(dataset: RenderedDataset, folder: Path, names: tuple[str, ...]) -> None
     """Draw one row before anything is written: what cannot work leaves no folder that was begun."""
     dataset.draw([0], lambda row, scene, camera, frame: None)
     layout = Layout.of(dataset, dataset.renderer_name, names)
-    need_space(folder.parent, sum(array.size for array in layout.arrays.values()), f"rendering {layout.recipe}")
+    need_space(folder.parent, layout.size_on_disk, f"rendering {layout.recipe}")
 
 
 # -- the work ----------------------------------------------------------------------------------------------------------
@@ -294,9 +300,9 @@ def _same(folder: Path, layout: Layout, found: Layout, cache: bool) -> Layout:
 _COMPARED = {
     "recipe": "another recipe",
     "size": "another size of pictures",
-    "key": "other options of the recipe, or other meshes",
+    "key": "other options of the recipe (its seed, its lengths …), or other meshes",
     "rows": "another number of rows",
-    "factors": "other rows",
+    "factors": "other rows (another seed, another choice)",
     "renderer": "another renderer",
     "setsup": "another version of setsup, which may draw otherwise",
     "pair_factors": "other factors of pairs",

@@ -24,7 +24,7 @@ from setsup.files.archives import read_file
 from setsup.files.names import shown
 from setsup.scenes.color import to_bytes
 from setsup.scenes.mesh import Material, Mesh
-from setsup.scenes.mesh_files import MOST_PIXELS, file_assets, read_mesh
+from setsup.scenes.mesh_files import MOST_PIXELS, file_assets, read_mesh, unread, why
 from setsup.scenes.scene import Scene
 
 __all__ = ["check_size", "load_mesh", "mesh_from_trimesh"]
@@ -83,7 +83,11 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
         raise SetsupError(f"the scale of a mesh is a positive factor, not {scale!r}")
     label = shown(str(path))
     if not path.is_file():
-        raise DataError(f"there is no mesh file {label}")
+        raise DataError(
+            f"{label} is a folder: name the mesh files in it, such as {shown(str(path / '*.obj'))}"
+            if path.is_dir()
+            else f"there is no mesh file {label}"
+        )
     assets = file_assets(path, top)
     found = read_mesh(read_file(os.fsencode(path), _LARGEST), path.suffix[1:].lower(), label, assets)
     missing = assets.missing
@@ -93,8 +97,7 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
         raise DataError(f"{label} holds no sound mesh: {error}") from error
     except Exception as error:
         # the library's arrays and pictures are made on demand, and raise whatever they stumble over
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DataError(f"{label} cannot be read as a mesh ({why}); fetch it again") from error
+        raise unread(label, error) from error
     if missing:
         _log.warning("%s: %s", label, "; ".join(missing))
     return mesh
@@ -211,8 +214,7 @@ class _Textures:
                 pixels = np.asarray((image.convert("RGBA") if image.mode == "P" else image).convert("RGB"))
         except Exception as error:
             # Pillow decodes here, and its readers raise whatever they stumble over
-            why = " ".join(str(error).split())[:200] or type(error).__name__
-            self._missing.append(f"a texture cannot be read ({why})")
+            self._missing.append(f"a texture cannot be read ({why(error)})")
             return None
         return None if pixels.shape == (2, 2, 3) and (pixels == _STAND_IN_PICTURE).all() else pixels
 

@@ -14,7 +14,7 @@ from setsup.errors import DataError, imported
 from setsup.files.archives import read_file
 from setsup.scenes.obj import checked_obj
 
-__all__ = ["MOST_PIXELS", "Assets", "Read", "file_assets", "inside", "read_mesh"]
+__all__ = ["MOST_PIXELS", "Assets", "Read", "file_assets", "inside", "read_mesh", "unread", "why"]
 
 MOST_PIXELS = 80_000_000
 """Pixels that a texture may have."""
@@ -23,6 +23,8 @@ Read = Callable[[str, int], bytes | None]
 """``read(path, most)`` gives the content of a file, None where there is none; a DataError where it is longer."""
 
 _LARGEST_ASSET = 1 << 30
+_MEND = "fetch it again, or write it anew"
+_OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 _LONGEST_HEAD = 1 << 14
 _TOP = "model"  # what the folder that no name may leave is called here
@@ -199,11 +201,29 @@ def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
         found = sum(len(getattr(geometry, "faces", ())) for geometry in scene.geometry.values())
     except Exception as error:
         # the library raises whatever it stumbles over
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DataError(f"{label} cannot be read as a mesh ({why}); fetch it again") from error
+        raise unread(label, error) from error
     if found < least or (kind == "obj" and found != least):
-        raise DataError(f"{label} has {least:,} triangles or more, but {found:,} were read; fetch it again")
+        raise DataError(
+            f"{label} is damaged: it has {least:,} triangles or more, but {found:,} were read; {_MEND}"
+        )
     return scene
+
+
+def unread(label: str, error: Exception) -> DataError:
+    """What to raise where a library stumbles over a mesh file, be it one's own or fetched."""
+    return DataError(f"{label} is damaged, or of another format: it cannot be read as a mesh ({why(error)}); {_MEND}")
+
+
+def why(error: Exception) -> str:
+    """What a library says of a file, in a line; without what it calls bytes in memory.
+
+    Examples
+    --------
+    >>> why(ValueError("cannot identify image file <_io.BytesIO object at 0x7f5f069d4680>"))
+    'cannot identify image file'
+
+    """
+    return " ".join(_OBJECT.sub("", str(error)).split())[:200] or type(error).__name__
 
 
 def _faces_told(content: bytes, kind: str) -> int:
@@ -233,8 +253,7 @@ def _check_picture(content: bytes, label: str) -> None:
     except DataError:
         raise
     except Exception as error:
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DataError(f"{label} is no image that can be read ({why})") from error
+        raise DataError(f"{label} is no image that can be read ({why(error)})") from error
 
 
 def _mended(content: bytes) -> bytes:

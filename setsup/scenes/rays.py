@@ -343,6 +343,8 @@ def _engine(vertices: Reals, faces: Numbers) -> _Engine:
     try:
         return _Embree(vertices, faces)
     except ImportError as error:
+        if find_spec("rtree") is None:  # the stand-in is not what anybody should install
+            imported("embreex", "render")
         _say_slow(str(error))
         return _Trimesh(vertices, faces)
 

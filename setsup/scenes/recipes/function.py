@@ -27,8 +27,7 @@ class FunctionRecipe:
     factors : sequence of Factor
         What varies.
     build : callable
-        From a mapping of factor values to a :class:`~setsup.scenes.Scene`: a pure function. It may be given those of
-        ``scene_factors`` only.
+        From a mapping of the values of ``scene_factors`` to a :class:`~setsup.scenes.Scene`: a pure function.
     look : callable
         From a mapping of all factor values and the scene to a :class:`~setsup.scenes.Camera`: a pure function.
     scene_factors : sequence of str, optional
@@ -96,7 +95,16 @@ class FunctionRecipe:
 
     def scene(self, values: Mapping[str, Any]) -> Scene:
         """Build the scene of a row; see :meth:`setsup.scenes.Recipe.scene`."""
-        found: Any = self.build(values)
+        known = {name: values[name] for name in self.scene_factors or () if name in values}
+        try:
+            found: Any = self.build(known)
+        except KeyError as error:
+            if error.args and error.args[0] in {factor.name for factor in self.factors} - known.keys():
+                raise SetsupError(
+                    f"the function that builds scenes of recipe {self.name!r} reads {error.args[0]!r}, on which scenes "
+                    "do not depend as scene_factors has it: add it there"
+                ) from error
+            raise
         if not isinstance(found, Scene):
             raise SetsupError(f"the function that builds scenes of recipe {self.name!r} gave {found!r:.100}, no Scene")
         return found

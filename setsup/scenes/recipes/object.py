@@ -69,20 +69,20 @@ class ObjectView:
     azimuths, elevations : tuple of float, degrees
         Levels of the grid.
     size : (height, width)
-        Pixels.
+        Of a picture, in pixels.
     distance : float
-        From the middle of a model, whose longest side is 2.
+        Of the camera from the middle of a model, whose longest side is 2.
     jitter : float
         By how much the camera is moved at most, along each axis, after it was turned towards the middle. The move is a
         function of seed, model, azimuth and elevation.
     field_of_view : float, degrees
-        Vertical, from edge to edge.
+        Of the camera: vertical, from edge to edge.
     up : "y" or "z"
         Which axis of the models points up; y in ShapeNet, OBJ and glTF.
     lights : tuple of Light
         :data:`HEMISPHERE` by default.
     background : 3 ints, optional
-        sRGB bytes; transparent by default.
+        What is behind the model, in sRGB bytes; transparent by default.
     seed : int
         Of the jitter and of sampled views.
 

@@ -56,7 +56,7 @@ class Shapes3D:
     Parameters
     ----------
     size : (height, width)
-        Pixels; a picture is as wide as those of the set, whatever their number.
+        Of a picture, in pixels; from its left to its right it shows what those of the set show.
 
     Raises
     ------

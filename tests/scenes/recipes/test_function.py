@@ -105,3 +105,12 @@ def test_numbers_of_all_kinds_and_what_is_none() -> None:
     assert level({"a": np.str_("x")}, "a", ["x"]) == "x"
     with pytest.raises(FactorError, match=r"a has no level \['x'\]"):
         level({"a": ["x"]}, "a", ["x"])
+
+
+def test_a_factor_that_scenes_read_and_do_not_name_is_pointed_out() -> None:
+    recipe = FunctionRecipe("triangle", FACTORS, build, look, ["x"], (8, 6))
+    with pytest.raises(SetsupError, match="reads 'height', on which scenes do not depend as scene_factors has it"):
+        recipe.scene({"height": 2.0, "x": 1.0})
+    strange = FunctionRecipe("triangle", FACTORS, lambda values: values["width"], look, ["x"], (8, 6))
+    with pytest.raises(KeyError, match="width"):
+        strange.scene({"height": 2.0, "x": 1.0})

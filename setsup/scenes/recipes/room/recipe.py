@@ -66,21 +66,23 @@ class Room:
 
     Parameters
     ----------
-    rooms, pairs : int
-        How many rooms there are, and pairs of views in each.
+    rooms : int
+        How many rooms there are.
+    pairs : int
+        How many pairs of views there are of each room.
     meshes : mapping of str to Model, optional
-        Rooms by name, as for :class:`~setsup.scenes.recipes.ObjectView`, in metres; room number n stands in mesh
-        number n modulo their number, with other objects each time. By default rooms are made up.
+        Rooms in metres: room number n stands in mesh number n modulo their number, with other objects each time. By
+        name, as for :class:`~setsup.scenes.recipes.ObjectView`; by default rooms are made up.
     objects : mapping of str to Model, optional
-        What is put into rooms, by name: meshes whose boxes have diagonals of about 1 around the origin, as ShapeNet's.
-        By default solids of several shapes and patterns.
+        What is put into rooms: meshes whose boxes have diagonals of about 1 around the origin, as ShapeNet's. By name;
+        by default solids of several shapes and patterns.
     count : (least, most)
         Objects in a room; fewer where there is no more room.
     size : (height, width)
-        Pixels; the focal length is 500 pixels for a height of 480, and in proportion.
+        Of a picture, in pixels; the focal length is 500 pixels for a height of 480, and in proportion.
     up : 3 float, optional
-        What is up in the meshes of the rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along which a
-        room is shortest; see :func:`.floor.find_floor`.
+        Direction that is up in the meshes of the rooms, within 30°: (0, 1, 0) for SceneNN. By default it is the axis
+        along which a room is shortest, away from the side on which its floor is found.
     seed : int
         Of everything.
 
