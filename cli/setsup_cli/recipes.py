@@ -4,7 +4,7 @@ Options that all verbs of recipes have stand here once, as types to annotate the
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, make_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -41,6 +41,8 @@ Where = Annotated[MaybeText, option("EXPRESSION", "Only rows such as \"shape != 
 Seed = Annotated[int, option("N", "Seed of all that is random.", "(default: 0)")]
 """The option ``--seed``."""
 
+_PARTS = {"size": "HEIGHT WIDTH", "count": "LEAST MOST"}
+
 RendererName = Annotated[
     str, option("NAME", "What draws: embree, gl, pyrender, or the best that works here.", "(default: auto)")
 ]
@@ -68,7 +70,7 @@ def list_recipes(about: str, json: bool) -> None:
 def with_recipe(base: type, name: str) -> tuple[type, str]:
     """Options of a verb together with those of a recipe, and the recipe's line for the help."""
     kind = _kind(name)
-    added = [*_model_fields(kind), *setting_fields(_usual(kind), _left_out(kind))]
+    added = [*_model_fields(kind), *map(_in_words, setting_fields(_usual(kind), _left_out(kind)))]
     if hasattr(kind, "sampled"):
         about = option("N", "Random views of each model in place of the grid, even over the half sphere.")
         views: Setting = ("views", Annotated[MaybeNumber, about], _absent())
@@ -131,6 +133,15 @@ def _model_fields(kind: type) -> Iterator[Setting]:
     if _models(kind):
         about = "Folder in which materials and textures may lie, where some lie above the mesh, as ShapeNet's."
         yield "top", Annotated[MaybePath, option("FOLDER", about, "(default: that of each mesh)")], _absent()
+
+
+def _in_words(setting: Setting) -> Setting:
+    """Call the numbers of a setting what they are, where they are more than one."""
+    name, kind, usual = setting
+    if name not in _PARTS:
+        return setting
+    inner, about = get_args(kind)
+    return name, Annotated[inner, replace(about, metavar=_PARTS[name])], usual
 
 
 def _absent() -> "Field[Any]":

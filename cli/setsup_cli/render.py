@@ -1,30 +1,35 @@
 """``setsup render``: draw a recipe to a folder, or go on where that was stopped."""
 
 import shlex
+import signal
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError
+from setsup.files import readable_size
 from setsup_cli import recipes
 from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeWords, option
 from setsup_cli.output import say, show_json
 from setsup_cli.recipes import Ranges, RecipeName, RendererName, Rows, Seed, Where, list_recipes, made, table
 
 if TYPE_CHECKING:
-    from setsup.datasets.rendered import RenderedDataset
     from setsup.datasets.rendered_folder import RenderedFolder
+    from setsup.datasets.rendered_layout import Layout
 
 __all__ = ["HELP", "Options", "asked", "run"]
 
 HELP = """\
 To begin with: `setsup render shapes3d --out shapes --rows 500`. The full grid of a recipe's factors is drawn where
 neither --rows nor --where asks for less. All options of a recipe: `setsup render shapes3d --help`. Stopped and started
-again, by Ctrl-C or whatever else, the same command goes on; the bytes in the folder are the same for any number of
-processes. Afterwards the folder is a data set: `setsup sample shapes --inactive shape`."""
+again, by Ctrl-C, SIGTERM or whatever else, the same command goes on; the bytes in the folder are the same for any
+number of processes. Afterwards the folder is a data set: `setsup sample shapes --inactive shape`."""
 
 _OUTPUTS = "image|depth|normals|instances|triangles|partners|status ..."
+_LARGE = 1_000_000_000  # bytes, of which it is said how to have fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +77,18 @@ def run(options: Any) -> int:
 
         views = pair_table(recipe, options.matches, factors=rows, seed=options.seed)
         dataset = RenderedPairs(recipe, views, options.renderer)
-    before, _ = drawn_rows(options.out)
-    if not options.json:
-        for line in _what(dataset, options.out, before):
-            say(line)
+    before = 0
+
+    def begun(layout: "Layout", there: int) -> None:
+        # not earlier: what is refused is not announced, and whoever waited for another process counts what is left
+        nonlocal before
+        before = there
+        if not options.json:
+            say(_what(layout, there, options.out))
+
     try:
-        found = render(dataset, options.out, options.modalities, processes=options.processes)
+        with _terminated():
+            found = render(dataset, options.out, options.modalities, processes=options.processes, begun=begun)
     except KeyboardInterrupt:
         done, total = drawn_rows(options.out)
         raise KeyboardInterrupt(
@@ -92,13 +103,31 @@ def run(options: Any) -> int:
     return 0
 
 
+@contextmanager
+def _terminated() -> Iterator[None]:
+    """Take SIGTERM, as schedulers of clusters send it, for Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 # -- what is said ------------------------------------------------------------------------------------------------------
 
 
-def _what(dataset: "RenderedDataset", folder: Path, before: int) -> Iterator[str]:
-    height, width = dataset.recipe.size
-    done = f", of which {before:,} are there" if before else ""
-    yield f"{dataset.recipe.name}: {len(dataset):,} pictures of {height} × {width} pixels{done}, to {folder}"
+def _what(layout: "Layout", there: int, folder: Path) -> str:
+    height, width = layout.size
+    done = f", of which {there:,} are there" if there else ""
+    size, rest = layout.size_on_disk, ""
+    if size > _LARGE and there < layout.rows and "image" in layout.modalities and len(layout.modalities) > 1:
+        images = replace(layout, modalities={"image": layout.modalities["image"]}).size_on_disk
+        rest = f"; `--modalities image` keeps {readable_size(images)}"
+    pictures = f"{layout.rows:,} pictures of {height} × {width} pixels"
+    return f"{layout.recipe}: {pictures}, {readable_size(size)}{done}, to {folder}{rest}"
 
 
 def _about(found: "RenderedFolder", before: int) -> dict[str, Any]:

@@ -203,15 +203,13 @@ def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
         # the library raises whatever it stumbles over
         raise unread(label, error) from error
     if found < least or (kind == "obj" and found != least):
-        raise DataError(
-            f"{label} is damaged: it has {least:,} triangles or more, but {found:,} were read; {_MEND}"
-        )
+        raise DataError(f"{label} is damaged: it has {least:,} triangles or more, but {found:,} were read; {_MEND}")
     return scene
 
 
 def unread(label: str, error: Exception) -> DataError:
     """What to raise where a library stumbles over a mesh file, be it one's own or fetched."""
-    return DataError(f"{label} is damaged, or of another format: it cannot be read as a mesh ({why(error)}); {_MEND}")
+    return DataError(f"{label} cannot be read as a mesh ({why(error)}); {_MEND}")
 
 
 def why(error: Exception) -> str:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SetsupError, imported
+from setsup.errors import DataError, SetsupError, imported
 from setsup.scenes.coincident import seen, shown_sides
 from setsup.scenes.per_scene import PerScene
 from setsup.scenes.scene import Scene
@@ -343,10 +343,13 @@ def _engine(vertices: Reals, faces: Numbers) -> _Engine:
     try:
         return _Embree(vertices, faces)
     except ImportError as error:
-        if find_spec("rtree") is None:  # the stand-in is not what anybody should install
-            imported("embreex", "render")
+        try:
+            found = _Trimesh(vertices, faces)
+        except DataError:
+            imported("embreex", "render")  # raises: it is what should be installed, not what it stands in for
+            raise
         _say_slow(str(error))
-        return _Trimesh(vertices, faces)
+        return found
 
 
 @cache

@@ -56,7 +56,7 @@ def test_what_can_be_drawn_is_listed(setsup: Run) -> None:
         (["shapes3d", "--draws", "0"], "--draws must be 1 or more"),
         (["shapes3d", "--lines", "0"], "--lines must be 1 or more"),
         (["object"], "--models"),
-        (["shapes3d", "--where", "orientation == 0"], "group"),
+        (["shapes3d", "--where", "orientation == 0"], "two views"),
     ],
 )
 def test_what_is_wrong_is_said(setsup: Run, words: list[str], said: str) -> None:

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,11 +15,15 @@ import pytest
 import setsup as library
 from setsup.datasets.rendered import RenderedDataset
 from setsup.datasets.rendered_folder import open_rendered
+from setsup.datasets.rendered_layout import OUTPUTS, Layout
 from setsup.datasets.rendered_table import sampled
+from setsup.datasets.rendered_writing import render
+from setsup.files import locked
 
 pytest.importorskip("embreex")
 
 from setsup.scenes.recipes import ObjectView, Shapes3D
+from setsup_cli.render import _what
 
 Run = Callable[..., Any]
 FEW = ["--size", 16, 24, "--renderer", "embree", "--where", "floor_hue == 0.1 and wall_hue == 0.6 and object_hue == 0"]
@@ -63,13 +68,18 @@ def test_help_has_the_options_of_the_recipe(setsup: Run) -> None:
         assert word in chairs
     assert "--jitter" in chairs
     assert "Levels of the grid" in chairs  # from the recipe's own description
+    assert "--size HEIGHT WIDTH" in shapes
+    rooms = " ".join(setsup("render", "room", "--help").out.replace("│", " ").split())
+    for word in ("--rooms N How many rooms there are. (", "--pairs N How many pairs of views", "--count LEAST MOST"):
+        assert word in rooms
+    assert "find_floor" not in rooms
 
 
 def test_what_is_drawn_is_what_the_library_draws(setsup: Run, tmp_path: Path) -> None:
     found = setsup("render", "shapes3d", "--out", "shapes", *FEW)
     assert (found.code, found.err) == (0, "")
     assert found.out.splitlines() == [
-        "shapes3d: 480 pictures of 16 × 24 pixels, to shapes",
+        "shapes3d: 480 pictures of 16 × 24 pixels, 5.1 MB, to shapes",
         "drawn by embree, 480 now",
         "factors: floor_hue 10, wall_hue 10, object_hue 10, scale 8, shape 4, orientation 15",
         "modalities: image, depth, normals, instances, triangles; cameras, and names of instances",
@@ -82,6 +92,16 @@ def test_what_is_drawn_is_what_the_library_draws(setsup: Run, tmp_path: Path) ->
     for name, array in dataset.fetch(rows).items():
         np.testing.assert_array_equal(drawn.fetch(rows, [name])[name], array)
     assert drawn.factors.fingerprint == dataset.factors.fingerprint
+
+
+def test_what_is_large_says_how_to_have_less() -> None:
+    """By hand: a row of everything has 64 · 64 · 27 bytes, a camera 21 numbers of 8, and a key 8."""
+    layout = Layout.of(RenderedDataset(Shapes3D(), renderer="embree"), "embree", OUTPUTS)
+    whole, images = (480_000 * (4096 * pixel + 176) for pixel in (27, 3))
+    assert (whole // 10**8, images // 10**8) == (531, 59)
+    start = "shapes3d: 480,000 pictures of 64 × 64 pixels, 53.2 GB"
+    assert _what(layout, 0, Path("out")) == f"{start}, to out; `--modalities image` keeps 6.0 GB"
+    assert _what(layout, 480_000, Path("out")) == f"{start}, of which 480,000 are there, to out"
 
 
 def test_json(setsup: Run, tmp_path: Path) -> None:
@@ -204,8 +224,8 @@ def command(*words: object) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int) -> None:
+@pytest.mark.parametrize(("processes", "number"), [(1, signal.SIGINT), (2, signal.SIGINT), (1, signal.SIGTERM)])
+def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int, number: signal.Signals) -> None:
     where = ["--where", "floor_hue == 0.1 and wall_hue in (0.6, 0.7)", "--modalities", "image"]
     words = ["render", "shapes3d", "--out", tmp_path / "out", "--renderer", "embree", *where]
     child = command(*words, "--processes", processes)
@@ -213,10 +233,10 @@ def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int)
     end = time.monotonic() + 60
     while time.monotonic() < end and not (progress.exists() and any(progress.read_bytes())):
         time.sleep(0.05)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(number)
     out, err = child.communicate(timeout=60)
     assert child.returncode == 130
-    assert out == f"shapes3d: 9,600 pictures of 64 × 64 pixels, to {tmp_path / 'out'}\n"
+    assert out == f"shapes3d: 9,600 pictures of 64 × 64 pixels, 119.7 MB, to {tmp_path / 'out'}\n"
     done = sum(map(bool, progress.read_bytes()))
     assert 0 < done < 9600
     assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 9,600 pictures; the same command goes on"
@@ -239,6 +259,28 @@ def test_a_kill_loses_nothing(setsup: Run, tmp_path: Path) -> None:
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
+def test_sigterm_is_given_back(setsup: Run) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    assert setsup("render", "shapes3d", "--out", "out", "--rows", 2, *FEW[:5]).code == 0
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> None:
+    """A process that finds the folder taken draws what the other has left, and here that is nothing."""
+    words = ["render", "shapes3d", "--out", tmp_path / "out", *FEW]
+    with locked(tmp_path / "out"):
+        child = command(*words)
+        assert child.stderr is not None
+        assert "waits for" in child.stderr.readline()
+        recipe = Shapes3D(size=(16, 24))
+        render(RenderedDataset(recipe, renderer="embree").where(str(FEW[-1])), tmp_path / "drawn")
+        (tmp_path / "drawn").rename(tmp_path / "out")
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (0, "")
+    assert out.splitlines()[0].endswith(f"5.1 MB, of which 480 are there, to {tmp_path / 'out'}")
+    assert out.splitlines()[1] == "drawn by embree, 0 now"
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
@@ -248,8 +290,9 @@ def test_a_kill_loses_nothing(setsup: Run, tmp_path: Path) -> None:
         (["cube", "--out", "x"], ["no recipe 'cube'", "`setsup render` lists them"]),
         (["shapes3d"], ["`setsup render shapes3d --out FOLDER`"]),
         (["object", "--out", "x"], ["--models chair.obj table.glb"]),
-        (["object", "--out", "x", "--models", "no.obj"], ["no.obj"]),
-        (["shapes3d", "--out", "x", "--size", "64"], ["--size takes 2 values"]),
+        (["object", "--out", "x", "--models", "no.obj"], ["there is no mesh file no.obj"]),
+        (["object", "--out", "x", "--models", "."], [". is a folder: name the mesh files in it, such as *.obj"]),
+        (["shapes3d", "--out", "x", "--size", "64"], ["--size takes 2 values", "`--size HEIGHT WIDTH`"]),
         (["shapes3d", "--out", "x", "--size", "0", "5"], ["size must be (height, width)"]),
         (["shapes3d", "--out", "x", "--ranges", "scale=1:2"], ["--ranges goes with --rows"]),
         (["shapes3d", "--out", "x", "--rows", "5", "--ranges", "scale=1"], ["expected LOW:HIGH"]),
@@ -265,12 +308,26 @@ def test_a_kill_loses_nothing(setsup: Run, tmp_path: Path) -> None:
     ],
 )
 def test_says_what_is_wrong(setsup: Run, tmp_path: Path, words: list[str], said: list[str]) -> None:
-    found = setsup("render", *words)
-    assert found.code == 2
-    assert "Traceback" not in found.err
-    for word in said:
-        assert word in found.err
+    refused(setsup("render", *words), *said)
     assert not Path("x").exists()  # nothing is begun that would stand in the way of the right command
+
+
+def test_what_to_do_with_a_damaged_folder_does_what_it_says(setsup: Run) -> None:
+    words = ["render", "shapes3d", "--rows", 3, "--size", 8, 8, "--renderer", "embree", "--out", "out"]
+    assert setsup(*words).code == 0
+    before = contents(Path("out"))
+    os.truncate("out/image.npy", 4100)
+    for again in (words, ["info", "out"]):
+        refused(setsup(*again), "is cut off", "remove the folder and render it again, or copy it once more")
+    shutil.rmtree("out")
+    assert setsup(*words).code == 0
+    assert contents(Path("out")) == before
+
+
+def test_another_seed_of_a_recipe_is_named(setsup: Run) -> None:
+    words = ["render", "room", "--rooms", 1, "--pairs", 1, "--count", 0, 1, "--size", 8, 8, "--renderer", "embree"]
+    assert setsup(*words, "--out", "out").code == 0
+    refused(setsup(*words, "--out", "out", "--seed", 1), "begun with other options of the recipe (its seed, ")
 
 
 def test_another_rendering_is_not_mixed_in(setsup: Run, tmp_path: Path) -> None:
@@ -279,12 +336,11 @@ def test_another_rendering_is_not_mixed_in(setsup: Run, tmp_path: Path) -> None:
     before = contents(tmp_path / "out")
     for others, said in (
         (["--rows", 11, *words[2:]], "another number of rows (10 there, 11 here)"),
-        ([*words, "--seed", 1], "other rows"),
+        ([*words, "--seed", 1], "other rows (another seed, another choice)"),
         ([*words[:2], "--size", 8, 9, *words[5:]], "another size of pictures"),
         (words[:-2], "begun with the modalities image, not image, depth"),
     ):
-        found = setsup("render", "shapes3d", "--out", "out", *others)
-        assert found.code == 2
-        assert said in found.err
+        refused(setsup("render", "shapes3d", "--out", "out", *others), said)
+    refused(setsup("render", "room", "--out", "out", *words), "another recipe (shapes3d there, room here)")
     assert contents(tmp_path / "out") == before
     assert json.loads(before["rendered.json"])["rows"] == 10

@@ -211,7 +211,7 @@ def test_it_says_with_what_it_draws(monkeypatch):
     monkeypatch.setattr(embree, "imported", without("embreex"))
     assert "many times slower, software" in EmbreeRenderer.check()
     monkeypatch.setattr(embree, "imported", without("embreex", "rtree"))
-    with pytest.raises(DataError, match="this needs rtree"):
+    with pytest.raises(DataError, match="this needs embreex"):  # which is what should be installed
         EmbreeRenderer.check()
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setsup.errors import SetsupError
+from setsup.errors import DataError, SetsupError
 from setsup.scenes import Camera, Mesh, Placement, Rays, Scene
 from setsup.scenes.primitives import box, cylinder, sphere
 from setsup.scenes.rays import _say_slow
@@ -322,6 +322,12 @@ def test_trimesh_stands_in_for_embreex(by_trimesh, monkeypatch, caplog):
     exact = fast.trace((0.5, 0.25, 0.5), directions)
     assert np.allclose(points.u[same], exact.u[same], atol=1e-3)
     assert np.allclose(points.v[same], exact.v[same], atol=1e-3)
+
+
+def test_without_any_engine_embreex_is_named(by_trimesh, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rtree", None)
+    with pytest.raises(DataError, match=r"this needs embreex, which is not installed: pip install -e '\.\[render\]'"):
+        Rays(soup(1, 5)).trace((0, 0, 0), [(1, 0, 0)])
 
 
 def test_trimesh_agrees_with_brute_force(by_trimesh):

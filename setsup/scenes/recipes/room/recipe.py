@@ -81,8 +81,8 @@ class Room:
     size : (height, width)
         Of a picture, in pixels; the focal length is 500 pixels for a height of 480, and in proportion.
     up : 3 float, optional
-        Direction that is up in the meshes of the rooms, within 30°: (0, 1, 0) for SceneNN. By default it is the axis
-        along which a room is shortest, away from the side on which its floor is found.
+        Direction that is up in the meshes of the rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along
+        which a room is shortest.
     seed : int
         Of everything.
 
