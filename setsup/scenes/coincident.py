@@ -47,8 +47,11 @@ def shown_sides(vertices: Reals, faces: npt.NDArray[np.integer[Any]]) -> Numbers
     some = _alike(words.sum(axis=1, dtype=np.uint64))
     if not len(some):
         return None
+    sides = some[_sides(vertices[faces[some]], words[some])]
+    if (sides == some[:, None]).all():  # words were alike by chance
+        return None
     found = np.repeat(np.arange(len(faces), dtype=np.int32)[:, None], 2, axis=1)
-    found[some] = some[_sides(vertices[faces[some]], words[some])]
+    found[some] = sides
     return found
 
 
@@ -82,8 +85,11 @@ def hidden_sides(scene: Scene) -> npt.NDArray[np.bool_]:
 def _words(vertices: Reals) -> npt.NDArray[np.uint64]:
     """Hashes of places, (v,)."""
     bits = np.ascontiguousarray(vertices + 0.0).view(np.uint64)  # −0 and 0 are one place
-    factors = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
-    return mix(0, (bits * factors).sum(axis=1, dtype=np.uint64))
+    # one coordinate after the other: of a sum, the signs of two coordinates would cancel
+    words = mix(0, bits[:, 0])
+    for axis in (1, 2):
+        words = mix(words, bits[:, axis])
+    return words
 
 
 def _alike(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:

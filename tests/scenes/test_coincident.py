@@ -59,3 +59,16 @@ def test_nothing_stays_nothing() -> None:
     corners = np.array([CORNERS[0], CORNERS[0]])
     shown = shown_sides(corners.reshape(-1, 3), np.arange(6).reshape(-1, 3))
     assert seen(shown, corners, np.array([-1, 1], np.int32), np.zeros((2, 3))).tolist() == [-1, 0]
+
+
+def test_copies_of_a_symmetric_mesh_are_told_apart() -> None:
+    """Turned by half a turn about z, every corner has two other signs."""
+    rng = np.random.default_rng(0)
+    half = rng.normal(size=(30, 3, 3))
+    corners = np.concatenate([half, half * [-1, -1, 1], half[:, ::-1], (half * [-1, -1, 1])[:, ::-1]])
+    found = shown_sides(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
+    front = np.arange(120)
+    back = np.concatenate([front[60:], front[:60]])
+    assert found.tolist() == np.stack([front, back], axis=1).tolist()
+    alone = corners[:60].reshape(-1, 3)
+    assert shown_sides(alone, np.arange(180).reshape(-1, 3)) is None
