@@ -208,7 +208,8 @@ def test_no_process_is_left_after_work_or_error() -> None:
 
 
 LONG = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job has it ignored
 from setsup.jobs import Unit, run
 def wait(number):
     import time

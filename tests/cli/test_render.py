@@ -218,7 +218,9 @@ def test_draws_of_another_folder_are_refused(setsup: Run) -> None:
 
 
 def command(*words: object) -> subprocess.Popen[str]:
-    code = "import sys; from setsup_cli.main import main; sys.exit(main())"
+    # a shell's background job has SIGINT ignored, and so have its children
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += "from setsup_cli.main import main; sys.exit(main())"
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
