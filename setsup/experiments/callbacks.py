@@ -57,7 +57,7 @@ class Keeper(Callback):
         """Drop what no checkpoint holds, and take the signals."""
         if trainer.is_global_zero:
             _keep_lines(self._metrics, trainer.global_step)
-            for name in ("run", "metrics", "last"):
+            for name in ("run", "factors", "metrics", "last"):
                 for left in self._folder.glob(f".{name}-*.tmp.*"):
                     left.unlink()  # by a run that was killed while it wrote
         if threading.current_thread() is threading.main_thread():
