@@ -13,7 +13,7 @@ import numpy.typing as npt
 from setsup.random import mix
 from setsup.scenes.scene import Scene
 
-__all__ = ["hidden_sides", "seen", "shown_sides"]
+__all__ = ["hidden_sides", "joined", "seen", "shown_sides"]
 
 Reals = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int32]
@@ -55,6 +55,17 @@ def shown_sides(vertices: Reals, faces: npt.NDArray[np.integer[Any]]) -> Numbers
     return found
 
 
+def joined(scene: Scene) -> tuple[Reals, Numbers]:
+    """Vertices of all placements in the world, (v, 3), and all triangles of the scene by them, (n, 3).
+
+    The scene has at least one placement.
+    """
+    firsts = np.cumsum([0, *(len(one.mesh.vertices) for one in scene.placements)]).tolist()
+    vertices = [one.placed(one.mesh.vertices) for one in scene.placements]
+    faces = [one.mesh.faces + first for one, first in zip(scene.placements, firsts, strict=False)]
+    return np.concatenate(vertices), np.concatenate(faces).astype(np.int32, copy=False)
+
+
 def hidden_sides(scene: Scene) -> npt.NDArray[np.bool_]:
     """Which triangles of a scene are hidden by others in their places, from their front and from their back.
 
@@ -73,10 +84,7 @@ def hidden_sides(scene: Scene) -> npt.NDArray[np.bool_]:
     """
     found = np.zeros((len(scene.triangles.face), 2), bool)
     if scene.placements:
-        vertices = np.concatenate([one.placed(one.mesh.vertices) for one in scene.placements])
-        firsts = np.cumsum([0, *(len(one.mesh.vertices) for one in scene.placements)]).tolist()
-        faces = [one.mesh.faces + first for one, first in zip(scene.placements, firsts, strict=False)]
-        shown = shown_sides(vertices, np.concatenate(faces))
+        shown = shown_sides(*joined(scene))
         if shown is not None:
             found |= shown != np.arange(len(shown))[:, None]
     return found

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError, imported
-from setsup.scenes.coincident import seen, shown_sides
+from setsup.scenes.coincident import joined, seen, shown_sides
 from setsup.scenes.per_scene import PerScene
 from setsup.scenes.scene import Scene
 
@@ -215,14 +215,11 @@ class _Tree:
     """What is built of a scene; it does not hold the scene, with which it goes."""
 
     def __init__(self, scene: Scene) -> None:
-        points = [one.placed(one.mesh.vertices) for one in scene.placements]
-        counts = np.cumsum([0, *(len(some) for some in points)])
-        faces = [one.mesh.faces + before for one, before in zip(scene.placements, counts.tolist(), strict=False)]
         self._corners = scene.triangles.corners
         bounds = scene.bounds
         self.middle: Reals = bounds.mean(axis=0)
         self._half = (bounds[1] - self.middle).astype(np.float32)
-        vertices, corners = np.concatenate(points), np.concatenate(faces)
+        vertices, corners = joined(scene)
         self._shown = shown_sides(vertices, corners)
         if self._shown is not None:
             others = (self._shown != np.arange(len(corners))[:, None]).any(axis=1)
