@@ -91,14 +91,16 @@ def render(
     if not is_rendered(folder):
         _try(whole, folder, names)
     with locked(folder):
-        files = _begun(folder, whole, names)
-        if begun is not None:
-            begun(files.layout, int(files.done(np.arange(files.layout.rows), files.layout.full).sum()))
-        if not files.finished:
-            _draw(whole, files, processes)
-            _finish(files)
-        with suppress(OSError):
-            lock_file(folder).unlink()  # still held: whoever waits notices that the name is gone, and looks again
+        try:
+            files = _begun(folder, whole, names)
+            if begun is not None:
+                begun(files.layout, int(files.done(np.arange(files.layout.rows), files.layout.full).sum()))
+            if not files.finished:
+                _draw(whole, files, processes)
+                _finish(files)
+        finally:
+            with suppress(OSError):
+                lock_file(folder).unlink()  # still held: whoever waits notices that the name is gone, and looks again
     return open_rendered(folder)
 
 

@@ -345,4 +345,5 @@ def test_another_rendering_is_not_mixed_in(setsup: Run, tmp_path: Path) -> None:
         refused(setsup("render", "shapes3d", "--out", "out", *others), said)
     refused(setsup("render", "room", "--out", "out", *words), "another recipe (shapes3d there, room here)")
     assert contents(tmp_path / "out") == before
+    assert not (tmp_path / "out.lock").exists(), "a refusal leaves nothing beside the folder"
     assert json.loads(before["rendered.json"])["rows"] == 10
