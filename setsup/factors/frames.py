@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError, FactorError, imported
+from setsup.errors import DataError, FactorError, imported, near
 from setsup.factors.arrow import described, open_table, save_table
 from setsup.factors.csv_file import CsvFile
 from setsup.factors.distinct import usable
@@ -73,7 +73,9 @@ def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) ->
     return _of_file(file.path, file.blocks, file.names, factors, kinds, written=True)
 
 
-def from_parquet(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorTable:
+def from_parquet(
+    path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None, columns: Sequence[str] | None = None
+) -> FactorTable:
     """Table from a Parquet file; binary and nested columns are left out.
 
     Parameters
@@ -82,6 +84,8 @@ def from_parquet(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None
         One Parquet file.
     factors, kinds
         As in :func:`from_csv`.
+    columns : sequence of str, optional
+        Those that are factors, in the order of the table; by default all that can be.
 
     Raises
     ------
@@ -89,6 +93,7 @@ def from_parquet(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None
         When the file is missing or damaged, or a column cannot be a factor.
 
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = Path(path)
@@ -99,7 +104,13 @@ def from_parquet(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None
 
     with _named(path):
         with pq.ParquetFile(path) as file:
-            names, known = described(file.schema_arrow, factors, kinds or {})
+            schema = file.schema_arrow
+            if columns is not None:
+                for name in columns:
+                    if name not in schema.names:
+                        raise FactorError(f"there is no column {name!r}{near(name, schema.names)}")
+                schema = pa.schema([schema.field(name) for name in columns], schema.metadata)
+            names, known = described(schema, factors, kinds or {})
         return _of_file(path, blocks, names, known, kinds)
 
 
@@ -197,7 +208,7 @@ def _of_file(
         def convert(source: Blocks, store: Store) -> FactorTable:
             return from_blocks(source, names, factors, kinds, written=written, store=store)
 
-        choice = [[factor.to_dict() for factor in factors], {name: str(kind) for name, kind in (kinds or {}).items()}]
+        choice = [list(names), [factor.to_dict() for factor in factors], {name: str(kind) for name, kind in (kinds or {}).items()}]
         return _converted(path, blocks, convert, choice)
 
 

@@ -416,12 +416,17 @@ class FactorTable:
 
     @classmethod
     def from_parquet(
-        cls, path: str | Path, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None
+        cls,
+        path: str | Path,
+        factors: Sequence[Factor] = (),
+        *,
+        kinds: Kinds | None = None,
+        columns: Sequence[str] | None = None,
     ) -> "FactorTable":
-        """Table from a Parquet file."""
+        """Table from a Parquet file, of all columns that can be factors or of some."""
         from setsup.factors.frames import from_parquet
 
-        return from_parquet(Path(path), factors, kinds=kinds)
+        return from_parquet(Path(path), factors, kinds, columns)
 
     @classmethod
     def from_pandas(cls, frame: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> "FactorTable":

@@ -23,8 +23,8 @@ class Fields:
     ----------
     value : object
         What the YAML file holds there.
-    file : Path
-        The file, for messages.
+    file : Path or str
+        The file or its address, for messages.
     where : str
         Dotted place inside the file, ``""`` for the top.
 
@@ -44,7 +44,7 @@ class Fields:
 
     __slots__ = ("_file", "_left", "_seen", "_where")
 
-    def __init__(self, value: object, file: Path, where: str = "") -> None:
+    def __init__(self, value: object, file: Path | str, where: str = "") -> None:
         self._file = file
         self._where = where
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):

@@ -1,0 +1,92 @@
+"""Where shards lie: a folder, or an address of a store (``s3://…``, ``gs://…``, ``https://…``, ``hf://…``).
+
+Every path is relative to the address and stays below it.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+__all__ = ["Range", "Store", "open_store"]
+
+
+class Range(NamedTuple):
+    """Bytes ``start … stop − 1`` of a file."""
+
+    name: str
+    start: int
+    stop: int
+
+
+class Store(Protocol):
+    """Files under one address.
+
+    Attributes
+    ----------
+    url : str
+        The address, as messages have it; without credentials.
+    folder : Path or None
+        Where the files lie on a disk of this machine; None for a store.
+
+    Notes
+    -----
+    All methods raise DataError, which names the file and the address, and says what to do: a file that is not there, a
+    store that refuses (401, 403), fails (5xx), is too slow or gives fewer bytes than it said, credentials that are
+    missing, a full disk. What may pass is tried again a few times before. Stores survive pickling and forks.
+
+    """
+
+    url: str
+    folder: Path | None
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Content of a file of at most so many bytes."""
+        ...
+
+    def ranges(self, wanted: Sequence[Range]) -> list[bytes]:
+        """Bytes of files, in the order asked for; from a store several at once."""
+        ...
+
+    def size(self, name: str) -> int | None:
+        """Bytes of a file, None where there is none."""
+        ...
+
+    def names(self) -> list[str]:
+        """Names of all files under the address, in order; folders within are entered, hidden files left out."""
+        ...
+
+    def get(self, name: str, path: Path) -> None:
+        """Copy a file to the disk, whole or not at all."""
+        ...
+
+    def put(self, name: str, path: Path) -> None:
+        """Move a finished local file there: under the name lies the whole of it or nothing."""
+        ...
+
+    def put_bytes(self, name: str, content: bytes, *, fresh: bool = False) -> bool:
+        """Write a small file at once; with `fresh` only where there is none. Whether it was written."""
+        ...
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove files; those that are not there do not matter."""
+        ...
+
+
+def open_store(url: str | Path, options: Mapping[str, Any] | None = None) -> Store:
+    """Open the files under an address.
+
+    Parameters
+    ----------
+    url : str or Path
+        A folder, or an address that fsspec knows.
+    options : mapping, optional
+        For fsspec, such as ``{"endpoint_url": …}``; what stands in its configuration and in the environment is used
+        anyway.
+
+    Raises
+    ------
+    DataError
+        When nothing knows such an address, or the library for it is not installed.
+
+    """
+    raise NotImplementedError
