@@ -29,6 +29,8 @@ TOPICS = (
     "derived",
     "rendering",
     "correspondence",
+    "shards",
+    "remote",
     "convert",
     "prepared",
     "nyu",

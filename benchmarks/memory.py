@@ -14,7 +14,7 @@ from benchmarks.tables import random_table
 from setsup import FactorTable, SetSampler, loader
 from setsup.datasets import Dataset, Modality, fetch_request
 
-__all__ = ["idle", "loaded", "write"]
+__all__ = ["children", "idle", "loaded", "proportional", "write"]
 
 BATCHES, SETS, SIZE = 200, 64, 1024
 
@@ -47,7 +47,7 @@ def loaded(given: tuple[str, int]) -> None:
     batches = iter(loader(numbers, sets, workers=workers, to="torch"))
     for _ in range(BATCHES):
         next(batches)
-    _print(_children())
+    _print(children())
 
 
 def idle(given: tuple[int]) -> None:
@@ -64,16 +64,17 @@ def idle(given: tuple[int]) -> None:
         process.communicate()
 
 
-def _children() -> list[int]:
+def children() -> list[int]:
+    """Processes that this one started."""
     tasks = Path("/proc/self/task").iterdir()
     return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
 
 
 def _print(pids: Iterable[int]) -> None:
-    print(json.dumps({"workers": float(np.sum([_proportional(pid) for pid in pids]))}))
+    print(json.dumps({"workers": float(np.sum([proportional(pid) for pid in pids]))}))
 
 
-def _proportional(pid: int) -> float:
+def proportional(pid: int) -> float:
     """Proportional set size in MB: pages that several processes share count a share in each."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):

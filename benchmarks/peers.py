@@ -20,6 +20,12 @@ MODULES = {
     "kornia": "kornia.enhance",
     "lightning": "lightning.pytorch",
     "opencv-python-headless": "cv2",
+    "webdataset": "webdataset",
+    "datasets": "datasets",
+    "litdata": "litdata",
+    "pylance": "lance",
+    "mosaicml-streaming": "streaming.base",
+    "s3fs": "s3fs",
 }
 """Distribution to the one module of it that is measured."""
 
@@ -45,19 +51,22 @@ def _imported(name: str) -> tuple[ModuleType | None, str]:
             warnings.simplefilter("ignore")
             if name == "disent":
                 _without_init("disent", "dataset")
+            if name == "mosaicml-streaming":
+                _without_init("streaming")
             return importlib.import_module(MODULES[name]), ""
     except Exception as error:  # a peer may fail in any way at import; that must not end the run
         return None, f"{type(error).__name__}: {error}"
 
 
-def _without_init(package: str, below: str) -> None:
-    """Make modules of a sub-package importable without running its ``__init__``.
+def _without_init(package: str, below: str = "") -> None:
+    """Make modules of a package, or of a sub-package, importable without running its ``__init__``.
 
-    That of ``disent.dataset`` imports torchvision, which its state space, all that is measured, has no use for.
+    That of ``disent.dataset`` imports torchvision, which its state space, all that is measured, has no use for; so does
+    that of ``streaming``.
     """
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         return
-    stand_in = ModuleType(f"{package}.{below}")
+    stand_in = ModuleType(f"{package}.{below}" if below else package)
     stand_in.__path__ = [f"{folder}/{below}" for folder in spec.submodule_search_locations]
     sys.modules.setdefault(stand_in.__name__, stand_in)

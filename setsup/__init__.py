@@ -26,6 +26,9 @@ if TYPE_CHECKING:
         SetSampler,
         TripletSampler,
     )
+    from setsup.shards.dataset import open_shards
+    from setsup.shards.foreign import index_shards
+    from setsup.shards.writer import write_shards
 
     __version__: str
 
@@ -45,15 +48,21 @@ __all__ = [
     "__version__",
     "concat",
     "from_huggingface",
+    "index_shards",
     "load",
     "loader",
     "names",
+    "open_shards",
     "open_table",
     "to_huggingface",
+    "write_shards",
 ]
 
 if not TYPE_CHECKING:
-    _PARTS = ("correspondence", "datasets", "factors", "files", "loading", "random", "reports", "samplers", "scenes")
+    _PARTS = (
+        *("correspondence", "datasets", "factors", "files", "loading", "random", "reports", "samplers", "scenes"),
+        "shards",
+    )
     _HOMES = {
         "concat": "setsup.datasets.derived",
         "from_huggingface": "setsup.datasets.huggingface",
@@ -67,6 +76,9 @@ if not TYPE_CHECKING:
         "Factor": "setsup.factors.factor",
         "Kind": "setsup.factors.factor",
         "FactorTable": "setsup.factors.table",
+        "open_shards": "setsup.shards.dataset",
+        "index_shards": "setsup.shards.foreign",
+        "write_shards": "setsup.shards.writer",
     }
 
     def __getattr__(name: str) -> object:

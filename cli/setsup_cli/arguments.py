@@ -15,6 +15,7 @@ __all__ = [
     "Dataset",
     "Device",
     "Image",
+    "Index",
     "Json",
     "Kinds",
     "MaybeDataset",
@@ -57,9 +58,18 @@ Dataset = Annotated[Positional[str], option("DATASET", "A name of `setsup datase
 
 MaybeDataset = Annotated[
     Positional[MaybeText],
-    option("[DATASET]", "A name of `setsup datasets`, or a folder of `setsup render`.", f"(default: {DEFAULT})"),
+    option(
+        "[DATASET]",
+        "A name of `setsup datasets`, a folder of `setsup render`, or a folder or address of shards.",
+        f"(default: {DEFAULT})",
+    ),
 ]
 """A data set that may be named."""
+
+Index = Annotated[
+    MaybeText, option("URL", "Where `setsup index --out` put the index of the shards, if not beside them.")
+]
+"""The option ``--index``."""
 
 Root = Annotated[MaybePath, option("FOLDER", "Folder that holds the published files, or an archive of it.")]
 """The option ``--root``."""

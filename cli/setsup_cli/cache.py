@@ -21,6 +21,7 @@ _MADE_AGAIN = {
     "groups": "which rows share which factors",
     "tables": "tables converted from CSV and Parquet",
     "prepared": "arrays out of slow containers",
+    "shards": "what was read of shards in stores",
     "locks": "locks for read-only folders",
 }
 
@@ -75,7 +76,8 @@ def _size(folder: Path) -> int:
     for place, _, files in os.walk(folder):
         for file in files:
             try:
-                total += (Path(place) / file).lstat().st_size
+                about = (Path(place) / file).lstat()
+                total += min(about.st_size, about.st_blocks * 512)  # copies of shards are mostly holes
             except FileNotFoundError:
                 continue  # removed by another process meanwhile
     return total

@@ -27,6 +27,8 @@ def print_card(card: Mapping[str, Any], closed: str) -> None:
         say_prose(card["description"], piped=100)
     say()
     _print_samples(card)
+    if card.get("shards"):
+        say_prose(_shards_words(card["shards"]))
     if card["factors"]:
         say()
         heads = ["factor", "kind", "levels", "values", "rows a level"]
@@ -68,6 +70,13 @@ def _print_samples(card: Mapping[str, Any]) -> None:
     else:
         shapes = [" ".join(filter(None, [kind["name"], _shape(kind), kind["unit"]])) for kind in kinds]
         say_prose("; ".join([samples, *shapes]))
+
+
+def _shards_words(shards: Mapping[str, Any]) -> str:
+    kinds = ", ".join(f".{extension}" for extension in shards["members"].values())
+    number = f"{shards['number']:,} shard{'s' * (shards['number'] != 1)}"
+    order = f", order {shards['order']}" if shards["order"] else ""
+    return f"{number} of {kinds}, {readable_size(shards['bytes'])}{order}: {shards['url']}"
 
 
 def _print_beside(card: Mapping[str, Any]) -> None:

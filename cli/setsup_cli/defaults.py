@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from setsup_cli.sampling import build_sampler
-from setsup_cli.source import is_folder
+from setsup_cli.source import is_place
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
@@ -40,7 +40,7 @@ def suited(kind: str, options: "Options", table: "FactorTable", card: str) -> tu
 
     """
     # whoever says what becomes of small groups, or how sets relate, wants the sampler's own defaults
-    own = options.table is not None or (options.dataset is not None and is_folder(options.dataset))
+    own = options.table is not None or (options.dataset is not None and is_place(options.dataset))
     size = own and options.size is None and options.small is None and kind in ("set", "domain")
     sets = options.sets is None and options.values is None and options.domains is None and kind in _SETS
     if not (size or sets):

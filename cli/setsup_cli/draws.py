@@ -16,7 +16,7 @@ import numpy as np
 
 from setsup.errors import DataError
 from setsup.files import written
-from setsup_cli.source import is_folder
+from setsup_cli.source import is_place
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -147,11 +147,15 @@ class Recorded:
             When they do, or when the file's draws are of a table and none is given.
 
         """
-        if dataset is not None and is_folder(dataset) and table is None:
-            return  # whether it is the folder of these draws, its factors tell
+        if dataset is not None and is_place(dataset) and table is None:
+            return  # whether these draws are of what lies there, its factors tell
+        from setsup.datasets import names
+
         name, of_table = self.head["dataset"], self.table is not None
         if name.startswith("rendered ") and not of_table:
             raise DataError(f"{self.path} holds draws of {name}, a folder of `setsup render`; name the folder first")
+        if not of_table and dataset is None and name not in names():
+            raise DataError(f"{self.path} holds draws of {name}; say where it lies: `setsup sample FOLDER --replay …`")
         if of_table and table is None:
             raise DataError(f"{self.path} holds draws of the table {name}; say where it lies with --table FILE")
         if not of_table and (table is not None or dataset not in (None, name)):

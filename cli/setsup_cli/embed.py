@@ -10,7 +10,7 @@ from setsup.errors import SetsupError
 from setsup_cli.arguments import Device, Json, MaybePath, MaybeText, Root, Split, option
 from setsup_cli.output import say, show_json
 from setsup_cli.runs import check_device, opened, words_about
-from setsup_cli.source import check_root
+from setsup_cli.source import check_root, open_source
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,11 @@ class Options:
     run: Annotated[Positional[Path], option("RUN", "Folder of a run of `setsup train`.")]
     dataset: Annotated[
         Positional[MaybeText],
-        option("[DATASET]", "A name of `setsup datasets`.", "(default: what the run was trained on)"),
+        option(
+            "[DATASET]",
+            "A name of `setsup datasets`, a folder of `setsup render`, or a folder or address of shards.",
+            "(default: what the run was trained on)",
+        ),
     ] = None
     root: Root = None
     split: Split = None
@@ -60,17 +64,16 @@ def run(options: Options) -> int:
     if options.dataset is None:
         dataset, split = trained.open(options.split), options.split or data.split
     else:
-        from setsup.datasets import load
-
         # the folder that the run was trained from holds other files
         root = trained.root if options.dataset == data.name else options.root
-        dataset, split = load(options.dataset, root, options.split), options.split
+        dataset, split = open_source(options.dataset, root, split=options.split), options.split
     try:
         embedded = embed(trained.method, dataset, device=trained.device, precision=trained.precision)
     except (RuntimeError, ValueError, KeyError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(f"the method of {found.folder} cannot embed {_named(dataset, split)}: {reason}") from error
-    folder = options.out or found.folder / f"embeddings-{dataset.name}{f'-{split}' if split else ''}"
+    name = dataset.name.replace("/", "-")  # which shards tell of themselves
+    folder = options.out or found.folder / f"embeddings-{name}{f'-{split}' if split else ''}"
     files = _write(folder, embedded, dataset.factors)
     if options.json:
         rows, width = embedded.shape

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from setsup.errors import SetsupError
 from setsup.files import Manifest
 from setsup.files.foreign import find_manifest
-from setsup_cli.arguments import Image, Json, Kinds, MaybeDataset, Root, Split, Table
+from setsup.shards.places import is_shards
+from setsup_cli.arguments import Image, Index, Json, Kinds, MaybeDataset, Root, Split, Table
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
 from setsup_cli.source import DEFAULT, open_source
@@ -14,6 +15,7 @@ from setsup_cli.source import DEFAULT, open_source
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.factors import Factor
+    from setsup.shards.layout import Catalogue
 
 __all__ = ["HELP", "Options", "run"]
 
@@ -32,22 +34,23 @@ class Options:
     kinds: Kinds = None
     root: Root = None
     split: Split = None
+    index: Index = None
     json: Json = False
 
 
 def run(options: Options) -> int:
     """Print the card."""
     name = options.dataset or DEFAULT
-    manifest = find_manifest(name) if options.table is None else None
+    manifest = None if options.table is not None or is_shards(name) else find_manifest(name)
     try:
         dataset = _opened(options, manifest)
         closed = ""
     except SetsupError as error:
         # a card without its data is still a card
-        if manifest is None or options.root is not None or options.split is not None:
+        if manifest is None or any(given is not None for given in (options.root, options.split, options.index)):
             raise
         dataset, closed = None, str(error)
-    card = {**_about(manifest), **_content(dataset, manifest)}
+    card = {**_about(manifest), **_of_shards(dataset), **_content(dataset, manifest)}
     if options.json:
         show_json({**card, "opened": dataset is not None, "why_not": closed or None})
     else:
@@ -58,7 +61,8 @@ def run(options: Options) -> int:
 def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":
     if manifest is not None and manifest.name == "table":
         return None  # it stands for the user's own files
-    return open_source(options.dataset, options.root, options.table, options.image, options.kinds or (), options.split)
+    kinds = options.kinds or ()
+    return open_source(options.dataset, options.root, options.table, options.image, kinds, options.split, options.index)
 
 
 def _about(manifest: Manifest | None) -> dict[str, Any]:
@@ -76,6 +80,33 @@ def _about(manifest: Manifest | None) -> dict[str, Any]:
         "splits": [asdict(split) for split in manifest.splits],
         "files": [file.path for file in manifest.files],
         "steps": list(manifest.steps),
+    }
+
+
+def _of_shards(dataset: "Dataset | None") -> dict[str, Any]:
+    """What the catalogue of shards tells, nothing of another data set."""
+    from setsup.datasets import Selection
+
+    whole: Any = dataset.source if isinstance(dataset, Selection) else dataset
+    catalogue: Catalogue | None = getattr(whole, "catalogue", None)
+    if catalogue is None:
+        return {}
+    about = dict(catalogue.about)
+    licence = {"name": about.get("licence"), "url": about.get("licence_url"), "note": None, "sign": None}
+    return {
+        "title": about.get("title", ""),
+        "description": about.get("description", ""),
+        "homepage": about.get("homepage"),
+        "licence": licence if about.get("licence") else None,
+        "citation": about.get("citation"),
+        "shards": {
+            "url": whole.url,
+            "number": len(catalogue.shards),
+            "bytes": sum(shard.size for shard in catalogue.shards),
+            "order": about.get("order"),
+            "setsup": catalogue.setsup,
+            "members": {name: member.extension for name, member in catalogue.members.items()},
+        },
     }
 
 

@@ -19,6 +19,8 @@ VERBS = {
     "sample": "draw sets; what is held and what varies, a contact sheet and replayable draws",
     "render": "draw scenes to a folder: pictures, depth, normals, instances; resumes",
     "pairs": "draw lines between pixels of two views that show the same point; what is hidden apart",
+    "shard": "write a data set as WebDataset tars with an index of its factors; resumes",
+    "index": "index WebDataset tars that others wrote, so that they are sampled by their factors",
     "train": "train one of the papers' methods, or yours; goes on where it was stopped",
     "embed": "embeddings of a data set by a trained method, and their factors",
     "eval": "what a paper measures, on trained methods",

@@ -1,10 +1,7 @@
 """``setsup render``: draw a recipe to a folder, or go on where that was stopped."""
 
 import shlex
-import signal
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +12,8 @@ from setsup_cli import recipes
 from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeWords, option
 from setsup_cli.output import say, show_json
 from setsup_cli.recipes import Ranges, RecipeName, RendererName, Rows, Seed, Where, list_recipes, made, table
+from setsup_cli.stopping import terminated
+from setsup_cli.workers import On, RayAddress, RayGpus, cluster
 
 if TYPE_CHECKING:
     from setsup.datasets.rendered_folder import RenderedFolder
@@ -26,7 +25,7 @@ HELP = """\
 To begin with: `setsup render shapes3d --out shapes --rows 500`. The full grid of a recipe's factors is drawn where
 neither --rows nor --where asks for less. All options of a recipe: `setsup render shapes3d --help`. Stopped and started
 again, by Ctrl-C, SIGTERM or whatever else, the same command goes on; the bytes in the folder are the same for any
-number of processes. Afterwards the folder is a data set: `setsup sample shapes --inactive shape`."""
+number of processes or machines. Afterwards the folder is a data set: `setsup sample shapes --inactive shape`."""
 
 _OUTPUTS = "image|depth|normals|instances|triangles|partners|status ..."
 _LARGE = 1_000_000_000  # bytes, of which it is said how to have fewer
@@ -49,6 +48,9 @@ class Options:
     seed: Seed = 0
     renderer: RendererName = "auto"
     processes: Annotated[int, option("N", "Processes that draw.", "(default: 1)")] = 1
+    on: On = None
+    ray_address: RayAddress = None
+    ray_gpus: RayGpus = 0.0
     json: Json = False
 
 
@@ -68,6 +70,7 @@ def run(options: Any) -> int:
     from setsup.datasets.rendered_folder import drawn_rows
     from setsup.datasets.rendered_writing import render
 
+    on = cluster(options.on, options.ray_address, options.ray_gpus)
     recipe = made(options)
     rows = table(recipe, options)
     if options.matches is None:
@@ -87,8 +90,8 @@ def run(options: Any) -> int:
             say(_what(layout, there, options.out))
 
     try:
-        with _terminated():
-            found = render(dataset, options.out, options.modalities, processes=options.processes, begun=begun)
+        with terminated():
+            found = render(dataset, options.out, options.modalities, processes=options.processes, on=on, begun=begun)
     except KeyboardInterrupt:
         done, total = drawn_rows(options.out)
         raise KeyboardInterrupt(
@@ -101,19 +104,6 @@ def run(options: Any) -> int:
         for line in _words(about):
             say(line)
     return 0
-
-
-@contextmanager
-def _terminated() -> Iterator[None]:
-    """Take SIGTERM, as schedulers of clusters send it, for Ctrl-C."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 # -- what is said ------------------------------------------------------------------------------------------------------

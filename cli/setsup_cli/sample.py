@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from setsup.errors import SamplerError
 from setsup_cli.arguments import (
     Image,
+    Index,
     Json,
     Kinds,
     MaybeDataset,
@@ -21,7 +22,7 @@ from setsup_cli.arguments import (
 )
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.sampling import build_sampler, check_places, chosen_sampler
-from setsup_cli.source import assignments, is_folder, open_source
+from setsup_cli.source import assignments, is_place, open_source
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -49,6 +50,7 @@ class Options:
     kinds: Kinds = None
     root: Root = None
     split: Split = None
+    index: Index = None
 
     inactive: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold these factors.")] = None
     active: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold all factors but these.")] = None
@@ -153,14 +155,16 @@ def _asked(options: Options) -> _Drawn:
     kind = chosen_sampler(options)
     check_places(options)
     kinds = options.kinds or ()
-    dataset = open_source(options.dataset, options.root, options.table, options.image, kinds, options.split)
+    dataset = open_source(
+        options.dataset, options.root, options.table, options.image, kinds, options.split, options.index
+    )
     if kind is None:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
             "say what a set holds: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets); "
             f"factors of {dataset.name}: {', '.join(names)}"
         )
-    named = options.dataset if options.dataset is not None and is_folder(options.dataset) else dataset.name
+    named = options.dataset if options.dataset is not None and is_place(options.dataset) else dataset.name
     card = f"`setsup info {f'--table {options.table}' if options.table else named}`"
     table: dict[str, Any] | None = None
     from setsup_cli.defaults import suited
@@ -177,7 +181,7 @@ def _replayed(options: Options, path: Path) -> _Drawn:
 
     for field in fields(Options):
         given = getattr(options, field.name) != field.default
-        if given and field.name not in ("dataset", "table", "root", "replay", "out", "json"):
+        if given and field.name not in ("dataset", "table", "root", "index", "replay", "out", "json"):
             raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{field.name}")
     recorded = read_draws(path)
     recorded.check_source(options.dataset, options.table)
@@ -185,10 +189,10 @@ def _replayed(options: Options, path: Path) -> _Drawn:
     image = None if table is None else table["image"]
     kinds = () if table is None else [f"{name}={kind}" for name, kind in table["kinds"].items()]
     name = recorded.head["dataset"] if table is None else None
-    if options.dataset is not None and is_folder(options.dataset):
+    if options.dataset is not None and is_place(options.dataset):
         name = options.dataset
     split = recorded.head.get("split")
-    dataset = open_source(name, options.root, options.table, image, kinds, split)
+    dataset = open_source(name, options.root, options.table, image, kinds, split, options.index)
     sampler = recorded.sampler(dataset)
     draws = recorded.draws(sampler)
     notes = [f"the same draws as {path}"] if recorded.steps else []

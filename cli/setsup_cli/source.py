@@ -1,16 +1,26 @@
-"""Which data set a verb works on: a name, or a table of the user's own."""
+"""Which data set a verb works on: a name, a folder of pictures or of shards, or a table of the user's own."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setsup.errors import DataError, FactorError, near
+from setsup.shards.places import is_shards, open_place
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
 
-__all__ = ["DEFAULT", "assignments", "check_factors", "check_root", "is_folder", "is_table", "numbers", "open_source"]
+__all__ = [
+    "DEFAULT",
+    "assignments",
+    "check_factors",
+    "check_root",
+    "is_place",
+    "is_table",
+    "numbers",
+    "open_source",
+]
 
 _ARCHIVES = (".zip", ".tar", ".gz", ".tgz")
 
@@ -20,19 +30,21 @@ DEFAULT = "shapes3d-procedural"
 
 def open_source(
     dataset: str | None,
-    root: Path | None = None,
+    root: Path | str | None = None,
     table: Path | None = None,
     image: str | None = None,
     kinds: Sequence[str] = (),
     split: str | None = None,
+    index: str | None = None,
 ) -> "Dataset":
     """Open the data set that options name.
 
     Parameters
     ----------
     dataset : str, optional
-        A name, or a folder that ``setsup render`` wrote; :data:`DEFAULT` when there is no table either.
-    root : Path, optional
+        A name, a folder that ``setsup render`` wrote, or a folder or address of shards; :data:`DEFAULT` when there is
+        no table either.
+    root : Path or str, optional
         Folder of its published files, or an archive of it.
     table : Path, optional
         CSV or Parquet file, in place of a name.
@@ -42,6 +54,8 @@ def open_source(
         ``name=kind`` for factors of the table.
     split : str, optional
         A split or subset of the named data set.
+    index : str, optional
+        Folder or address of an index of the shards that does not lie beside them.
 
     Raises
     ------
@@ -52,9 +66,13 @@ def open_source(
     if dataset is not None and is_table(dataset):
         raise DataError(f"{dataset!r} is a table of your own, not the name of a data set; give it as --table {dataset}")
     check_root(root)
+    if index is not None and (dataset is None or not is_shards(dataset)):
+        raise DataError(f"--index tells where the index of shards lies; name the shards, too, before --index {index}")
     if table is None:
         if image is not None or kinds:
             raise DataError("--image and --kinds describe a table of your own; give it with --table FILE")
+        if dataset is not None and is_shards(dataset):
+            return open_place(dataset, root, split, index=index)
         from setsup.datasets import load
 
         return load(dataset or DEFAULT, root, split)
@@ -74,12 +92,12 @@ def is_table(word: str) -> bool:
     return Path(word).suffix.lower() in (".csv", ".parquet", ".pq")
 
 
-def is_folder(word: str) -> bool:
-    """Whether a word is a folder that ``setsup render`` wrote."""
-    return (Path(word).expanduser() / "rendered.json").is_file()
+def is_place(word: str) -> bool:
+    """Whether a word says where data lie, and not what they are called: a folder of ``setsup render``, or shards."""
+    return (Path(word).expanduser() / "rendered.json").is_file() or is_shards(word)
 
 
-def check_root(root: Path | None) -> None:
+def check_root(root: Path | str | None) -> None:
     """Refuse a file where a folder, or an archive of one, is asked for.
 
     Raises
@@ -88,10 +106,10 @@ def check_root(root: Path | None) -> None:
         When ``--root`` names a file that is no archive by its name.
 
     """
-    if root is not None and root.is_file() and root.suffix.lower() not in _ARCHIVES:
+    if root is not None and Path(root).is_file() and Path(root).suffix.lower() not in _ARCHIVES:
         raise DataError(
             "--root takes the folder that holds the files or an archive of it (.zip, .tar, .tar.gz), and "
-            f"{root} is a file: --root {root.parent}"
+            f"{root} is a file: --root {Path(root).parent}"
         )
 
 

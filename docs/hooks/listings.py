@@ -10,11 +10,11 @@ def part(path: Path, name: str) -> str:
 
 
 def parts(path: Path) -> dict[str, str]:
-    """All top-level statements of a script but its docstring, by name; its imports are one."""
+    """All top-level statements of a script but its docstring and what it runs, by name; its imports are one."""
     text = path.read_text(encoding="utf-8")
     lines, found = text.splitlines(), dict[str, list[str]]()
     for node in ast.parse(text).body:
-        if isinstance(node, ast.Expr):
+        if isinstance(node, ast.Expr | ast.If):
             continue
         first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
         # with the empty lines above, which part groups of imports

@@ -12,6 +12,7 @@ import cards
 import figures
 import listings
 import pictures
+import planning
 import presets
 import verbs
 from mkdocs.structure.files import File, Files
@@ -26,6 +27,7 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "include": lambda words: _included(ROOT / words),
     "output": verbs.output,
     "part": lambda words: listings.part(ROOT / words.split()[0], words.split()[1]),
+    "planned": planning.table,
     "presets": lambda words: presets.table(),
     "refused": verbs.refused,
     "shared": lambda words: presets.shared(),

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files import cache_folder, locked, written
+from setsup.files.atomic import clear
 from setsup.files.members import Members
 
 __all__ = ["cached_array", "file_states", "kept_or_made", "made_once", "release_state"]
@@ -141,6 +142,7 @@ def made_once(path: Path, kept: Callable[[Path], Found | None], save: Callable[[
         with locked(path):
             found = kept(path)  # another process may have been faster
             if found is None:
+                clear(path)
                 save(path)
                 found = kept(path)
     if found is None:

@@ -1,6 +1,6 @@
 """The card of a data set for the Hub: README.md with its metadata, and what ``datasets.DatasetInfo`` keeps of it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -10,7 +10,7 @@ from setsup.factors import Factor
 from setsup.files import Licence, Manifest
 from setsup.files.foreign import find_manifest
 
-__all__ = ["card", "info_of"]
+__all__ = ["card", "info_of", "manifests_of"]
 
 _LEVELS = 16
 _SIZES = {1e3: "n<1K", 1e4: "1K<n<10K", 1e5: "10K<n<100K", 1e6: "100K<n<1M", 1e7: "1M<n<10M", 1e8: "10M<n<100M"}
@@ -34,7 +34,7 @@ def info_of(dataset: Dataset) -> dict[str, str]:
     dict of str to str
 
     """
-    manifests = [manifest for manifest in _manifests(dataset) if manifest]
+    manifests = [manifest for manifest in manifests_of(dataset) if manifest]
     return {
         "dataset_name": dataset.name,
         "description": "\n\n".join(manifest.description for manifest in manifests),
@@ -44,7 +44,20 @@ def info_of(dataset: Dataset) -> dict[str, str]:
     }
 
 
-def card(dataset: Dataset, modalities: Mapping[str, Modality]) -> str:
+_OPENED = (
+    "`setsup.from_huggingface` opens it with the factors above: their kinds, units and orders stand in the `id` of the "
+    "features."
+)
+
+
+def card(
+    dataset: Dataset,
+    modalities: Mapping[str, Modality],
+    *,
+    opened: str = _OPENED,
+    metadata: Mapping[str, Any] | None = None,
+    manifests: Sequence[Manifest | None] | None = None,
+) -> str:
     """Text of a README.md: what is in the data set, its licence, and whom to cite.
 
     Parameters
@@ -52,7 +65,13 @@ def card(dataset: Dataset, modalities: Mapping[str, Modality]) -> str:
     dataset : Dataset
         What was written.
     modalities : mapping of str to Modality
-        What was kept of it.
+        What was kept of it, by the names of the columns.
+    opened : str
+        How the files beside it are opened.
+    metadata : mapping, optional
+        More of the Hub's metadata, such as ``configs``.
+    manifests : sequence of Manifest or None, optional
+        As :func:`manifests_of` gives them, where they are known already.
 
     Returns
     -------
@@ -60,10 +79,10 @@ def card(dataset: Dataset, modalities: Mapping[str, Modality]) -> str:
         Markdown, headed by the Hub's metadata in YAML.
 
     """
-    manifests = _manifests(dataset)
+    manifests = manifests_of(dataset) if manifests is None else manifests
     title = " + ".join(manifest.title if manifest else dataset.name for manifest in manifests)
     parts = [
-        f"---\n{_metadata(dataset, title, manifests)}---",
+        f"---\n{_metadata(dataset, title, manifests, metadata or {})}---",
         f"# {title}",
         *(manifest.description.strip() for manifest in manifests if manifest),
         f"{len(dataset):,} rows of `{dataset.name}`.",
@@ -79,13 +98,12 @@ def card(dataset: Dataset, modalities: Mapping[str, Modality]) -> str:
         parts += ["## Citation", "```bibtex\n" + "\n\n".join(cited) + "\n```"]
     parts += [
         "## How it was made",
-        f"Written by setsup {version('setsup')}. `setsup.from_huggingface` opens it with the factors above: their "
-        "kinds, units and orders stand in the `id` of the features.",
+        f"Written by setsup {version('setsup')}. {opened}",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _manifests(dataset: Dataset) -> list[Manifest | None]:
+def manifests_of(dataset: Dataset) -> list[Manifest | None]:
     """Manifest of each data set that this one was made of, None where one has none."""
     found = [_manifest(source) for source in _sources(dataset)]
     return [manifest for place, manifest in enumerate(found) if manifest not in found[:place]]
@@ -103,19 +121,22 @@ def _sources(dataset: Dataset) -> Iterator[Dataset]:
 
 def _manifest(source: Dataset) -> Manifest | None:
     manifest = find_manifest(source.name)
-    adapter = manifest.adapter if manifest is not None else None
-    # a table of the user's own may happen to have the name of a benchmark
-    return manifest if adapter and f"{type(source).__module__}.".startswith(f"{adapter}.") else None
+    if manifest is None:
+        return None
+    # a table of the user's own may happen to have the name of a benchmark; shards of one carry its title too
+    known = f"{type(source).__module__}.".startswith(f"{manifest.adapter}.") if manifest.adapter else False
+    told = getattr(getattr(source, "catalogue", None), "about", {}).get("title")
+    return manifest if known or told == manifest.title else None
 
 
-def _metadata(dataset: Dataset, title: str, manifests: list[Manifest | None]) -> str:
+def _metadata(dataset: Dataset, title: str, manifests: Sequence[Manifest | None], more: Mapping[str, Any]) -> str:
     import yaml
 
     size = next((name for most, name in _SIZES.items() if len(dataset) < most), "n>100M")
     about: dict[str, Any] = {"pretty_name": title, "size_categories": [size], "tags": ["setsup"]}
     licences = {manifest.licence if manifest else _UNSTATED for manifest in manifests}
     about |= _licence_keys(licences.pop()) if len(licences) == 1 else {"license": "other"}
-    return yaml.safe_dump(about, allow_unicode=True, sort_keys=False)
+    return yaml.safe_dump({**about, **more}, allow_unicode=True, sort_keys=False)
 
 
 def _licence_keys(licence: Licence) -> dict[str, str]:
@@ -157,5 +178,7 @@ def _modality(name: str, kind: Modality) -> list[str]:
 
 
 def _table(heads: list[str], rows: Iterable[list[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *([cell.replace("|", "&#124;") for cell in row] for row in rows)]
+    # a level may hold anything, and a line that it broke would end the table
+    cells = ([" ".join(cell.replace("|", "&#124;").split()) for cell in row] for row in rows)
+    lines = [heads, ["---"] * len(heads), *cells]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -106,6 +106,8 @@ def _open(name: str, root: Path | None, options: Mapping[str, Any]) -> object:
         if root is not None:
             raise DataError(f"{name} is a folder that `setsup render` wrote; leave out the root {root}")
         return _opened(name, lambda root: open_rendered(name), root, options)
+    if "://" in name or (Path(name).expanduser() / "shards.json").is_file():
+        raise DataError(f"{name} holds shards, which are opened by setsup.open_shards({name!r})")
     raise DataError(f"there is no data set {name!r}{near(name, names())} (`setsup datasets` lists them)")
 
 

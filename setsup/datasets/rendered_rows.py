@@ -2,6 +2,16 @@
 
 A row's arrays are written in place; later its bits are set in the progress file, once the disk has the arrays. Bytes of
 a row depend on the row alone, so that it does no harm where two processes draw the same one.
+
+Machines that share the folder over a network need more care: Linux' NFS client may send a whole page where a part of it
+was written, and with it older bytes of rows that another machine has written meanwhile. It does not for files that are
+open for synchronous writes (``O_DSYNC``) [1]_, which `shared` asks for; rows are then written in few and long pieces,
+since each waits for the disk.
+
+References
+----------
+.. [1] Linux, ``fs/nfs/write.c``, ``nfs_can_extend_write``.
+
 """
 
 import hashlib
@@ -9,7 +19,7 @@ import json
 import os
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -40,21 +50,25 @@ class RowFiles:
         With all files in their full size.
     layout : Layout
         What it holds.
+    shared : bool
+        Whether other machines write to the folder too.
 
     """
 
-    def __init__(self, folder: Path, layout: Layout) -> None:
+    def __init__(self, folder: Path, layout: Layout, shared: bool = False) -> None:
         self.folder, self.layout = folder, layout
         self._files: dict[str, int] = {}
+        self._held: dict[str, dict[int, bytes]] = {name: {} for name in layout.arrays} if shared else {}
         self._waiting: dict[int, int] = {}  # rows and their bits that the progress file has not yet
         # a finished folder has no progress file: it is read only
         self.finished = not (folder / PROGRESS).exists()
-        self._close = weakref.finalize(self, _close, self._files, self._waiting)
+        self._close = weakref.finalize(self, _close, self._files, self._held, self._waiting)
+        how = os.O_RDWR | os.O_CLOEXEC | (os.O_DSYNC if shared else 0)
         with disk_errors(folder):
             for name in () if self.finished else layout.arrays:
-                self._files[name] = os.open(folder / f"{name}.npy", os.O_RDWR | os.O_CLOEXEC)
+                self._files[name] = os.open(folder / f"{name}.npy", how)
             if not self.finished:
-                self._files[PROGRESS] = os.open(folder / PROGRESS, os.O_RDWR | os.O_CLOEXEC)
+                self._files[PROGRESS] = os.open(folder / PROGRESS, how)
         self._maps: dict[str, Array] = {}
         if not self.finished:  # at once: who finishes the folder takes the file away
             self._maps[PROGRESS] = np.asarray(np.memmap(folder / PROGRESS, np.uint8, "r", shape=layout.rows))
@@ -124,7 +138,7 @@ class RowFiles:
     def flush(self) -> None:
         """Wait until the disk has the rows written so far, and say in the progress file that they are there."""
         with self._lock, disk_errors(self.folder / PROGRESS):
-            _flush(self._files, self._waiting)
+            _flush(self._files, self._held, self._waiting)
             self._flushed = time.monotonic()
 
     def close(self) -> None:
@@ -139,6 +153,10 @@ class RowFiles:
             raise DataError(
                 f"row {row} was drawn with {name} as {value.dtype} {value.shape}, not {about.dtype} {about.shape}"
             )
+        if self._held:
+            with self._lock:
+                self._held[name][row] = value.tobytes()
+            return
         path = self.folder / f"{name}.npy"
         with disk_errors(path):
             _write_all(self._files[name], memoryview(value.tobytes()), HEADER + row * about.row_bytes)
@@ -157,21 +175,39 @@ class RowFiles:
         return key
 
 
-def _flush(files: Mapping[str, int], waiting: dict[int, int]) -> None:
+def _flush(files: Mapping[str, int], held: Mapping[str, dict[int, bytes]], waiting: dict[int, int]) -> None:
     if not waiting:
         return
+    for name, rows in held.items():
+        for first, content in _runs(rows):
+            _write_all(files[name], memoryview(content), HEADER + first * len(rows[first]))
+        rows.clear()
     for name, file in files.items():
         if name != PROGRESS:
             os.fsync(file)
-    for row, bits in waiting.items():
-        before = os.pread(files[PROGRESS], 1, row)
-        os.pwrite(files[PROGRESS], bytes([before[0] | bits]), row)
+    progress = {row: bytes([os.pread(files[PROGRESS], 1, row)[0] | bits]) for row, bits in waiting.items()}
+    for first, content in _runs(progress):
+        _write_all(files[PROGRESS], memoryview(content), first)
     waiting.clear()
 
 
-def _close(files: dict[str, int], waiting: dict[int, int]) -> None:
+def _runs(rows: Mapping[int, bytes]) -> Iterator[tuple[int, bytes]]:
+    """Rows that follow one another, put together: the first of them, and their content."""
+    parts: list[bytes] = []
+    first = 0
+    for row in sorted(rows):
+        if row != first + len(parts):
+            if parts:
+                yield first, b"".join(parts)
+            first, parts = row, []
+        parts.append(rows[row])
+    if parts:
+        yield first, b"".join(parts)
+
+
+def _close(files: dict[str, int], held: Mapping[str, dict[int, bytes]], waiting: dict[int, int]) -> None:
     try:
-        _flush(files, waiting)
+        _flush(files, held, waiting)
     finally:
         while files:
             os.close(files.popitem()[1])

@@ -5,7 +5,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,8 @@ from setsup.datasets.rendered_rows import RowFiles
 from setsup.errors import DataError, near
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.locks import lock_file
-from setsup.jobs import Unit, check_processes, run
+from setsup.jobs import Ray, Unit, check_processes, run
+from setsup.jobs.cluster import Cluster
 
 if TYPE_CHECKING:
     from setsup.scenes import Camera, Frame, Scene
@@ -41,12 +42,14 @@ def render(
     modalities: Iterable[str] | None = None,
     *,
     processes: int = 1,
+    on: Ray | None = None,
     begun: Callable[[Layout, int], object] | None = None,
 ) -> RenderedFolder:
     """Draw all rows to a folder; rows that are there already are not drawn again.
 
-    Equal arguments give equal bytes in all files, for any number of processes, however often the work was stopped. What
-    a kill loses is what was drawn in the last second. Another process that renders to the same folder waits.
+    Equal arguments give equal bytes in all files, for any number of processes or machines, however often the work was
+    stopped. What a kill loses is what was drawn in the last second. Another process that renders to the same folder
+    waits.
 
     Parameters
     ----------
@@ -59,6 +62,10 @@ def render(
         What to keep; everything by default. Cameras and the names of instances are always kept.
     processes : int
         How many draw. Each makes its own renderer, and builds the scenes that it draws.
+    on : Ray, optional
+        A cluster that draws in place of this machine; ``"auto"`` is then what its first free machine would choose. All
+        machines have setsup in this version, and meshes and the folder under the same paths, on a file system that they
+        share.
     begun : callable of (layout, rows), optional
         Called once nothing stands in the way, before anything else is drawn: with what the folder will hold, and how
         many of its rows are there.
@@ -70,8 +77,8 @@ def render(
     Raises
     ------
     DataError
-        When the folder holds something else, the disk is full (once there is room, the same call goes on), or a row
-        cannot be drawn.
+        When the folder holds something else, the disk is full (once there is room, the same call goes on), a row cannot
+        be drawn, or the cluster cannot be used.
 
     Examples
     --------
@@ -87,16 +94,30 @@ def render(
     whole = _unselected(dataset)
     folder = Path(folder).expanduser().absolute()
     names = _checked(whole, modalities)
-    check_processes(processes)
+    check_processes(processes, on)
+    with nullcontext() if on is None else Cluster(on) as cluster:
+        return _rendered(whole, folder, names, processes, cluster, begun)
+
+
+def _rendered(
+    dataset: RenderedDataset,
+    folder: Path,
+    names: tuple[str, ...],
+    processes: int,
+    cluster: Cluster | None,
+    begun: Callable[[Layout, int], object] | None,
+) -> RenderedFolder:
     if not is_rendered(folder):
-        _try(whole, folder, names)
+        dataset = _tried(dataset, cluster)
+        layout = Layout.of(dataset, dataset.renderer_name, names)
+        need_space(folder.parent, layout.size_on_disk, f"rendering {layout.recipe}")
     with locked(folder):
         try:
-            files = _begun(folder, whole, names)
+            files = _begun(folder, dataset, names)
             if begun is not None:
                 begun(files.layout, int(files.done(np.arange(files.layout.rows), files.layout.full).sum()))
             if not files.finished:
-                _draw(whole, files, processes)
+                _draw(dataset, files, processes, cluster)
                 _finish(files)
         finally:
             with suppress(OSError):
@@ -118,32 +139,47 @@ def opened_cache(dataset: RenderedDataset, folder: Path) -> RowFiles:
         return _begun(folder, dataset, None)
 
 
-def _try(dataset: RenderedDataset, folder: Path, names: tuple[str, ...]) -> None:
-    """Draw one row before anything is written: what cannot work leaves no folder that was begun."""
+def _tried(dataset: RenderedDataset, cluster: Cluster | None) -> RenderedDataset:
+    """Draw one row before anything is written, where the others will be: what cannot work leaves no folder behind.
+
+    Which renderer "auto" is, is thereby settled.
+    """
+    if cluster is None:
+        _try(dataset)
+        return dataset
+    settled = copy(dataset)
+    name = run(_try, [Unit("the first picture", dataset)], on=cluster)[0]
+    if isinstance(dataset.renderer, str):
+        settled.renderer = name
+    return settled
+
+
+def _try(dataset: RenderedDataset) -> str:
     dataset.draw([0], lambda row, scene, camera, frame: None)
-    layout = Layout.of(dataset, dataset.renderer_name, names)
-    need_space(folder.parent, layout.size_on_disk, f"rendering {layout.recipe}")
+    return dataset.renderer_name
 
 
 # -- the work ----------------------------------------------------------------------------------------------------------
 
 
 class _Draw:
-    """Draws units of rows, in whichever process."""
+    """Draws units of rows, in whichever process, and on whichever machine where the folder is shared."""
 
-    def __init__(self, dataset: RenderedDataset, folder: Path, layout: Layout) -> None:
-        self._dataset, self._folder, self._layout = dataset, folder, layout
+    def __init__(self, dataset: RenderedDataset, folder: Path, layout: Layout, shared: bool) -> None:
+        self._dataset, self._folder, self._layout, self._shared = dataset, folder, layout, shared
         self._files: RowFiles | None = None
 
     def __call__(self, rows: Rows) -> None:
         if self._files is None:
-            self._files = RowFiles(self._folder, self._layout)
+            self._files = RowFiles(self._folder, self._layout, self._shared)
         files, names = self._files, tuple(self._layout.modalities)
 
         def keep(row: int, scene: "Scene", camera: "Camera", frame: "Frame") -> None:
             files.keep(row, self._dataset.outputs(row, scene, camera, frame, names), camera, scene)
 
         self._dataset.draw(rows[~files.done(rows, self._layout.full)].tolist(), keep)
+        if self._shared:  # nobody else can have the disk keep what this machine has written
+            files.flush()
 
     def close(self) -> None:
         """Have the disk keep what was drawn."""
@@ -155,7 +191,7 @@ class _Draw:
         return {**self.__dict__, "_files": None}
 
 
-def _draw(dataset: RenderedDataset, files: RowFiles, processes: int) -> None:
+def _draw(dataset: RenderedDataset, files: RowFiles, processes: int, cluster: Cluster | None) -> None:
     layout = files.layout
     left = [rows for rows in _units(dataset) if not files.done(rows, layout.full).all()]
     missing = sum(int((~files.done(rows, layout.full)).sum()) for rows in left)
@@ -165,10 +201,11 @@ def _draw(dataset: RenderedDataset, files: RowFiles, processes: int) -> None:
     settled = copy(dataset)
     if isinstance(dataset.renderer, str):
         settled.renderer = layout.renderer
-    work = _Draw(settled, files.folder, layout)
+    work = _Draw(settled, files.folder, layout, shared=cluster is not None)
     units = [Unit(f"the {len(rows)} rows from row {rows[0]} on", rows, len(rows)) for rows in left]
     try:
-        run(work, units, processes=processes, what=f"rendering {layout.recipe}", counted="pictures")
+        what = f"rendering {layout.recipe}"
+        run(work, units, processes=processes, on=cluster, folder=files.folder, what=what, counted="pictures")
     finally:
         work.close()
 

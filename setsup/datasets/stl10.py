@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ import numpy.typing as npt
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files import data_places, unpack
+from setsup.files import data_places, locked, unpack
+from setsup.files.atomic import clear
+from setsup.files.locks import lock_file
 from setsup.files.members import Members, find_members
 from setsup.files.prepared import prepared_place, prepared_places
 from setsup.files.texts import text_of
@@ -178,15 +181,31 @@ def prepare(root: Path | str | None = None) -> Path:
         As for :func:`open`, and where the disk is full or may not be written.
 
     """
+    archive = _archive(None if root is None else Path(root).expanduser())
+    if archive is None:
+        return open(root).folder
+    target = prepared_place(*_unpacked(archive))
+    found = _opened(root)
+    if found is not None and not lock_file(target).exists():  # which a kill right at the end leaves
+        return found
+    with locked(target):
+        try:
+            found = _opened(root)  # another process may have been faster
+            if found is None:
+                clear(target)
+                unpack(archive, target)
+        finally:
+            with suppress(OSError):
+                lock_file(target).unlink()  # still held: whoever waits notices that the name is gone, and looks again
+    return found or open(target).folder
+
+
+def _opened(root: Path | str | None) -> Path | None:
+    """Folder of the files, None where they cannot be opened yet."""
     try:
         return open(root).folder
     except DataError:
-        archive = _archive(None if root is None else Path(root).expanduser())
-        if archive is None:
-            raise
-    target = prepared_place(*_unpacked(archive))
-    unpack(archive, target)
-    return open(target).folder
+        return None
 
 
 def _archive(root: Path | None) -> Path | None:

@@ -90,7 +90,7 @@ class Data:
     Attributes
     ----------
     name : str
-        As for :func:`setsup.load`.
+        As for :func:`setsup.load`, or a folder or address of shards.
     split : str, optional
         Its rows are trained on.
     stand_in : str, optional
@@ -98,7 +98,8 @@ class Data:
     where : str, optional
         Expression over the factors: other rows are left out, and those that are kept are renumbered.
     options : tuple of (str, value)
-        What the benchmark's own ``open`` takes beside, such as ``(("size", (64, 64)),)``; not for the stand-in.
+        What the benchmark's own ``open`` takes beside, such as ``(("size", (64, 64)),)``; not for the stand-in, nor for
+        shards, which were made with them.
 
     """
 
@@ -129,7 +130,10 @@ class Data:
 
         """
         from setsup.datasets import load
+        from setsup.shards.places import is_shards, open_place
 
+        if not stand_in and is_shards(self.name):
+            return open_place(self.name, root, split or self.split, self.where)
         if not stand_in:
             return load(self.name, root, split or self.split, self.where, **dict(self.options))
         if self.stand_in is None:

@@ -23,6 +23,7 @@ from setsup.factors.infer import from_blocks
 from setsup.factors.stored import code_dtype
 from setsup.factors.table import FactorTable
 from setsup.files import written
+from setsup.files.listing import as_numpy
 
 __all__ = ["described", "from_arrow", "open_table", "reopened", "save_table", "to_arrow"]
 
@@ -252,5 +253,4 @@ def _view(batch: Any, factor: Factor) -> Array:
     dtype = np.dtype(np.float32) if factor.continuous else code_dtype(len(factor))
     if array.null_count or array.type != pa.from_numpy_dtype(dtype):
         raise ValueError(f"column {factor.name!r} holds {array.type}, not {dtype}")
-    view: Array = array.to_numpy(zero_copy_only=True)
-    return view
+    return as_numpy(array)

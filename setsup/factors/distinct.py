@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.factors.factor import Level
+from setsup.files.listing import as_numpy
 
 __all__ = ["BLANKS", "Sort", "distinct", "doubles", "is_text", "simplified", "sorts_of", "usable"]
 
@@ -80,7 +81,22 @@ def simplified(array: Any) -> Any:
 
 def doubles(array: Any) -> Array:
     """Arrow float64 as numpy, NaN where null."""
-    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return _filled(array, np.float64, np.nan)
+
+
+def _filled(array: Any, dtype: npt.DTypeLike, unknown: float) -> Array:
+    """Arrow numbers as numpy, with a number in place of null; Arrow's own way imports pandas first."""
+    found = as_numpy(array).astype(dtype)
+    if array.null_count:
+        found[~_truths(array.is_valid())] = unknown
+    return found
+
+
+def _truths(array: Any) -> npt.NDArray[np.bool_]:
+    """Arrow truth values without nulls as numpy."""
+    import pyarrow as pa
+
+    return as_numpy(array.cast(pa.uint8())).view(np.bool_)
 
 
 def distinct(array: Any, written: bool, levels: tuple[Level, ...] = (), repeated: bool = False) -> tuple[Any, Array]:
@@ -97,18 +113,18 @@ def distinct(array: Any, written: bool, levels: tuple[Level, ...] = (), repeated
     array = simplified(array)
     floating = pa.types.is_floating(array.type)
     if floating:
-        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+        array = pc.if_else(pc.is_nan(array), pa.nulls(1, array.type)[0], array)  # pa.scalar imports pandas
     if pa.types.is_null(array.type):
         return array.cast(pa.string())[:0], np.full(len(array), -1, dtype=np.int64)
     if repeated and floating:
-        known = np.asarray(pc.is_valid(array))
+        known = _truths(pc.is_valid(array))
         return array.drop_null(), np.where(known, np.cumsum(known) - 1, -1)
     encoded = array.dictionary_encode()
     values = encoded.dictionary
-    index = np.asarray(pc.fill_null(encoded.indices, -1), dtype=np.int64)
+    index = _filled(encoded.indices, np.int64, -1)
     if is_text(values.type):
         values = pc.utf8_trim_whitespace(values) if written else values
-        empty = np.asarray(pc.equal(values, ""), dtype=np.bool_)
+        empty = as_numpy(pc.binary_length(values)) == 0
         if empty.any() and "" not in levels:
             index = np.append(np.where(empty, -1, np.cumsum(~empty) - 1), -1)[index]
             values = values.filter(pa.array(~empty))
@@ -133,7 +149,7 @@ def _written_sorts(values: Any) -> npt.NDArray[np.int8]:
     import pyarrow.compute as pc
 
     def matched(some: Any, pattern: str) -> Array:
-        return np.asarray(pc.match_substring_regex(some, pattern), dtype=np.bool_)
+        return _truths(pc.match_substring_regex(some, pattern))
 
     sorts = np.full(len(values), Sort.TEXT, dtype=np.int8)
     numeric = matched(values, _NUMBER)

@@ -208,7 +208,8 @@ def _of_file(
         def convert(source: Blocks, store: Store) -> FactorTable:
             return from_blocks(source, names, factors, kinds, written=written, store=store)
 
-        choice = [list(names), [factor.to_dict() for factor in factors], {name: str(kind) for name, kind in (kinds or {}).items()}]
+        kinds_given = {name: str(kind) for name, kind in (kinds or {}).items()}
+        choice = [list(names), [factor.to_dict() for factor in factors], kinds_given]
         return _converted(path, blocks, convert, choice)
 
 

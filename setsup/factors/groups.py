@@ -21,6 +21,7 @@ from setsup.errors import FactorError, RowError
 from setsup.factors.counting import counting_sort, known_rows, packed, renumbered, row_dtype
 from setsup.factors.table import FactorTable
 from setsup.files import cache_folder, locked, written_folder
+from setsup.files.atomic import clear
 
 __all__ = ["Groups", "group_by"]
 
@@ -309,6 +310,7 @@ def _cached(table: FactorTable, names: tuple[str, ...], where: str | None) -> Gr
             if found is None:
                 _log.info("indexing %s rows by %s into %s", f"{len(table):,}", ", ".join(names), folder)
                 found = _indexed(table, names, None if where is None else table.mask(where))
+                clear(folder)
                 _store(found, folder)
                 found = _stored(table, names, folder) or found  # mapped pages cost no memory of their own
     return found

@@ -1,15 +1,19 @@
 """Files and folders that are there whole or not at all: written beside, flushed, renamed into place."""
 
 import os
+import re
 import secrets
 import shutil
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from setsup.files.disk import disk_errors, make_folder
 
-__all__ = ["settle", "written", "written_folder"]
+__all__ = ["clear", "is_temporary", "settle", "written", "written_folder"]
+
+_TEMPORARY = re.compile(rb"\..*-[0-9a-f]{8}-[0-9a-f]{12}\.tmp.*", re.DOTALL)
 
 
 @contextmanager
@@ -118,9 +122,53 @@ def settle(temporary: Path, path: Path) -> None:
     _flush(path.parent)
 
 
+def clear(path: Path) -> None:
+    """Remove temporary files and folders of `path` that processes left which were killed while they wrote it.
+
+    Parameters
+    ----------
+    path : Path
+        What is written next, under a lock without which nobody writes it: else it may be another's work that is lost.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "index.json"
+    >>> _ = path.with_name(".index-04353469-0123456789ab.tmp.json").write_text("hal")
+    >>> clear(path)
+    >>> list(path.parent.iterdir())
+    []
+
+    """
+    start, end = _around(path)
+    for left in path.parent.glob(".*.tmp*"):
+        if is_temporary(left.name) and left.name.startswith(start) and left.name.endswith(end):
+            with suppress(OSError):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def is_temporary(name: str | bytes) -> bool:
+    """Whether a file or folder of this name is being written, or was when its process was killed.
+
+    Examples
+    --------
+    >>> is_temporary(".index-04353469-0123456789ab.tmp.json"), is_temporary("index.json")
+    (True, False)
+
+    """
+    return _TEMPORARY.fullmatch(os.fsencode(name)) is not None
+
+
 def _beside(path: Path) -> Path:
-    # the stem is cut, since 255 bytes are the limit of most disks and a stem of four-byte letters may come near
-    return path.with_name(f".{path.stem[:32]}-{secrets.token_hex(6)}.tmp{path.suffix[-16:]}")
+    start, end = _around(path)
+    return path.with_name(f"{start}{secrets.token_hex(6)}{end}")
+
+
+def _around(path: Path) -> tuple[str, str]:
+    """What stands before and behind the random part of the name of a temporary file."""
+    # the stem is cut, since 255 bytes are the limit of most disks and a stem of four-byte letters may come near; a
+    # checksum of the name tells apart what is cut to the same
+    return f".{path.stem[:32]}-{zlib.crc32(os.fsencode(path.name)):08x}-", f".tmp{path.suffix[-16:]}"
 
 
 def _swap(temporary: Path, path: Path) -> None:

@@ -3,6 +3,7 @@
 import logging
 import shlex
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from setsup.errors import DataError
@@ -11,7 +12,7 @@ from setsup.files.disk import make_folder, need_space
 from setsup.files.download import download, part_of
 from setsup.files.locks import locked
 from setsup.files.manifests import Manifest, ManifestFile
-from setsup.files.transfer import part_size
+from setsup.files.transfer import drop_part, part_size
 
 __all__ = ["fetch"]
 
@@ -55,6 +56,7 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
         root = Path(archive).parent  # where what belongs beside it is put
     folder = release_folder(manifest, root)
     missing = _missing(manifest, manifest.files, folder)
+    _tidy((file for file in manifest.files if file not in missing), folder)
     if not missing:
         return folder
     command = f"setsup fetch {manifest.name}{_option(root)}"
@@ -96,6 +98,14 @@ def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path) ->
         if found.wanted or (found.state is State.MISSING and (fetchable or needed)):
             missing.append(file)
     return missing
+
+
+def _tidy(files: Iterable[ManifestFile], folder: Path) -> None:
+    """Remove what a kill left of downloads that were finished."""
+    for file in files:
+        if (folder / file.path).is_file():
+            with suppress(DataError):  # of a disk that is read-only
+                drop_part(part_of(folder / file.path))
 
 
 def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder: Path, check: str) -> None:

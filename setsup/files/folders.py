@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from setsup.errors import DataError
+from setsup.files.atomic import is_temporary
 from setsup.files.listing import Listing
 from setsup.files.names import as_bytes, as_text, escaped
 from setsup.progress import Advance, progress
@@ -21,7 +22,8 @@ def list_folder(folder: Path, apart: Path) -> Listing:
     """List the regular files below a folder.
 
     A link to a folder is entered, unless it leads back to one of the folders that it lies in. Broken links, sockets
-    and the like are left out, and so are folders that may not be entered; the listing is not to be kept then.
+    and the like are left out, and so is what is being written here, or was when its process was killed; so are folders
+    that may not be entered, but the listing is not to be kept then.
 
     Parameters
     ----------
@@ -108,6 +110,8 @@ def _read(place: bytes, below: bytes, names: list[bytes], sizes: list[int], adva
     before = len(names)
     with os.scandir(place) as entries:
         for entry in entries:
+            if entry.name.startswith(b".") and is_temporary(entry.name):
+                continue
             try:
                 if entry.is_dir():
                     folders.append(below + entry.name)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files.archives import Row
-from setsup.files.atomic import written
+from setsup.files.atomic import clear, written
 from setsup.files.cache import cache_folder
 from setsup.files.folders import list_folder, unchanged
 from setsup.files.kinds import archive_kind, opened, unreadable
@@ -142,7 +142,7 @@ def indexed(source: Path, mend: str | None = None, nested: bool = False) -> Inde
     key = sha256(os.fsencode(about.source) + b"\0nested" * about.nested).hexdigest()[:32]
     target = cache_folder() / _FOLDER / f"{key}.arrow"
     found = _kept(target, about, source)
-    if found is not None:
+    if found is not None and not lock_file(target).exists():  # which a kill right at the end leaves
         return found
     with _lock_where_possible(target):
         # another process may have been faster
@@ -262,6 +262,7 @@ def _lock_where_possible(target: Path) -> Iterator[None]:
         else:
             # still held then: whoever waits notices that the name is gone, makes a new lock, and looks again
             stack.callback(_remove, lock_file(target))
+            clear(target)
         yield
 
 

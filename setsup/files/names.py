@@ -25,7 +25,7 @@ _DRIVE = re.compile(rb"[A-Za-z]:/")
 _BYTE = re.compile(rb"\\x([0-9a-f]{2})")
 
 
-def cleaned(names: Sequence[bytes], source: Path) -> list[bytes]:
+def cleaned(names: Sequence[bytes], source: Path | str) -> list[bytes]:
     """Names of an archive's files without parts that say nothing: ``./a//b`` becomes ``a/b``.
 
     Raises
@@ -51,7 +51,7 @@ def cleaned(names: Sequence[bytes], source: Path) -> list[bytes]:
     return found
 
 
-def clean(name: bytes, source: Path) -> bytes:
+def clean(name: bytes, source: Path | str) -> bytes:
     """Do for one name what :func:`cleaned` does for many."""
     parts = [part for part in name.split(b"/") if part not in (b"", b".")]
     if not parts or b".." in parts or name.startswith(b"/") or b"\\" in name or b"\0" in name or _DRIVE.match(name):

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
-from setsup.files.atomic import settle, written
+from setsup.files.atomic import clear, settle, written
 from setsup.files.disk import disk_errors, need_space
 from setsup.files.locks import lock_file, locked
 from setsup.files.prepared import HEADER, PreparedArray, SourceIdentity, beside, npy_header
@@ -73,7 +73,8 @@ def prepare_array(
 
     """
     found = array.find()
-    if found is not None and not _journal(found).exists():
+    # a kill right at the end leaves these
+    if found is not None and not _journal(found).exists() and not lock_file(found).exists():
         return found
     target = array.place()
     with disk_errors(target), locked(target):
@@ -86,9 +87,11 @@ def prepare_array(
                 found = target
             for left in (_part(target), _journal(target)):
                 left.unlink(missing_ok=True)
+            clear(beside(found))
         finally:
             # still held: whoever waits notices that the name is gone, makes a new lock, and looks again
-            lock_file(target).unlink(missing_ok=True)
+            with suppress(OSError):
+                lock_file(target).unlink(missing_ok=True)
     return found
 
 

@@ -121,7 +121,7 @@ def decimal(digits: bytes) -> int:
     return int(digits)
 
 
-def verified(blocks: list[bytes], at: list[int], source: Path) -> Headers:
+def verified(blocks: list[bytes], at: list[int], source: Path | str) -> Headers:
     """Headers of a stretch, all of them right."""
     headers = np.frombuffer(b"".join(blocks), _HEADER) if blocks else np.empty(0, _HEADER)
     wrong = np.flatnonzero(~_right(headers))
@@ -172,8 +172,8 @@ def names_of(headers: Headers, told: Mapping[int, bytes]) -> list[bytes]:
     """Names of files, from their headers or from what was told before them."""
     names: list[bytes] = headers["name"].tolist()
     # a prefix only where the magic is POSIX's: GNU's headers have times in that place
-    long = headers.view(np.uint8).reshape(len(headers), BLOCK)[:, _PREFIX] != 0
-    for row in np.flatnonzero(long & (headers["magic"] == b"ustar")).tolist():
+    long = np.flatnonzero(headers.view(np.uint8).reshape(len(headers), BLOCK)[:, _PREFIX])
+    for row in long[headers["magic"][long] == b"ustar"].tolist():
         names[row] = bytes(headers["prefix"][row]).split(b"\0", 1)[0] + b"/" + names[row]
     if b"\0" in b"".join(names):
         names = [name.split(b"\0", 1)[0] for name in names]

@@ -36,7 +36,7 @@ from setsup.files.tar_headers import (
 )
 from setsup.progress import Advance, progress
 
-__all__ = ["Read", "Stretch", "list_tar", "walk"]
+__all__ = ["Read", "Stretch", "joined", "list_tar", "walk"]
 
 Read = Callable[[int, int], bytes]
 """``read(offset, size)`` gives the bytes of the archive from `offset` on, fewer where it ends before."""
@@ -72,7 +72,7 @@ class Stretch:
     starts: dict[int, int] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
 
-    def listing(self, source: Path) -> Listing:
+    def listing(self, source: Path | str) -> Listing:
         """Verify the headers, and give the files.
 
         Raises
@@ -143,7 +143,7 @@ def _listed(mapped: mmap.mmap, start: int, size: int, source: Path, advance: Adv
         found.append(stretch.listing(source))
         advance(stretch.at[-1] - done)
         done = stretch.at[-1]
-    whole = _joined(found)
+    whole = joined(found)
     return replace(whole, offsets=whole.offsets + start)
 
 
@@ -166,14 +166,15 @@ def _opened_up(mapped: mmap.mmap, whole: Listing, source: Path, advance: Advance
         folder = pa.scalar(name, pa.large_string())
         names = pc.binary_join_element_wise(folder, listing.names, pa.scalar("/", pa.large_string()))
         found.append(replace(listing, names=names))
-    return _joined(found)
+    return joined(found)
 
 
 def _told_later(_: int = 1, /) -> None:
     """Show no progress: it is that of the inner tars."""
 
 
-def _joined(parts: Sequence[Listing]) -> Listing:
+def joined(parts: Sequence[Listing]) -> Listing:
+    """Put listings of one archive together, one after the other."""
     import pyarrow as pa
 
     return Listing(
@@ -186,14 +187,14 @@ def _joined(parts: Sequence[Listing]) -> Listing:
     )
 
 
-def walk(read: Read, source: Path, size: int = 1 << 62, at_once: int = _AT_ONCE) -> Iterator[Stretch]:
+def walk(read: Read, source: Path | str, size: int = 1 << 62, at_once: int = _AT_ONCE) -> Iterator[Stretch]:
     """Go from header to header.
 
     Parameters
     ----------
     read : callable
         Gives bytes of the archive; it is asked for offsets that rise.
-    source : Path
+    source : Path or str
         For messages.
     size : int, bytes
         Of the archive, where that is known.
@@ -245,7 +246,7 @@ def walk(read: Read, source: Path, size: int = 1 << 62, at_once: int = _AT_ONCE)
 
 
 @contextmanager
-def _blamed(stretch: Stretch, block: bytes, at: int, source: Path) -> Iterator[None]:
+def _blamed(stretch: Stretch, block: bytes, at: int, source: Path | str) -> Iterator[None]:
     """Say which header is bad; one with a wrong checksum, this or one before, rather than what follows from it."""
     try:
         yield

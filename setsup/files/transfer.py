@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from setsup.files.atomic import written
+from setsup.files.atomic import clear, written
 from setsup.files.disk import disk_errors, readable_size
 from setsup.progress import progress
 
@@ -106,10 +106,11 @@ def part_size(part: Path) -> int:
 
 
 def drop_part(part: Path) -> None:
-    """Remove a part and the note beside it."""
+    """Remove a part and the note beside it; who holds the lock of the release does."""
     with disk_errors(part):
         part.unlink(missing_ok=True)
         _note(part).unlink(missing_ok=True)
+        clear(_note(part))
 
 
 def _receive(session: "requests.Session", url: str, part: Path, size: int | None, exact: bool) -> None:

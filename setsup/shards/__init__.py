@@ -1,2 +1,30 @@
-"""WebDataset tars with a factor index: written, opened at random from a disk or a store, and indexed where others
-wrote them."""
+"""WebDataset tars with a factor index: written, opened at random from a disk or a store, indexed where others wrote them.
+
+Modules of a layer: :mod:`~setsup.shards.layout` and :mod:`~setsup.shards.index` say what a set of shards is;
+:mod:`~setsup.shards.writer` writes one, :mod:`~setsup.shards.dataset` opens one, :mod:`~setsup.shards.foreign` indexes
+tars of others; :mod:`~setsup.shards.store` is where they lie.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from setsup.shards.dataset import ShardedDataset, open_shards
+    from setsup.shards.foreign import index_shards
+    from setsup.shards.writer import write_shards
+
+__all__ = ["ShardedDataset", "index_shards", "open_shards", "write_shards"]
+
+if not TYPE_CHECKING:
+    _HOMES = {
+        "ShardedDataset": "setsup.shards.dataset",
+        "open_shards": "setsup.shards.dataset",
+        "index_shards": "setsup.shards.foreign",
+        "write_shards": "setsup.shards.writer",
+    }
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'setsup.shards' has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return found

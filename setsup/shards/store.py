@@ -3,30 +3,33 @@
 Every path is relative to the address and stays below it.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote
 
 __all__ = ["Range", "Store", "open_store"]
 
 
 class Range(NamedTuple):
-    """Bytes ``start … stop − 1`` of a file."""
+    """Bytes ``start … stop − 1`` of a file.
+
+    Attributes
+    ----------
+    whole : int or None, bytes
+        Size that the file must have; it is checked where a store tells it along with the bytes.
+
+    """
 
     name: str
     start: int
     stop: int
+    whole: int | None = None
 
 
 class Store(Protocol):
     """Files under one address.
-
-    Attributes
-    ----------
-    url : str
-        The address, as messages have it; without credentials.
-    folder : Path or None
-        Where the files lie on a disk of this machine; None for a store.
 
     Notes
     -----
@@ -36,8 +39,15 @@ class Store(Protocol):
 
     """
 
-    url: str
-    folder: Path | None
+    @property
+    def url(self) -> str:
+        """The address, as messages have it; without credentials."""
+        ...
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the files lie on a disk of this machine; None for a store."""
+        ...
 
     def read(self, name: str, limit: int) -> bytes:
         """Content of a file of at most so many bytes."""
@@ -52,7 +62,10 @@ class Store(Protocol):
         ...
 
     def names(self) -> list[str]:
-        """Names of all files under the address, in order; folders within are entered, hidden files left out."""
+        """Names of all files under the address, in order; folders within are entered, hidden ones left out.
+
+        Where there is nothing, not even a folder, there are no names.
+        """
         ...
 
     def get(self, name: str, path: Path) -> None:
@@ -88,5 +101,23 @@ def open_store(url: str | Path, options: Mapping[str, Any] | None = None) -> Sto
     DataError
         When nothing knows such an address, or the library for it is not installed.
 
+    Examples
+    --------
+    >>> import tempfile
+    >>> store = open_store(tempfile.mkdtemp())
+    >>> store.put_bytes("notes/first.txt", b"hello")
+    True
+    >>> store.names(), store.ranges([Range("notes/first.txt", 1, 3)])
+    (['notes/first.txt'], [b'el'])
+
     """
-    raise NotImplementedError
+    from setsup.shards.local_store import LocalStore
+
+    text = str(url)
+    if isinstance(url, str) and text.startswith(("file://", "local://")):
+        return LocalStore(Path(unquote(text.partition("://")[2])))
+    if isinstance(url, Path) or not re.match(r"[A-Za-z][A-Za-z0-9+.-]+(://|::)", text):
+        return LocalStore(Path(text))
+    from setsup.shards.remote_store import RemoteStore
+
+    return RemoteStore(text, options)

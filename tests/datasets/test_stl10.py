@@ -141,6 +141,22 @@ def test_the_archive_in_a_folder_that_is_read_only(tmp_path, release, pictures, 
     assert np.array_equal(stl10.open(root).fetch(range(165))["image"], pictures.fetch(range(165))["image"])
 
 
+def test_half_of_an_unpacking_is_never_opened(tmp_path, release):
+    """What a killed process left looks like the release, but for its name."""
+    _packed(release, tmp_path / "stl10_binary.tar.gz", "w:gz")
+    half = tmp_path / ".stl10_unpacked-9351fd7e-0123456789ab.tmp" / "stl10_binary"
+    shutil.copytree(release / "stl10_binary", half)
+    (half / "train_X.bin").write_bytes(bytes(3 * 96 * 96))
+    with pytest.raises(DataError, match="run `setsup prepare stl10"):
+        stl10.open(tmp_path)
+    (tmp_path / "stl10_unpacked.lock").touch()
+    assert stl10.prepare(tmp_path) == tmp_path / "stl10_unpacked" / "stl10_binary"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["stl10_binary.tar.gz", "stl10_unpacked"]
+    (tmp_path / "stl10_unpacked.lock").touch()
+    assert stl10.prepare(tmp_path) == tmp_path / "stl10_unpacked" / "stl10_binary"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["stl10_binary.tar.gz", "stl10_unpacked"]
+
+
 def test_preparing_what_is_unpacked_does_nothing(release):
     assert stl10.prepare(release) == release / "stl10_binary"
 

@@ -1,6 +1,7 @@
 import errno
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.files import written, written_folder
+from setsup.files.atomic import clear, is_temporary
 
 
 def names(folder: Path) -> list[str]:
@@ -168,3 +170,26 @@ def test_an_older_folder_comes_back_where_the_renaming_fails(tmp_path: Path, mon
         (part / "new").write_bytes(b"")
     assert names(path) == ["old"]
     assert names(tmp_path) == ["index"]
+
+
+def temporary(writer: Callable[..., Any], path: Path) -> Path:
+    """Name under which something was written."""
+    with suppress(KeyboardInterrupt), writer(path) as part:
+        raise KeyboardInterrupt
+    return part
+
+
+def test_what_a_kill_left_is_cleared_and_nothing_else(tmp_path: Path) -> None:
+    """Names of which the ends are cut to the same are told apart."""
+    path, other = tmp_path / ("x" * 40 + ".npy"), tmp_path / ("x" * 41 + ".npy")
+    (temporary(written_folder, path) / "inner").mkdir(parents=True)
+    for file in (temporary(written, path), temporary(written, path)):
+        file.write_bytes(b"half")
+    kept = [temporary(written, other), path, tmp_path / ".notes.tmp", tmp_path / ".x-0123456789ab.tmp.npy"]
+    for file in kept:
+        file.write_bytes(b"")
+    assert [is_temporary(file.name) for file in kept] == [True, False, False, False]
+    assert sum(map(is_temporary, names(tmp_path))) == 4
+    clear(path)
+    assert names(tmp_path) == sorted(file.name for file in kept)
+    clear(tmp_path / "nowhere" / "x.npy")

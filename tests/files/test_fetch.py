@@ -103,6 +103,15 @@ def test_a_later_call_resumes(tmp_path: Path, mirror: Any, noise: Noise) -> None
     assert names(tmp_path) == ["toy.lock", "x.bin"]
 
 
+def test_what_a_kill_right_at_the_end_leaves_goes_away(tmp_path: Path, mirror: Any) -> None:
+    file = published(b"abc", mirror.add("x.bin", b"abc"))
+    fetch(toy(file), tmp_path)
+    (tmp_path / "x.bin.part.json").write_text("{}")
+    fetch(toy(file), tmp_path)
+    assert len(mirror.asked) == 1
+    assert names(tmp_path) == ["toy.lock", "x.bin"]
+
+
 @pytest.mark.parametrize("change", ["ranges", "etag", "no etag", "shift", "longer"])
 def test_a_part_that_does_not_fit_is_given_up(tmp_path: Path, mirror: Any, noise: Noise, change: str) -> None:
     body = noise(1_000_000)

@@ -3,7 +3,7 @@ import os
 import pytest
 
 from setsup.errors import DataError
-from setsup.files import open_members
+from setsup.files import open_members, written, written_folder
 from tests.files.archives import folder_of, settle
 
 
@@ -31,6 +31,16 @@ def test_links_are_followed_and_loops_are_told_apart(tmp_path):
     assert found.names.to_pylist() == ["a/1", "a/other/2", "a/other/far/deep/3", "b/2", "b/far/deep/3", "file"]
     assert found.sizes.tolist() == [1, 2, 3, 2, 3, 3]
     assert found.read(found.place("file")) == found.read(2) == b"333"
+
+
+def test_what_is_being_written_is_left_out(tmp_path):
+    """A kill may leave it for ever, cut off as it is."""
+    top = folder_of({"a/1": b"1", ".hidden/2": b"2"}, tmp_path / "top")
+    with written_folder(top / "a" / "release") as part, written(top / "file.bin") as file:
+        (part / "1").write_bytes(b"half")
+        file.write_bytes(b"half")
+        assert names(top) == [".hidden/2", "a/1"]
+    assert names(top) == [".hidden/2", "a/1", "a/release/1", "file.bin"]
 
 
 def test_two_folders_that_link_to_each_other(tmp_path):

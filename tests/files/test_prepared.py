@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 import setsup.files.prepare as prepare
 import setsup.files.prepared as prepared
 from setsup.errors import DataError
+from setsup.files.atomic import written
 from setsup.files.digest import content_digest
 from setsup.files.prepare import prepare_array
 from setsup.files.prepared import PreparedArray, npy_header
@@ -261,6 +263,22 @@ def begun(array: PreparedArray) -> PreparedArray:
     with pytest.raises(KeyboardInterrupt):
         prepare_array(array, BLOCK, Filler(3, interrupt))
     return array
+
+
+def test_what_a_kill_right_at_the_end_leaves_goes_away(array: PreparedArray, tmp_path: Path) -> None:
+    prepare_array(array, BLOCK, Filler())
+    before = sorted(path.name for path in tmp_path.iterdir())
+    target = array.find()
+    assert target is not None
+    for left in (f"{target.name}.lock", f"{target.name}.journal"):
+        (tmp_path / left).write_bytes(b"")
+        with suppress(KeyboardInterrupt), written(prepared.beside(target)) as part:
+            raise KeyboardInterrupt
+        part.write_bytes(b"half")
+        filler = Filler()
+        assert prepare_array(array, BLOCK, filler) == target
+        assert filler.filled == []
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
 def test_an_interrupted_conversion_stays_and_goes_on(begun: PreparedArray, tmp_path: Path) -> None:

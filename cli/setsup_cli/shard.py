@@ -1,0 +1,228 @@
+"""``setsup shard``: write a data set as WebDataset tars with a factor index, or go on where that was stopped."""
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from setsup.errors import DataError, FactorError, SetsupError
+from setsup.files import readable_size
+from setsup_cli.arguments import (
+    Image,
+    Index,
+    Json,
+    Kinds,
+    MaybeDataset,
+    MaybeNumber,
+    MaybeText,
+    MaybeWords,
+    Root,
+    Split,
+    Table,
+    option,
+)
+from setsup_cli.output import say, show_json
+from setsup_cli.source import DEFAULT, check_factors, open_source
+from setsup_cli.stopping import terminated
+from setsup_cli.workers import On, RayAddress, RayGpus, cluster
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.shards.dataset import ShardedDataset
+    from setsup.shards.plan import Plan
+
+__all__ = ["HELP", "Options", "run"]
+
+HELP = """\
+To begin with: `setsup shard --out shapes --where "object_hue == 0.5" --order by:shape`, which needs no download. Any
+program that reads WebDataset reads the shards; `setsup sample shapes --inactive shape`, and `setsup.open_shards` in
+Python, draw from them by factor, wherever they lie. Stopped and started again, by Ctrl-C, SIGTERM or whatever else, the
+same command goes on; the bytes are the same for any number of processes or machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the verb."""
+
+    dataset: MaybeDataset = None
+    table: Table = None
+    image: Image = None
+    kinds: Kinds = None
+    root: Root = None
+    split: Split = None
+    index: Index = None
+
+    out: Annotated[
+        MaybeText,
+        option("URL", "Where the shards go: a folder, or an address such as s3://bucket/shapes; new, or begun so."),
+    ] = None
+    where: Annotated[
+        MaybeText, option("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\", renumbered.")
+    ] = None
+    order: Annotated[
+        str,
+        option(
+            "keep|shuffle|by:FACTOR,...",
+            "As the rows are, at random, or rows that share values of factors together: a set of them is one read.",
+            "(default: keep)",
+        ),
+    ] = "keep"
+    format: Annotated[
+        Literal["png", "webp", "jpeg", "npy"],
+        option(
+            "png|webp|jpeg|npy",
+            "Of pictures: PNG, lossless WebP, JPEG of quality 95, or plain arrays. All else is npy.",
+            "(default: png)",
+        ),
+    ] = "png"
+    modalities: Annotated[
+        MaybeWords, option("NAME ...", "What is kept of each row, such as image depth.", "(default: all)")
+    ] = None
+    per_shard: Annotated[
+        MaybeNumber, option("N", "Rows a shard at most.", "(default: those of 268 MB of arrays, up to 100,000)")
+    ] = None
+    seed: Annotated[int, option("N", "Seed of a shuffle.", "(default: 0)")] = 0
+    processes: Annotated[int, option("N", "Processes that write.", "(default: 1)")] = 1
+    on: On = None
+    ray_address: RayAddress = None
+    ray_gpus: RayGpus = 0.0
+    json: Json = False
+
+
+def run(options: Options) -> int:
+    """Write and say how it is opened."""
+    if options.out is None:
+        named = [shlex.quote(options.dataset)] if options.dataset else []
+        named += ["--table", shlex.quote(str(options.table))] if options.table else []
+        raise DataError(f"say where the shards go: `{' '.join(['setsup shard', *named, '--out URL'])}`")
+    on = cluster(options.on, options.ray_address, options.ray_gpus)
+    dataset = _chosen(options)
+    from setsup.shards.writer import write_shards
+
+    plan: Plan | None = None
+    before = 0
+
+    def begun(found: "Plan", there: int) -> None:
+        # not earlier: what is refused is not announced, and whoever waited for another job counts what is left
+        nonlocal plan, before
+        plan, before = found, there
+        if not options.json:
+            say(_what(found, there, str(options.out)))
+
+    try:
+        with terminated():
+            written = write_shards(
+                dataset,
+                options.out,
+                order=options.order,
+                per_shard=options.per_shard,
+                format=options.format,
+                modalities=options.modalities,
+                seed=options.seed,
+                processes=options.processes,
+                on=on,
+                begun=begun,
+            )
+    except KeyboardInterrupt:
+        said = "" if plan is None else f"at {_there(options.out):,} of {plan.shards:,} shards; "
+        raise KeyboardInterrupt(f"{said}the same command goes on") from None
+    about = _about(written, before)
+    if options.json:
+        show_json(about)
+    else:
+        for line in _words(about):
+            say(line)
+    return 0
+
+
+def _chosen(options: Options) -> "Dataset":
+    dataset = open_source(
+        options.dataset,
+        options.root,
+        options.table,
+        options.image,
+        options.kinds or (),
+        options.split,
+        options.index,
+    )
+    kind, _, named = options.order.partition(":")
+    if kind == "by":
+        card = f"`setsup info {f'--table {options.table}' if options.table else options.dataset or DEFAULT}`"
+        check_factors([name.strip() for name in named.split(",") if name.strip()], dataset.factors, card)
+    if options.where is None:
+        return dataset
+    dataset = dataset.where(options.where)
+    if not len(dataset):
+        raise FactorError(f"--where {options.where!r} leaves no row")
+    return dataset
+
+
+def _there(url: str) -> int:
+    """How many shards lie under an address; none where that cannot be told any more."""
+    from setsup.shards.store import open_store
+
+    with suppress(SetsupError):
+        return sum(name.endswith(".tar") for name in open_store(url).names())
+    return 0
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+def _what(plan: "Plan", there: int, url: str) -> str:
+    import numpy as np
+
+    kinds = [member.modality for member in plan.members.values()]
+    row = sum(math.prod(size or 0 for size in kind.shape) * np.dtype(kind.dtype).itemsize for kind in kinds)
+    size = "" if any(None in kind.shape for kind in kinds) else f", {readable_size(row * plan.rows)} of arrays"
+    stored = ", ".join(f"{name} as {member.format}" for name, member in plan.members.items())
+    shards = f"{plan.shards:,} shard{'s' * (plan.shards != 1)}"
+    done = f"; {there:,} rows are there" if there else ""
+    return f"{plan.name}: {plan.rows:,} rows in {shards} ({stored}{size}){done}, to {url}"
+
+
+def _about(found: "ShardedDataset", before: int) -> dict[str, Any]:
+    """What is said of finished shards, for machines."""
+    catalogue = found.catalogue
+    order = catalogue.about.get("order", "")
+    return {
+        "url": found.url,
+        "dataset": found.name,
+        "rows": len(found),
+        "written_now": len(found) - before,
+        "shards": len(catalogue.shards),
+        "bytes": sum(shard.size for shard in catalogue.shards),
+        "order": order,
+        "factors": {one.name: len(one) or None for one in found.factors.factors},
+        "modalities": {
+            name: {
+                "shape": list(one.modality.shape),
+                "dtype": one.modality.dtype,
+                "unit": one.modality.unit,
+                "member": f"KEY.{one.extension}",
+            }
+            for name, one in catalogue.members.items()
+        },
+        "open": f"setsup.open_shards({found.url!r})",
+        "next": shlex.join(_next(found, order)),
+    }
+
+
+def _next(found: "ShardedDataset", order: str) -> list[str]:
+    """A command that draws from the shards: by what lies together, or by a factor that varies."""
+    discrete = [one.name for one in found.factors.factors if not one.continuous and one.role == "variation"]
+    varied = [name for name in discrete if (found.factors.counts(name) > 1).sum() > 1]
+    kind, _, named = order.partition(":")
+    held = named.split(",") if kind == "by" else (varied or discrete)[:1]
+    return ["setsup", *(["sample", found.url, "--inactive", *held] if held else ["info", found.url])]
+
+
+def _words(about: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{readable_size(about['bytes'])}, {about['written_now']:,} rows written now"
+    factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
+    yield f"factors: {', '.join(factors)}"
+    yield f"members: {', '.join([*(one['member'] for one in about['modalities'].values()), 'KEY.json'])}"
+    yield about["open"]
+    yield about["next"]

@@ -1,0 +1,143 @@
+"""Worker processes of this machine that take units as they come free."""
+
+import logging
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import cloudpickle
+
+from setsup.errors import SetsupError
+from setsup.jobs.process import Process
+from setsup.jobs.sending import answer, function_of, outcome, packed
+from setsup.jobs.units import Unit
+from setsup.progress import Advance
+
+__all__ = ["Crew", "serve"]
+
+_TRIES = 2  # a process may be killed for what others do, such as for their memory
+_NONE = -1  # no unit
+
+_log = logging.getLogger("setsup")
+
+
+class Crew:
+    """Worker processes that take units as they come free."""
+
+    def __init__(
+        self, function: Callable[[Any], Any], units: Sequence[Unit[Any]], processes: int, advance: Advance
+    ) -> None:
+        self._sent = packed(function)
+        self._units, self._processes, self._advance = units, processes, advance
+        self._waiting = deque(range(len(units)))
+        self._tries = [0] * len(units)
+        self._results: list[Any] = [None] * len(units)
+        self._left = len(units)
+        self._workers: dict[Connection, _Worker] = {}
+
+    def results(self) -> list[Any]:
+        """Do all units."""
+        try:
+            while len(self._workers) < self._processes:
+                self._start()
+            while self._left:
+                for end in wait(list(self._workers)):
+                    self._hear(self._workers[end])  # type: ignore[index]
+        finally:
+            for worker in self._workers.values():
+                worker.let_go()
+            for worker in self._workers.values():
+                worker.ended()
+        return self._results
+
+    def _start(self) -> None:
+        worker = _Worker(self._sent)
+        self._workers[worker.end] = worker
+        self._give(worker)
+
+    def _give(self, worker: "_Worker") -> None:
+        """Hand a free worker its next unit."""
+        if self._waiting:
+            number = self._waiting.popleft()
+            self._tries[number] += 1
+            worker.do(number, self._units[number].data)
+
+    def _hear(self, worker: "_Worker") -> None:
+        """Take what a worker has done, or do without it."""
+        try:
+            found = worker.end.recv_bytes()
+        except (EOFError, OSError):
+            self._replace(worker)
+            return
+        number, worker.number = worker.number, _NONE
+        self._results[number] = outcome(found, self._units[number].name)
+        self._left -= 1
+        self._advance(self._units[number].size)
+        self._give(worker)
+
+    def _replace(self, worker: "_Worker") -> None:
+        """Begin its unit again, in a fresh process, unless that is killed a second time."""
+        del self._workers[worker.end]
+        code, number = worker.ended(), worker.number
+        if number == _NONE:  # it had nothing to do any more
+            return
+        unit = self._units[number].name
+        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+        if self._tries[number] == _TRIES:
+            raise SetsupError(
+                f"a worker process ended {how} while it worked on {unit}, as one did before it: perhaps for lack of "
+                "memory, so use fewer processes; or use one process to see the error itself"
+            )
+        _log.warning("a worker process ended %s while it worked on %s, which is begun again", how, unit)
+        self._waiting.appendleft(number)
+        self._start()
+
+
+class _Worker(Process):
+    """One worker process, seen from here."""
+
+    number = _NONE
+    """The unit at work, if any."""
+
+    def __init__(self, function: bytes) -> None:
+        super().__init__("setsup.jobs.local")
+        self.send(function)
+
+    def do(self, number: int, data: Any) -> None:
+        """Begin a unit."""
+        self.number = number
+        self.send(cloudpickle.dumps(data))
+
+
+# -- in a worker process -----------------------------------------------------------------------------------------------
+
+
+def serve(number: int) -> None:
+    """Do units until the other end of a socket closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the affair of who started this, and then lets go
+    os.set_inheritable(number, False)  # a child of this process would keep it open after the end of this one
+    end = Connection(number)
+    asked: deque[bytes] = deque()
+    there = threading.Semaphore(0)
+
+    def listen() -> None:
+        # ends with who started this, even amid a slow unit
+        try:
+            while True:
+                asked.append(end.recv_bytes())
+                there.release()
+        finally:
+            os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    there.acquire()
+    function = function_of(asked.popleft())
+    while True:
+        there.acquire()
+        with suppress(OSError):  # the other end is gone; the listener ends this
+            end.send_bytes(answer(function, asked.popleft()))

@@ -1,0 +1,239 @@
+"""The process that speaks with a Ray cluster for another one.
+
+Ray takes signals, standard output and environment of a process for itself, and ends it when the cluster is gone. So it
+has one of its own, which hands over units and reports what became of them. It ends when who started it does, and has
+the cluster end what still runs.
+"""
+
+import logging
+import os
+import pickle
+import queue
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+from setsup.errors import DataError, SetsupError, imported
+from setsup.jobs.ray_worker import DONE, task
+from setsup.jobs.sending import said
+
+if TYPE_CHECKING:
+    from setsup.jobs.cluster import Ray
+
+__all__ = ["ENDS", "serve"]
+
+_LOCAL = "local"
+_ADDRESS = re.compile(r"(?:ray://)?\[?(?P<host>[\w.:-]+?)\]?:(?P<port>\d{1,5})")
+_ANSWERS = 10.0  # seconds until a machine counts as one that does not
+_STORE = 128 << 20  # bytes of memory that processes of a cluster of this machine share
+_AHEAD = 2  # units handed over for each that can run: the next one is there when one ends
+_LOOK = 5.0  # seconds between two looks at how large the cluster is
+_TURN = 0.1  # seconds between two looks at what is asked
+_PATIENCE = 2.0  # seconds that units have to end by themselves
+_KILLED = 5.0  # seconds that is waited for units that were killed
+
+ENDS = 15.0
+"""Seconds within which the process ends when it is let go."""
+
+
+def serve(number: int) -> None:
+    """Speak with a cluster until the other end of a socket closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the affair of who started this, and then lets go
+    os.set_inheritable(number, False)  # a child of this process would keep it open after the end of this one
+    end = Connection(number)
+    asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    driver = _Driver(end, asked)
+
+    def listen() -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                asked.put(pickle.loads(end.recv_bytes()))  # noqa: S301 - who started this process wrote it
+        asked.put(None)
+        time.sleep(ENDS - 2 if driver.connected else _PATIENCE)  # what Ray is at may take longer
+        os._exit(1)
+
+    threading.Thread(target=listen, daemon=True).start()
+    with suppress(OSError):  # the other end is gone
+        driver.run()
+
+
+class _Driver:
+    """Does what is asked."""
+
+    connected = False
+    """Whether there is something to be ended."""
+
+    def __init__(self, end: Connection, asked: "queue.SimpleQueue[Any]") -> None:
+        self._end, self._asked = end, asked
+        self._ray: Any = None
+        self._on: Any = None
+        self._task: Any = None
+        self._sent: Any = None
+        self._about = b""
+        self._running: dict[Any, int] = {}
+        self._looked, self._room, self._warned = 0.0, 0, False
+
+    def run(self) -> None:
+        """Connect, and do units until there is nobody who asks for more."""
+        on = self._asked.get()
+        if on is None:
+            return
+        try:
+            self._ray = _connected(on.address)
+        except SetsupError as error:
+            self._tell("refused", error)
+            return
+        self.connected = True
+        try:
+            self._prepare(on)
+            self._tell("ready")
+            while self._turn():
+                pass
+        finally:
+            self._stop()
+            self._ray.shutdown()
+
+    def _prepare(self, on: "Ray") -> None:
+        self._on = on
+        self._task = self._ray.remote(
+            num_cpus=on.cpus,
+            num_gpus=on.gpus,
+            max_retries=0,  # which unit was lost, and how often, is to be said
+            max_calls=0,  # a process keeps what it has opened, a GL context too, for the next unit
+        )(task([entry for entry in sys.path if isinstance(entry, str)]))
+
+    def _turn(self) -> bool:
+        """See what is asked, and what is done; whether there may be more."""
+        self._look()
+        wait = not self._running
+        while wait or not self._asked.empty():
+            try:
+                asked = self._asked.get(timeout=_LOOK)
+            except queue.Empty:
+                return True
+            if asked is None:
+                return False
+            self._begin(*asked)
+            wait = False
+        done: list[Any] = []
+        if self._running:
+            done = self._ray.wait(list(self._running), timeout=_TURN)[0]
+        for one in done:
+            self._hear(one)
+        return True
+
+    def _begin(self, kind: str, *asked: Any) -> None:
+        if kind == "work":
+            function, self._about = asked
+            self._sent = [self._ray.put(function)]  # in a list, for Ray would fetch it anew for each unit
+        else:
+            number, name, data = asked
+            self._running[self._task.options(name=name).remote(self._sent, self._about, data)] = number
+
+    def _hear(self, one: Any) -> None:
+        """Tell what became of a unit."""
+        number = self._running.pop(one)
+        try:
+            kind, found = self._ray.get(one)
+        except self._ray.exceptions.RayTaskError as error:
+            self._tell("amiss", number, f"the cluster cannot do it ({_line(error.cause or error)})")
+        except self._ray.exceptions.RayError as error:
+            self._tell("lost", number, _line(error))
+        else:
+            self._tell("done" if kind == DONE else "amiss", number, found)
+
+    def _look(self) -> None:
+        """Tell how many units the cluster can run at a time; it may grow and shrink."""
+        now = time.monotonic()
+        if self._room and now - self._looked < _LOOK:
+            return
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        fitting = sum(_fitting(node, self._on) for node in nodes)
+        room, self._looked = max(1, _AHEAD * fitting), now
+        if room != self._room:
+            self._room = room
+            self._tell("room", room)
+        if not fitting and not self._warned:
+            self._warned = True
+            most = {name: max((node.get(name, 0) for node in nodes), default=0) for name in ("CPU", "GPU")}
+            self._tell("none", most["CPU"], most["GPU"])
+
+    def _stop(self) -> None:
+        """Have all units end, and wait until they have; what then still runs, Ray kills when this process leaves."""
+        left = list(self._running)
+        for force, seconds in ((False, _PATIENCE), (True, _KILLED)):
+            for one in left:
+                with suppress(Exception):
+                    self._ray.cancel(one, force=force)
+            if left:
+                left = self._ray.wait(left, num_returns=len(left), timeout=seconds)[1]
+
+    def _tell(self, *what: Any) -> None:
+        self._end.send_bytes(pickle.dumps(what))
+
+
+def _fitting(node: dict[str, float], on: "Ray") -> int:
+    """How many units a machine can run at a time."""
+    run = node.get("CPU", 0) // on.cpus
+    return int(min(run, node.get("GPU", 0) // on.gpus) if on.gpus else run)
+
+
+def _line(error: BaseException) -> str:
+    """First sentence of an exception; those of Ray have many."""
+    return said(error).strip().partition("\n")[0].partition(". ")[0].rstrip(" .:")
+
+
+# -- connecting --------------------------------------------------------------------------------------------------------
+
+
+def _connected(address: str | None) -> Any:
+    """Connect to a cluster, or start one; :mod:`ray`."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray = imported("ray", "ray")
+    address = address or os.environ.get("RAY_ADDRESS") or _LOCAL
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address == _LOCAL:
+        options |= {"include_dashboard": False, "object_store_memory": _STORE}
+    elif address != "auto":
+        _reach(address)
+    try:
+        ray.init(address, **options)
+    except Exception as error:
+        raise _refused(address, " ".join(str(error).split())) from None
+    return ray
+
+
+def _refused(address: str, why: str) -> DataError:
+    if "ersion mismatch" in why:
+        return DataError(f"the Ray cluster at {address} is of another version: {why}; they must be the same")
+    if address == "auto":
+        return DataError(
+            f"this machine belongs to no Ray cluster ({why:.200}): give the address of one, HOST:PORT, or start one by "
+            "`ray start --head`"
+        )
+    if address == _LOCAL:
+        return DataError(f"Ray cannot be started on this machine: {why:.400}")
+    return DataError(
+        f"the Ray cluster at {address} takes no work ({why:.400}): see that it is one, of the same version of Ray; one "
+        "that asks for a token wants RAY_AUTH_MODE=token, and the token, on this machine too"
+    )
+
+
+def _reach(address: str) -> None:
+    """Refuse an address at which nothing answers: Ray itself would try for long."""
+    found = _ADDRESS.fullmatch(address)
+    if found is None:
+        raise DataError(f"{address!r} is no address of a Ray cluster: HOST:PORT, ray://HOST:PORT, or auto")
+    try:
+        socket.create_connection((found["host"], int(found["port"])), _ANSWERS).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise DataError(
+            f"nothing answers at {address} ({getattr(error, 'strerror', None) or error}): see that the cluster runs "
+            "(`ray status` on its head), and that this machine may reach it"
+        ) from None

@@ -1,0 +1,126 @@
+"""What a Ray cluster runs: one unit at a time, in a process that keeps what it has opened for the next one."""
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from setsup.jobs.sending import answer, function_of
+
+__all__ = ["About", "do_unit", "task"]
+
+DONE, AMISS = "done", "amiss"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What must be the same where units are done.
+
+    Parameters
+    ----------
+    work : str
+        Tells this work from others.
+    version : str
+        Of setsup.
+    token : Path or None
+        A file that all machines must see.
+    folder : str
+        Where relative paths begin.
+
+    """
+
+    work: str
+    version: str
+    token: Path | None
+    folder: str
+
+
+def task(path: list[str]) -> Callable[[Any, bytes, bytes], tuple[str, Any]]:
+    """Make the function that Ray is given.
+
+    Parameters
+    ----------
+    path : list of str
+        Where the process that asks for the work finds modules.
+
+    """
+
+    def do(sent: Any, about: bytes, data: bytes) -> tuple[str, Any]:
+        # what is defined within a function travels as code: where setsup is missing, that can be said
+        import os
+        import sys
+
+        sys.path.extend(entry for entry in path if entry not in sys.path and os.path.exists(entry))
+        try:
+            from setsup.jobs.ray_worker import do_unit
+        except ImportError as error:
+            return "amiss", (
+                f"{os.uname().nodename}, a machine of the cluster, cannot import setsup ({error}): "
+                "install the same version everywhere, in the Python that Ray runs in"
+            )
+        return do_unit(sent, about, data)
+
+    return do
+
+
+_held: tuple[bytes, Callable[[Any], Any]] | None = None
+
+
+def do_unit(sent: Any, about: bytes, data: bytes) -> tuple[str, Any]:
+    """Do a unit.
+
+    Parameters
+    ----------
+    sent : list of one ray.ObjectRef
+        The function, which is fetched and opened once.
+    about : bytes
+        A pickled :class:`About`.
+    data : bytes
+        Of the unit, pickled.
+
+    Returns
+    -------
+    (str, any)
+        ``"done"`` and what the unit gave or raised, or ``"amiss"`` and what is wrong with this machine.
+
+    """
+    global _held
+    if _held is None or _held[0] != about:
+        import pickle
+
+        import ray
+
+        try:
+            told: About = pickle.loads(about)  # noqa: S301 - our own process wrote it
+            other = told.version != version("setsup")
+        except Exception:  # a version that knows nothing of this
+            other = True
+        here = f"{socket.gethostname()}, a machine of the cluster,"
+        if other:
+            return (
+                AMISS,
+                f"{here} has setsup {version('setsup')}, which may work otherwise: install the same everywhere",
+            )
+        if told.token is not None and not _seen(told.token):
+            return AMISS, (
+                f"{here} does not see {told.token.parent} of the machine that began the work: choose a folder on a "
+                "file system that all share"
+            )
+        with suppress(OSError):
+            os.chdir(told.folder)
+        _held = about, function_of(ray.get(sent[0]))
+    return DONE, answer(_held[1], data)
+
+
+def _seen(token: Path) -> bool:
+    """Whether a file is there, or comes soon: some network file systems are slow to tell."""
+    for _ in range(10):
+        if token.exists():
+            return True
+        time.sleep(0.2)
+    return False

@@ -1,0 +1,106 @@
+"""Which tars an address means: those of a folder or store, one, or those that a pattern with numbers names."""
+
+import math
+import re
+from itertools import product
+from pathlib import Path
+
+from setsup.errors import DataError
+from setsup.files.values import relative
+from setsup.shards.store import Store
+
+__all__ = ["split_address", "tar_names"]
+
+_MOST = 1_000_000  # tars that a pattern may name
+_NUMBERS = re.compile(r"\{(\d{1,12})\.\.(\d{1,12})\}")
+_PACKED = re.compile(r"\.(tar\.[a-z0-9]+|tgz|tbz2?|txz|tzst)$", re.IGNORECASE)
+
+
+def split_address(url: str | Path) -> tuple[str, tuple[str, ...] | None]:
+    """Part an address into that of a folder and the names of tars in it; None for all tars that are there.
+
+    Parameters
+    ----------
+    url : str or Path
+        A folder or store; one tar; or a pattern such as ``data-{000..099}.tar`` of numbers between two, as the
+        webdataset library takes it.
+
+    Raises
+    ------
+    DataError
+        The pattern is none, or stands for more than a million tars.
+
+    Examples
+    --------
+    >>> split_address("https://example.org/set/data-{08..10}.tar")
+    ('https://example.org/set', ('data-08.tar', 'data-09.tar', 'data-10.tar'))
+    >>> split_address("s3://bucket/set")
+    ('s3://bucket/set', None)
+
+    """
+    text = str(url)
+    if "://" not in text and Path(text).expanduser().is_dir():
+        return text, None
+    place = text.find("{")
+    cut = text.rfind("/", 0, place if place >= 0 else None)
+    folder, last = (text[: cut + 1], text[cut + 1 :]) if cut >= 0 else (".", text)
+    folder = folder.rstrip("/") or "/"
+    if place >= 0 or "}" in text:
+        return folder, _expanded(last, text)
+    if last.lower().endswith(".tar") and cut >= 0 and not folder.endswith(":"):
+        return folder, (last,)
+    return (folder, (last,)) if last.lower().endswith(".tar") and cut < 0 else (text, None)
+
+
+def tar_names(store: Store, wanted: tuple[str, ...] | None) -> tuple[list[str], list[str]]:
+    """Names of the tars of a store, in order, and of packed ones, which cannot be read in part.
+
+    Raises
+    ------
+    DataError
+        There are none, all are packed, or a name is one that no catalogue takes.
+
+    """
+    names = list(store.names() if wanted is None else wanted)
+    tars = [name for name in names if name.lower().endswith(".tar")]
+    packed = [name for name in names if _PACKED.search(name)]
+    if not tars and packed:
+        raise DataError(
+            f"{store.url}: {packed[0]} is packed as a whole, so nothing in it can be read alone; unpack it to a plain "
+            "tar (gunzip)"
+        )
+    if not tars:
+        web = (
+            "; the web lists no files, so name them, as in data-{000000..000099}.tar"
+            if store.url.startswith("http")
+            else ""
+        )
+        raise DataError(f"{store.url} has no tars; give the folder or address that holds them{web}")
+    for name in tars:
+        try:
+            relative(name)
+        except ValueError as error:
+            raise DataError(
+                f"{store.url}: a tar named {name!r} cannot be indexed; rename it: {error} was expected"
+            ) from None
+    return tars, packed
+
+
+def _expanded(pattern: str, address: str) -> tuple[str, ...]:
+    parts = _NUMBERS.split(pattern)
+    plain, bounds = parts[::3], list(zip(parts[1::3], parts[2::3], strict=True))
+    if any(sign in part for part in plain for sign in "{}"):
+        raise DataError(f"{address}: braces stand for numbers between two, as in data-{{000000..000099}}.tar")
+    counts = [int(last) - int(first) + 1 for first, last in bounds]
+    if min(counts) < 1 or math.prod(counts) > _MOST:
+        raise DataError(
+            f"{address} stands for {max(0, math.prod(counts)):,} tars; 1 to {_MOST:,} can be indexed together"
+        )
+    found = []
+    for numbers in product(*(range(int(first), int(last) + 1) for first, last in bounds)):
+        text = plain[0]
+        for number, (first, last), part in zip(numbers, bounds, plain[1:], strict=True):
+            padded = first.startswith("0") or last.startswith("0")
+            text += str(number).zfill(max(len(first), len(last)) if padded else 0) + part
+        found.append(text)
+    return tuple(dict.fromkeys(found))

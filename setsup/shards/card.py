@@ -1,0 +1,122 @@
+"""The data card of a set of shards, README.md for the Hugging Face Hub, and what their catalogue keeps of it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from setsup.datasets.dataset import Dataset
+from setsup.datasets.huggingface_card import card, manifests_of
+from setsup.factors import Factor
+from setsup.files import Manifest
+from setsup.shards.layout import Member
+from setsup.shards.plan import Plan
+
+__all__ = ["about", "manifests_of", "shards_card"]
+
+_PLAIN = {
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64"),
+}
+_OPENED = (
+    "The files are tars as the webdataset library reads them: `KEY.<extension>` for each column above, and `KEY.json` "
+    "for the factors. `datasets.load_dataset` opens them as well; `setsup.open_shards` draws sets of rows that share "
+    "factors out of them, by the index beside them. There are"
+)
+
+
+def about(manifests: Sequence[Manifest | None], order: str) -> dict[str, str]:
+    """What a catalogue tells of a data set beside its schema: title, description, licence, citation, homepage, order.
+
+    Parameters
+    ----------
+    manifests : sequence of Manifest or None
+        Of what the data set was made of, as :func:`setsup.datasets.huggingface_card.manifests_of` gives them.
+    order : str
+        Of the rows, as it was asked for.
+
+    Returns
+    -------
+    dict of str to str
+
+    Examples
+    --------
+    >>> import setsup
+    >>> found = about(manifests_of(setsup.load("shapes3d-procedural")), "keep")
+    >>> found["licence"], found["order"]
+    ('Apache-2.0', 'keep')
+
+    """
+    known = [manifest for manifest in manifests if manifest]
+    found = {
+        "title": " + ".join(one.title for one in known),
+        "description": "\n\n".join(one.description.strip() for one in known),
+        "licence": "; ".join(one.licence.name for one in known),
+        "licence_url": " ".join(one.licence.url for one in known if one.licence.url),
+        "citation": "\n\n".join(one.citation.strip() for one in known if one.citation),
+        "homepage": " ".join(one.homepage for one in known if one.homepage),
+        "order": order,
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+def shards_card(dataset: Dataset, plan: Plan, manifests: Sequence[Manifest | None]) -> str:
+    """Text of the README.md beside shards, with which ``datasets.load_dataset`` opens their folder.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        What was written.
+    plan : Plan
+        What lies there.
+    manifests : sequence of Manifest or None
+        As for :func:`about`.
+
+    Returns
+    -------
+    str
+        Markdown, headed by the Hub's metadata in YAML.
+
+    """
+    columns = {member.extension: member.modality for member in plan.members.values()}
+    metadata: dict[str, Any] = {
+        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data-*.tar"}]}]
+    }
+    if all(one.dtype in _PLAIN for one in columns.values()):  # else it is left to the library to find out
+        features = [*map(_feature, plan.members.values())]
+        features.append({"name": "json", "struct": [_value(factor) for factor in dataset.factors.factors]})
+        features += [{"name": name, "dtype": "string"} for name in ("__key__", "__url__")]
+        metadata["dataset_info"] = {"features": features}
+    count = f"{plan.shards:,} tar{'s' if plan.shards > 1 else ''}, in the order `{plan.order}`"
+    return card(dataset, columns, opened=f"{_OPENED} {count}.", metadata=metadata, manifests=manifests)
+
+
+def _feature(member: Member) -> dict[str, Any]:
+    """Column of a modality, as the Hub's metadata describes it."""
+    shape, dtype, found = member.modality.shape, member.modality.dtype, {"name": member.extension}
+    if member.format != "npy":
+        return {**found, "dtype": "image"}
+    if 2 <= len(shape) <= 5 and None not in shape[1:]:
+        return {**found, "dtype": {f"array{len(shape)}_d": {"shape": list(shape), "dtype": dtype}}}
+    if not shape:
+        return {**found, "dtype": dtype}
+    each: Any = dtype
+    for _ in shape[1:]:
+        each = {"sequence": each}
+    return {**found, "sequence": each}
+
+
+def _value(factor: Factor) -> dict[str, str]:
+    """Type of a factor's values in the JSON."""
+    return {"name": factor.name, "dtype": _type(factor)}
+
+
+def _type(factor: Factor) -> str:
+    if factor.levels is None:
+        return "float32"
+    if isinstance(factor.levels[0], str):
+        return "string"
+    if all(isinstance(level, bool) for level in factor.levels):
+        return "bool"
+    whole = all(isinstance(level, int) and abs(level) < np.iinfo(np.int64).max for level in factor.levels)
+    return "int64" if whole else "float64"

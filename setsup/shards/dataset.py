@@ -1,0 +1,370 @@
+"""Shards as a data set: factors from the index, samples from anywhere in the tars."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.dataset import Dataset, fetch_request, of_row
+from setsup.datasets.images import Source, checked_size, parallel
+from setsup.datasets.sources import fetch_images
+from setsup.errors import DataError
+from setsup.files.tar_headers import BLOCK
+from setsup.progress import progress
+from setsup.shards.cache import DEFAULT_BYTES
+from setsup.shards.decoding import (
+    PICTURES,
+    check_members,
+    copy_plain,
+    npy_array,
+    plain_head,
+    put_pngs,
+    resized_modalities,
+    shrunk,
+)
+from setsup.shards.finding import index_file, is_whole, read_catalogue
+from setsup.shards.index import open_index
+from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, Catalogue
+from setsup.shards.reading import MEND, LocalReader, Reader, checksums
+from setsup.shards.store import Store, open_store
+
+__all__ = ["ShardedDataset", "open_shards"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+_SEEN, _PLAIN = 1, 2  # what is known of a member once it was checked; plain: the usual header and numbers, nothing else
+
+
+class ShardedDataset(Dataset):
+    """Samples in shards on a disk or in a store; made by :func:`open_shards`.
+
+    Each member is compared with its checksum in the index when a process first reads it.
+
+    Parameters
+    ----------
+    store : Store
+        Where the tars lie.
+    about : Store
+        Where the catalogue and the index lie.
+    catalogue : Catalogue
+        What the shards hold.
+    reader : Reader
+        What gives bytes of the tars.
+    size : (height, width) or None, pixels
+        Size that pictures are brought to.
+
+    Attributes
+    ----------
+    url : str
+        Their folder or address.
+    catalogue : Catalogue
+        What the shards hold: their names, licence, citation and more.
+    computes : bool
+        Whether members are decoded (``png``, ``webp``, ``jpg``) or resized, rather than copied.
+
+    Examples
+    --------
+    >>> import setsup, tempfile
+    >>> shapes = setsup.load("shapes3d-procedural").select(range(0, 480_000, 48_000))
+    >>> sharded = setsup.write_shards(shapes, tempfile.mkdtemp(), format="npy", per_shard=4)
+    >>> sharded.keys([9, 0]), sharded.fetch([9, 0])["image"].shape, sharded.computes
+    (['000009', '000000'], (2, 64, 64, 3), False)
+    >>> [shard.rows for shard in sharded.catalogue.shards], sharded.verify()
+    ([4, 4, 2], [])
+
+    """
+
+    def __init__(
+        self, store: Store, about: Store, catalogue: Catalogue, reader: Reader, size: tuple[int, int] | None = None
+    ) -> None:
+        check_members(catalogue.members, f"{about.url}/{CATALOGUE}")
+        self.name, self.url, self.catalogue = catalogue.name, store.url, catalogue
+        self.modalities = resized_modalities(catalogue.members, size)
+        self.factors, self._places = open_index(index_file(about, catalogue), catalogue)
+        self.computes = any(
+            member.format in PICTURES or self.modalities[name] != member.modality
+            for name, member in catalogue.members.items()
+        )
+        self._store, self._about, self._reader, self._size = store, about, reader, size
+        self._heads = {
+            name: plain_head(one.modality) if one.format == "npy" else b"" for name, one in catalogue.members.items()
+        }
+        self._states: dict[str, npt.NDArray[np.uint8]] = {}
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        contents = self._contents(rows.reshape(-1), names)
+        return {name: self._decoded(name, rows, contents[name], None) for name in names}
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Decode or copy rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        contents = self._contents(rows.reshape(-1), names)
+        for name in names:
+            self._decoded(name, rows, contents[name], out[name])
+
+    @of_row
+    def keys(self, rows: npt.ArrayLike) -> list[str]:
+        """Keys of samples: what the names of their members begin with."""
+        return self._places.keys(rows)
+
+    @of_row
+    def source_rows(self, rows: npt.ArrayLike) -> Rows:
+        """Rows of the data set that was written, in the shape of `rows`.
+
+        Raises
+        ------
+        DataError
+            When others wrote the shards.
+
+        """
+        return self._places.source_rows(rows)
+
+    def __repr__(self) -> str:
+        """Show where the shards lie, and how many samples they have."""
+        return f"ShardedDataset({self.url!r}, {len(self):,} rows in {len(self.catalogue.shards):,} shards)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what opens the index where it arrives."""
+        return ShardedDataset, (self._store, self._about, self.catalogue, self._reader, self._size)
+
+    def verify(self) -> list[str]:
+        """Compare the shards and the index, whole, with their digests in the catalogue.
+
+        Of tars that others wrote these are digests of names, places and headers: contents are not compared.
+
+        Returns
+        -------
+        list of str
+            Names of the files that are missing, cut off or others, in the order of the catalogue; none where all is
+            as it was written.
+
+        Raises
+        ------
+        DataError
+            When the disk or the store fails.
+
+        """
+        catalogue = self.catalogue
+        files = [(self._store, shard, catalogue.check) for shard in catalogue.shards]
+        files.append((self._about, catalogue.index, CRC32C))
+        with progress(sum(shard.size for _, shard, _ in files), f"checking {self.name}", "B") as advance:
+            whole = parallel(lambda file: is_whole(*file, advance), files)
+        return [shard.name for (_, shard, _), good in zip(files, whole, strict=True) if not good]
+
+    # -- bytes ---------------------------------------------------------------------------------------------------------
+
+    def _contents(self, rows: Rows, names: Sequence[str]) -> dict[str, list[memoryview]]:
+        """Whole members, read all together and checked."""
+        if not rows.size:
+            return {name: [] for name in names}
+        spans = [self._places.spans[name] for name in names]
+        starts = np.array([span.offset[rows] for span in spans], np.int64)
+        sizes = np.array([span.size[rows] for span in spans], np.int64)
+        if starts.size and starts.min() < 0:
+            place, column = np.argwhere(starts < 0)[0].tolist()
+            raise self._absent(names[place], int(rows[column]))
+        # tars that others wrote are checked by the headers right before the contents
+        before = BLOCK if self.catalogue.check == HEADER else 0
+        shards = np.tile(self._places.shard[rows], len(names))
+        found = self._reader.read(shards, (starts - before).reshape(-1), (sizes + before).reshape(-1))
+        contents = {}
+        for place, name in enumerate(names):
+            part = found[place * len(rows) : (place + 1) * len(rows)]
+            fresh = np.flatnonzero(self._state(name)[rows] == 0)
+            if fresh.size:
+                self._check(name, rows, fresh, part, before)
+            contents[name] = [one[before:] for one in part] if before else part
+        return contents
+
+    def _check(self, name: str, rows: Rows, fresh: Rows, found: list[memoryview], before: int) -> None:
+        """Compare members that this process has not seen yet with their checksums."""
+        span, check = self._places.spans[name], self.catalogue.check
+        places, seen = fresh.tolist(), rows[fresh]
+        expected = span.check[seen]
+        differ = np.flatnonzero(np.array(checksums([found[place] for place in places], check), np.uint32) != expected)
+        shards = self._places.shard[seen[differ]]
+        for shard in np.unique(shards).tolist():  # perhaps only what is kept of it here
+            self._reader.drop(shard)
+        offset, size = span.offset[seen[differ]] - before, span.size[seen[differ]] + before
+        again = self._reader.read(shards, offset, size) if differ.size else []
+        for turn, content, value in zip(differ.tolist(), again, checksums(again, check), strict=True):
+            if value != expected[turn]:
+                raise DataError(f"{self._label(name, int(seen[turn]))} has changed since it was indexed; {MEND}")
+            found[places[turn]] = content
+        modality, head = self.catalogue.members[name].modality, self._heads[name]
+        whole = (
+            before + len(head) + math.prod(length or 0 for length in modality.shape) * np.dtype(modality.dtype).itemsize
+        )
+        stop = before + len(head)
+        plain = [head and len(one) == whole and bytes(one[before:stop]) == head for one in (found[at] for at in places)]
+        self._state(name)[seen] = np.where(plain, _PLAIN, _SEEN)
+
+    def _state(self, name: str) -> npt.NDArray[np.uint8]:
+        """What is known of the members of a modality; memory is taken for rows that were read."""
+        if name not in self._states:
+            self._states.setdefault(name, np.zeros(len(self), np.uint8))
+        return self._states[name]
+
+    def _label(self, name: str, row: int) -> str:
+        """Name a member in messages."""
+        return f"the {name!r} of row {row} (key {self.keys(row)[0]}) in {self._shard(row)}"
+
+    def _shard(self, row: int) -> str:
+        return f"{self.url}/{self.catalogue.shards[int(self._places.shard[row])].name}"
+
+    def _absent(self, name: str, row: int) -> DataError:
+        others = [other for other, span in self._places.spans.items() if span.offset[row] >= 0]
+        had = f"it has {', '.join(map(repr, others))}" if others else "it has factors only"
+        return DataError(
+            f"row {row} (key {self.keys(row)[0]}) in {self._shard(row)} has no {name!r}: {had}; fetch other "
+            "modalities, or select rows that have it"
+        )
+
+    # -- arrays --------------------------------------------------------------------------------------------------------
+
+    def _decoded(self, name: str, rows: Rows, contents: list[memoryview], out: Array | None) -> Array:
+        """Arrays of members, in `out` where that is given."""
+        stored, wanted = self.catalogue.members[name], self.modalities[name]
+        size = self._size if wanted is not stored.modality else None
+        if stored.format in PICTURES:
+            if stored.format == "png" and self.catalogue.check == CRC32C and size is None and None not in wanted.shape:
+                found = _room(out, (*rows.shape, *wanted.shape), wanted.dtype)
+                if put_pngs(contents, found.reshape(rows.size, *wanted.shape)):
+                    return _given(found, out)
+            by_row = dict(zip(rows.reshape(-1).tolist(), contents, strict=True))
+            pictures = _Pictures(by_row, partial(self._named, name))
+            return fetch_images(pictures, rows, wanted.shape, size, out)
+        plain = size is None and bool(self._heads[name]) and (self._state(name)[rows] == _PLAIN).all()
+        arrays = [] if plain else self._arrays(name, rows.reshape(-1), contents, size)
+        shape = arrays[0].shape if arrays else tuple(length or 0 for length in wanted.shape)
+        found = _room(out, (*rows.shape, *shape), wanted.dtype)
+        if plain:
+            copy_plain(contents, len(self._heads[name]), found)
+        slots = found.reshape(rows.size, *shape)
+        for place, array in enumerate(arrays):
+            slots[place] = array
+        return _given(found, out)
+
+    def _arrays(self, name: str, rows: Rows, contents: list[memoryview], size: tuple[int, int] | None) -> list[Array]:
+        """Arrays of members that are not plain, all of one shape."""
+        modality = self.catalogue.members[name].modality
+        found: list[Array] = []
+        for row, content in zip(rows.tolist(), contents, strict=True):
+            array = npy_array(content, self._named(name, row))
+            fits = len(array.shape) == len(modality.shape) and all(
+                length in (None, there) for there, length in zip(array.shape, modality.shape, strict=True)
+            )
+            if not fits or array.dtype.newbyteorder("=") != modality.dtype:
+                raise DataError(
+                    f"{self._label(name, row)} is {array.dtype} {array.shape}, not {modality.dtype} {modality.shape} "
+                    f"as the catalogue says; {MEND}"
+                )
+            found.append(array if size is None else shrunk(array, size))
+            if found[-1].shape != found[0].shape:
+                raise DataError(
+                    f"{self._label(name, row)} has the shape {found[-1].shape}, that of row {rows[0]} "
+                    f"{found[0].shape}; fetch rows of different shapes one by one"
+                )
+        return found
+
+    def _named(self, name: str, row: int) -> str:
+        """Name a member in messages, without a look at the index."""
+        return f"the {name!r} of row {row} in {self._shard(row)}"
+
+
+class _Pictures:
+    """Pictures whose bytes are there, as :func:`setsup.datasets.sources.fetch_images` takes them."""
+
+    def __init__(self, contents: Mapping[int, memoryview], named: Callable[[int], str]) -> None:
+        self._contents, self._named = contents, named
+
+    def __len__(self) -> int:
+        return len(self._contents)
+
+    def take(self, rows: Rows) -> list[tuple[Source, str]]:
+        """Give for each row a function that copies its bytes, and a label."""
+        return [(partial(bytes, self._contents[row]), self._named(row)) for row in rows.tolist()]
+
+
+def _room(out: Array | None, shape: tuple[int | None, ...], dtype: str) -> Array:
+    """Give the array to write to where it is as it must be, else a fresh one."""
+    if out is not None and out.shape == shape and out.dtype == dtype and out.flags.c_contiguous:
+        return out
+    return np.empty(tuple(length or 0 for length in shape), dtype)
+
+
+def _given(found: Array, out: Array | None) -> Array:
+    """Bring what was written to a fresh array to where it is wanted."""
+    if out is None or out is found:
+        return found
+    out[...] = found
+    return out
+
+
+def open_shards(
+    url: str | Path,
+    *,
+    index: str | Path | None = None,
+    size: Sequence[int] | None = None,
+    cache: int = DEFAULT_BYTES,
+    storage_options: Mapping[str, Any] | None = None,
+) -> ShardedDataset:
+    """Open shards that :func:`setsup.write_shards` wrote, or that :func:`setsup.index_shards` has indexed.
+
+    Shards on a disk are mapped into memory. Of those in a store the catalogue and the index are copied to the cache
+    folder, and samples are read as they are asked for, together where they lie together.
+
+    Parameters
+    ----------
+    url : str or Path
+        Folder, or address of a store that fsspec knows: ``s3://…``, ``gs://…``, ``https://…``, ``hf://…``.
+    index : str or Path, optional
+        Folder or address of ``shards.json`` and ``index.parquet``, where they do not lie beside the tars.
+    size : (height, width), optional
+        Resize all pictures, antialiased, until they just cover this size, and cut out the centre.
+    cache : int, bytes
+        Most that local copies of what was read from a store take, 0 for none.
+    storage_options : mapping, optional
+        For fsspec, such as ``{"endpoint_url": …}``.
+
+    Returns
+    -------
+    ShardedDataset
+
+    Raises
+    ------
+    DataError
+        When there are no shards, they are not finished or not indexed, the catalogue or the index is damaged, or the
+        store refuses.
+
+    Examples
+    --------
+    >>> import setsup, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> shapes = setsup.load("shapes3d-procedural").select(range(0, 480_000, 4_800))
+    >>> _ = setsup.write_shards(shapes, folder, order="by:scale")
+    >>> sharded = setsup.open_shards(folder, size=(32, 32))
+    >>> sets = setsup.SetSampler(sharded.factors, inactive=["scale"], size=4, sets=1)
+    >>> batch = next(iter(setsup.loader(sharded, sets, to="numpy", workers=0)))
+    >>> batch["image"].shape, len(set(batch["factors"]["scale"][0].tolist()))
+    ((1, 4, 32, 32, 3), 1)
+
+    """
+    store = open_store(url, storage_options)
+    about = store if index is None else open_store(index, storage_options)
+    catalogue = read_catalogue(about)
+    reader: Reader
+    if store.folder is not None:
+        reader = LocalReader(store.folder, catalogue)
+    else:
+        from setsup.shards.remote import RemoteReader
+
+        reader = RemoteReader(store, catalogue, cache)
+    return ShardedDataset(store, about, catalogue, reader, checked_size(size))

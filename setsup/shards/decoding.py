@@ -1,0 +1,280 @@
+"""Members of shards into arrays: pictures by the decoders of image files, all else from ``.npy``.
+
+Notes
+-----
+A ``.npy`` is the header that ``numpy.save`` writes (its `format
+<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>`_) and the plain numbers. Most members of a
+modality have the very same header, so that their numbers are copied without a look at it. Headers of other programs
+are matched by one strict expression; nothing in them is evaluated, and no objects are unpickled.
+"""
+
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets import images
+from setsup.datasets.dataset import Modality
+from setsup.datasets.formats.png import PngHead, png_head
+from setsup.datasets.images import resized
+from setsup.errors import DataError
+from setsup.shards.layout import Member
+
+__all__ = [
+    "PICTURES",
+    "check_members",
+    "copy_plain",
+    "npy_array",
+    "plain_head",
+    "put_pngs",
+    "resized_modalities",
+    "shrunk",
+]
+
+Array = npt.NDArray[Any]
+
+PICTURES = frozenset(("png", "jpg", "jpeg", "webp", "bmp", "gif", "tif", "tiff", "ppm", "pgm", "pbm", "pnm", "jp2"))
+"""Last parts of extensions whose members are decoded as pictures."""
+
+_KINDS = "biufc"  # of dtypes: plain numbers, no objects, texts or times
+_MOST_PIXELS = 80_000_000  # as many as the decoders of pictures take
+_FEW = 3  # threads, up to which PNG is not decoded in several: see setsup.datasets.images
+_MAGIC = b"\x93NUMPY"
+_LONGEST = 10_000  # bytes of a header, as numpy itself has it
+_HEAD = re.compile(
+    rb"\{\s*'descr':\s*'([<>|=]?)([biufc])(\d{1,2})',\s*'fortran_order':\s*(True|False),\s*"
+    rb"'shape':\s*\(\s*((?:\d{1,18}\s*,\s*)+(?:\d{1,18}\s*)?)?\),?\s*\}\s*"
+)
+
+
+def check_members(members: Mapping[str, Member], source: str) -> None:
+    """Refuse a catalogue with members that cannot be decoded, before anything is made room for.
+
+    Parameters
+    ----------
+    members : mapping of str to Member
+        By the names of the modalities.
+    source : str
+        Path or address of the catalogue, for messages.
+
+    Raises
+    ------
+    DataError
+        When a format is none that is read, or the modality is none that the format can hold.
+
+    """
+    for name, member in members.items():
+        shape, dtype = member.modality.shape, np.dtype(member.modality.dtype)
+        if member.format in PICTURES:
+            good = dtype == np.uint8 and len(shape) == 3 and shape[2] in (1, 3, 4)
+            if not good or math.prod(size or 1 for size in shape[:2]) > _MOST_PIXELS:
+                raise DataError(
+                    f"{source}: a .{member.format} cannot hold the modality {name!r}, {dtype} {shape}; pictures are "
+                    "uint8 of (height, width, 1, 3 or 4)"
+                )
+        elif member.format != "npy":
+            raise DataError(
+                f"{source}: members of the kind .{member.extension} ({name!r}) are not read; pictures and .npy are, so "
+                "index the shards without it"
+            )
+        elif dtype.kind not in _KINDS:
+            raise DataError(f"{source}: the modality {name!r} is of {dtype}, which is not read; plain numbers are")
+
+
+def resized_modalities(members: Mapping[str, Member], size: tuple[int, int] | None) -> dict[str, Modality]:
+    """Modalities when all pictures are resized.
+
+    Parameters
+    ----------
+    members : mapping of str to Member
+        What is stored; pictures are those with a colour space.
+    size : (height, width) or None, pixels
+        None for as they are.
+
+    Raises
+    ------
+    DataError
+        When there is no picture that could be resized.
+
+    """
+    found = {name: member.modality for name, member in members.items()}
+    if size is None:
+        return found
+    pictures = [name for name, one in found.items() if one.color and one.dtype == "uint8" and len(one.shape) == 3]
+    if not pictures:
+        raise DataError(f"size= resizes pictures, and there are only {', '.join(found) or 'factors'}; leave it out")
+    for name in pictures:
+        one = found[name]
+        found[name] = Modality((*size, one.shape[2]), one.dtype, one.unit, one.color)
+    return found
+
+
+def shrunk(picture: Array, size: tuple[int, int]) -> Array:
+    """Resize a picture of any number of channels as :func:`setsup.datasets.images.resized` does.
+
+    Parameters
+    ----------
+    picture : (height, width, channels) uint8
+        Two channels are resized one by one: neither is transparency.
+    size : (height, width)
+        What it shall have.
+
+    """
+    if picture.shape[2] != 2:
+        return resized(picture, size)
+    return np.concatenate([resized(np.ascontiguousarray(picture[..., [channel]]), size) for channel in (0, 1)], axis=2)
+
+
+def plain_head(modality: Modality) -> bytes:
+    r"""Bytes with which ``numpy.save`` begins an array of a modality; none where its shape is not one.
+
+    Examples
+    --------
+    >>> head = plain_head(Modality((64, 64, 3), "uint8"))
+    >>> len(head), head[:8]
+    (128, b'\x93NUMPY\x01\x00')
+
+    """
+    if None in modality.shape:
+        return b""
+    described = {"descr": np.dtype(modality.dtype).str, "fortran_order": False, "shape": modality.shape}
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, described)
+    return head.getvalue()
+
+
+def copy_plain(contents: Sequence[memoryview], skip: int, out: Array) -> None:
+    """Copy the numbers behind headers.
+
+    Parameters
+    ----------
+    contents : sequence of memoryview
+        Whole members of one size.
+    skip : int, bytes
+        Of each header.
+    out : (n, …) array in C order
+        Where they go, one after the other.
+
+    """
+    if not out.size:
+        return
+    room = out.reshape(-1).view(np.uint8).data
+    step, at = len(room) // len(contents), 0
+    for content in contents:
+        room[at : at + step] = content[skip:]
+        at += step
+
+
+def put_pngs(contents: Sequence[memoryview], out: npt.NDArray[np.uint8]) -> bool:
+    """Decode PNGs whose bytes have been compared with a checksum already, if they are as the usual ones are.
+
+    For small pictures the general decoder spends a third of its time on what is known here: their size, and that
+    they are whole.
+
+    Parameters
+    ----------
+    contents : sequence of memoryview
+        Whole files.
+    out : (n, height, width, 1, 3 or 4) uint8
+        Where the pictures go.
+
+    Returns
+    -------
+    bool
+        False where the general decoder has to look at them: one is of another size or kind, or several threads are
+        faster, which this one does not let run meanwhile.
+
+    """
+    if images.threads > _FEW:
+        return False
+    from kornia_rs.io import decode_image_png_u8
+
+    head = PngHead(*out.shape[1:])
+    size, mode, usual = (head.height, head.width), {1: "mono", 3: "rgb", 4: "rgba"}[head.channels], b""
+    try:
+        for place, content in enumerate(contents):
+            file = bytes(content)
+            if file[:33] != usual or file[37:41] != b"IDAT":  # the chunk that tells all, and the pixels right behind it
+                if png_head(file) != head:
+                    return False
+                usual = file[:33]
+            out[place] = decode_image_png_u8(file, size, mode)
+    except Exception:  # the general decoder says what is wrong
+        return False
+    return True
+
+
+def npy_array(content: memoryview, label: str) -> Array:
+    """Read a ``.npy`` that holds plain numbers.
+
+    Parameters
+    ----------
+    content : memoryview or bytes
+        All of it.
+    label : str
+        What messages call it.
+
+    Returns
+    -------
+    array of the shape, the order and the byte order that it was written in, read-only; a view of `content`
+
+    Raises
+    ------
+    DataError
+        When it is damaged, cut off, or holds anything but numbers.
+
+    Examples
+    --------
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.arange(6, dtype=">i2").reshape(2, 3))
+    >>> npy_array(memoryview(file.getvalue()), "grid.npy").tolist()
+    [[0, 1, 2], [3, 4, 5]]
+
+    """
+    start = _start(content)
+    found = _described(bytes(content[:start])) if 0 < start <= len(content) else None
+    if found is None:
+        raise DataError(f"{label} is no .npy of plain numbers, or its header is damaged; write it anew with numpy.save")
+    dtype, fortran, shape = found
+    size = math.prod(shape) * dtype.itemsize
+    if len(content) != start + size:
+        raise DataError(
+            f"{label} is damaged: {dtype} {shape} takes {size:,} bytes, and {len(content) - start:,} are there; "
+            "write it anew"
+        )
+    try:
+        # an empty array may have absurd lengths beside the one that is 0
+        numbers = np.frombuffer(content, dtype, size // dtype.itemsize, start)
+        return numbers.reshape(shape, order="F" if fortran else "C")
+    except ValueError as error:
+        raise DataError(f"{label} is damaged: {error}; write it anew") from None
+
+
+def _start(content: memoryview) -> int:
+    """Byte at which the numbers begin, 0 where the format is unknown."""
+    head = bytes(content[:12])
+    if not head.startswith(_MAGIC) or len(head) < 12 or head[7] != 0 or head[6] not in (1, 2, 3):
+        return 0
+    fixed = 10 if head[6] == 1 else 12
+    length = int.from_bytes(head[8:fixed], "little")
+    return fixed + length if length <= _LONGEST else 0
+
+
+@lru_cache(maxsize=4096)  # members of a data set share few headers
+def _described(head: bytes) -> tuple[np.dtype[Any], bool, tuple[int, ...]] | None:
+    """Type, whether in Fortran's order, and shape."""
+    match = _HEAD.fullmatch(head, 10 if head[6] == 1 else 12)
+    if match is None:
+        return None
+    order, kind, size, fortran, sizes = (part.decode("ascii") for part in match.groups(b""))
+    try:
+        dtype = np.dtype(f"{order}{kind}{size}")
+    except TypeError:  # no such number of bytes
+        return None
+    shape = tuple(int(one) for one in sizes.split(",") if one.strip())
+    return (dtype, fortran == "True", shape) if len(shape) <= 32 else None

@@ -1,0 +1,124 @@
+"""The file systems of fsspec, each in one process.
+
+They are made where they are first needed, once a process: their event loop does not survive a fork, nor their
+connections a journey.
+"""
+
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+from urllib.request import getproxies
+
+from setsup.shards.ranges import AT_ONCE
+from setsup.shards.signed import SignedReads
+
+__all__ = ["S3", "SECONDS", "WEB", "FileSystem", "file_system", "web_timeout"]
+
+WEB, S3 = ("http", "https"), ("s3", "s3a")
+
+SECONDS = 30.0
+"""For which a store may send nothing."""
+
+_SHARED = ("hf",)  # no event loop, but safe in threads; all other libraries without one are used by a thread at a time
+_NOWHERE = logging.NullHandler()
+
+# A child process has copies of the parent's file systems. Were they collected there, they would close connections by
+# way of an event loop that both share, and the parent would wait for these for ever: so the child keeps them.
+_systems: "weakref.WeakSet[Any]" = weakref.WeakSet()
+_inherited: list[Any] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _inherited.extend(_systems))
+
+
+class FileSystem(NamedTuple):
+    """A library's file system.
+
+    Attributes
+    ----------
+    process : int
+        The one in which it works.
+    system : fsspec file system
+        For the scheme of the address.
+    root : str
+        What the library calls the address.
+    turn : context manager or None
+        To be held while the library works, where only one thread may use it at a time.
+    signed : SignedReads or None
+        Reads ranges of files in S3.
+
+    """
+
+    process: int
+    system: Any
+    root: str
+    turn: AbstractContextManager[Any] | None
+    signed: SignedReads | None
+
+
+def file_system(address: str, scheme: str, options: Mapping[str, Any]) -> FileSystem:
+    """Make the file system of an address.
+
+    Parameters
+    ----------
+    address : str
+        That fsspec knows.
+    scheme : str
+        Of the address.
+    options : mapping
+        For the library.
+
+    Raises
+    ------
+    Exception
+        Whatever the library raises.
+
+    """
+    import fsspec
+
+    if scheme in ("gs", "gcs"):  # which logs what it raises, onto the screen where nobody listens
+        logging.getLogger("gcsfs").addHandler(_NOWHERE)
+    # an instance of its own, since the options hold for it alone
+    system, root = fsspec.url_to_fs(address, **{**_options(scheme, options), "skip_instance_cache": True})
+    _systems.add(system)
+    turn = None if system.async_impl or scheme in _SHARED else threading.Lock()
+    signed = None
+    if scheme in S3:
+        web = fsspec.filesystem("http", encoded=True, skip_instance_cache=True, **_options("http", {}))
+        _systems.add(web)
+        signed = SignedReads(system, web)
+    return FileSystem(os.getpid(), system, root, turn, signed)
+
+
+def web_timeout(silent: float | None = SECONDS) -> Any:
+    """How long aiohttp waits for a connection, and for the next bytes."""
+    import aiohttp
+
+    return aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=silent)
+
+
+def _options(scheme: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a file system: for many small requests, of which each fails soon, below what the user says."""
+    from fsspec.config import conf
+
+    own: dict[str, Any] = {}
+    if scheme in S3:
+        own["config_kwargs"] = {
+            "max_pool_connections": AT_ONCE,
+            "retries": {"mode": "standard", "max_attempts": 2},
+            "signature_version": "s3v4",  # else addresses would be signed by the one before, which few servers know
+        }
+    elif scheme in WEB:
+        own["client_kwargs"] = {
+            # of all that follows, the time is kept by who asks: a timer a request, not three
+            "timeout": web_timeout(None),
+            # asked for proxies, aiohttp looks for them, and for passwords in files, anew with each request
+            "trust_env": bool(getproxies()),
+        }
+    if scheme in (*S3, "gs", "gcs"):
+        own["use_listings_cache"] = False
+    said = {**conf.get(scheme, {}), **given}
+    return {**own, **said, **{key: {**own[key], **said[key]} for key in own if isinstance(said.get(key), dict)}}

@@ -1,0 +1,138 @@
+"""What lies beside shards: the catalogue, found or missed with advice, and the index, fetched where it is far."""
+
+import os
+from hashlib import sha256
+from pathlib import Path
+
+from setsup.datasets.cached_arrays import made_once
+from setsup.errors import DataError
+from setsup.files import cache_folder, content_digest, need_space
+from setsup.progress import Advance
+from setsup.shards.layout import CATALOGUE, HEADER, Catalogue, Shard, parsed
+from setsup.shards.store import Range, Store
+
+__all__ = ["index_file", "is_whole", "read_catalogue"]
+
+_LARGEST = 1 << 28  # bytes of a catalogue
+_PIECE = 16 << 20  # bytes of a shard that are compared at once
+
+
+def read_catalogue(store: Store) -> Catalogue:
+    """Read ``shards.json``.
+
+    Parameters
+    ----------
+    store : Store
+        Where it lies.
+
+    Raises
+    ------
+    DataError
+        When it is damaged, or there is none; the message says what there is instead, and what to do.
+
+    """
+    try:
+        return parsed(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
+    except DataError:
+        if store.size(CATALOGUE) is not None:
+            raise
+    raise _no_catalogue(store)
+
+
+def _no_catalogue(store: Store) -> DataError:
+    url, folder = store.url, store.folder
+    if store.size(".setsup/plan.json") is not None:
+        return DataError(f"{url} is not finished: give the same `setsup shard` command again, and it goes on")
+    if store.size("rendered.json") is not None:
+        return DataError(f"{url} was written by `setsup render`; open it with setsup.load({url!r})")
+    lacks = f"{url} has no {CATALOGUE}"
+    if folder is None:  # a list of what is there could be very long
+        return DataError(f"{lacks}; if others wrote tars there, index them with `setsup index {url}`")
+    if not os.path.isdir(folder):
+        state = "is a file" if os.path.exists(folder) else "is not there"
+        return DataError(f"{url} {state}; give the folder or the address of shards")
+    if any(any(folder.glob(pattern)) for pattern in ("*.tar", "*/*.tar")):
+        return DataError(f"{lacks}, so its tars are not indexed; index them once with `setsup index {url}`")
+    return DataError(f"{lacks} and no tars; give the folder or address of shards, or write some with `setsup shard`")
+
+
+def index_file(store: Store, catalogue: Catalogue) -> Path:
+    """Give the index as a file on a disk: that of a store is copied once, to the cache folder under its digest.
+
+    Parameters
+    ----------
+    store : Store
+        Where catalogue and index lie.
+    catalogue : Catalogue
+        What the index must be.
+
+    Raises
+    ------
+    DataError
+        When the store has another index, or refuses, or the disk is full.
+
+    """
+    index = catalogue.index
+    if store.folder is not None:
+        return store.folder / index.name
+    target = cache_folder() / "prepared" / index.digest[:32] / "index.parquet"
+
+    def kept(path: Path) -> Path | None:
+        return path if os.path.isfile(path) and path.stat().st_size == index.size else None
+
+    def save(path: Path) -> None:
+        need_space(path.parent, index.size, f"the index of {store.url}")
+        store.get(index.name, path)
+        if path.stat().st_size != index.size or content_digest(path) != index.digest:
+            path.unlink()
+            raise DataError(
+                f"{store.url}/{index.name} is not the index of which {CATALOGUE} there tells; make it anew with "
+                f"`setsup index {store.url}`"
+            )
+
+    return made_once(target, kept, save)
+
+
+def is_whole(store: Store, shard: Shard, check: str, advance: Advance) -> bool:
+    """Whether a file is there with the size and the digest that the catalogue tells.
+
+    Parameters
+    ----------
+    store : Store
+        Where it lies.
+    shard : Shard
+        What it must be.
+    check : str
+        CRC32C where the digest is that of the whole content, HEADER where it is that of a tar's headers.
+    advance : Advance
+        Called with bytes that have been compared.
+
+    Raises
+    ------
+    DataError
+        When the store refuses.
+
+    """
+    if store.size(shard.name) != shard.size:
+        advance(shard.size)
+        return False
+    if check == HEADER:
+        advance(shard.size)
+        return _headers(store, shard.name) == shard.digest
+    digest = sha256()
+    for start in range(0, shard.size, _PIECE):
+        (piece,) = store.ranges([Range(shard.name, start, min(start + _PIECE, shard.size))])
+        digest.update(piece)
+        advance(len(piece))
+    return digest.hexdigest() == shard.digest
+
+
+def _headers(store: Store, name: str) -> str:
+    """Digest of the headers of a tar; none where it is damaged."""
+    from setsup.shards.walking import listing_digest, walked
+
+    try:
+        with walked(store, name) as found:
+            return listing_digest(found.listing)
+    except DataError:
+        return ""

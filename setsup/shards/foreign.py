@@ -1,0 +1,288 @@
+"""Index WebDataset tars that others wrote, so that they are a data set with factors and random access.
+
+The headers of all tars are walked once, and their json and class members read; pictures and arrays stay where they
+are. What is found goes to ``index.parquet`` and ``shards.json``, beside the tars or elsewhere.
+"""
+
+import logging
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from setsup.errors import DataError
+from setsup.files import content_digest, existing_folder, locked, readable_size
+from setsup.files.locks import lock_file
+from setsup.progress import progress
+from setsup.shards.addresses import split_address, tar_names
+from setsup.shards.foreign_set import FoundSet, read_tar
+from setsup.shards.index import SHARD, write_index
+from setsup.shards.layout import CATALOGUE, HEADER, INDEX, Catalogue, Shard, parsed
+from setsup.shards.parts import PLAN, WORK, scratch
+from setsup.shards.spool import Spool
+from setsup.shards.store import Store, open_store
+from setsup.shards.walking import AT_ONCE, in_order
+
+if TYPE_CHECKING:
+    from setsup.shards.dataset import ShardedDataset
+
+__all__ = ["Indexed", "index_shards", "write_foreign_index"]
+
+_log = logging.getLogger("setsup")
+_LARGEST = 1 << 28  # bytes of a catalogue
+_LEFT = re.compile(r"\..*-[0-9a-f]{12}\.tmp")  # of a process that was killed while it wrote a file
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What was indexed.
+
+    Attributes
+    ----------
+    url : str
+        Folder or address of the tars.
+    index : str or None
+        Where catalogue and index lie, None for beside the tars.
+    catalogue : Catalogue
+        What the tars hold.
+    left_out : mapping of str to str
+        Why a field of the json members is no factor, or members are no modality.
+    not_fetched : tuple of str
+        Extensions of members that are neither pictures, arrays nor factors.
+
+    """
+
+    url: str
+    index: str | None
+    catalogue: Catalogue
+    left_out: Mapping[str, str]
+    not_fetched: tuple[str, ...]
+
+
+def index_shards(
+    url: str | Path,
+    out: str | Path | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> "ShardedDataset":
+    """Index WebDataset tars once, and open them.
+
+    Members are put together to samples as the webdataset library does. Pictures and ``.npy`` arrays are modalities, the
+    fields of ``KEY.json``, the text of ``KEY.cls`` and the folders in keys are factors; where there is none of them,
+    the tar is. Texts of which more than half differ, such as captions, are no factors, and neither are lists and fields
+    that mix types; the log names what is left out. Texts, films and pickles are never opened.
+
+    Indexed again, all tars are walked again, and the new files take the place of the old ones; factors stay as
+    ``shards.json`` describes them as long as they have all values, so that kinds and the order of levels which somebody
+    corrected there are kept.
+
+    Parameters
+    ----------
+    url : str or Path
+        Folder or address that holds the tars, within folders too; or one tar; or a pattern such as
+        ``https://…/data-{000000..000099}.tar``. Tars that are packed as a whole cannot be indexed.
+    out : str or Path, optional
+        Folder or address for ``shards.json`` and ``index.parquet`` where the tars' own cannot be written; give it to
+        ``open_shards(url, index=out)``. By default they lie beside the tars.
+    storage_options : mapping, optional
+        For fsspec, such as ``{"endpoint_url": …}``.
+    name : str, optional
+        Name of the data set; by default that of the folder.
+
+    Returns
+    -------
+    ShardedDataset
+
+    Raises
+    ------
+    DataError
+        There are no tars, or no samples in them; a tar is damaged, packed, or has members that do not lie together;
+        a json member is damaged; the place cannot be written.
+
+    Examples
+    --------
+    >>> import io, json, tarfile, tempfile
+    >>> import numpy as np
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with tarfile.open(folder / "some.tar", "w") as tar:
+    ...     for row, color in enumerate(["red", "blue", "red"]):
+    ...         array = io.BytesIO()
+    ...         np.save(array, np.full((2, 2), row))
+    ...         for ending, content in (("npy", array.getvalue()), ("json", json.dumps({"color": color}).encode())):
+    ...             member = tarfile.TarInfo(f"{row}.{ending}")
+    ...             member.size = len(content)
+    ...             tar.addfile(member, io.BytesIO(content))
+    >>> found = index_shards(folder)
+    >>> found.factors["color"].levels, found.fetch([2, 0])["image"][:, 0, 0].tolist()
+    (('blue', 'red'), [2, 0])
+
+    """
+    from setsup.shards.dataset import open_shards
+
+    found = write_foreign_index(url, out, storage_options=storage_options, name=name)
+    for what, why in found.left_out.items():
+        _log.warning("%s is left out: %s", what, why)
+    if found.not_fetched:
+        _log.warning("members that are not read: %s", ", ".join(found.not_fetched))
+    return open_shards(found.url, index=found.index, storage_options=storage_options)
+
+
+def write_foreign_index(
+    url: str | Path,
+    out: str | Path | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> Indexed:
+    """Do what :func:`index_shards` does, without opening the tars afterwards; says what was found."""
+    base, wanted = split_address(url)
+    store = open_store(base, storage_options)
+    about = store if out is None else open_store(out, storage_options)
+    tars, packed = tar_names(store, wanted)
+    _need_writable(about, out)
+    older = _older(about)
+    if older is not None and (out is not None or wanted is not None):
+        _need_own(about, older, tars, wanted is not None)
+    if older is None and about is not store:
+        older = _older(store)
+    with Spool() as spool:
+        found = FoundSet(store, spool)
+        with progress(len(tars), f"indexing {base}", "tars") as advance:
+            for number, tar in enumerate(in_order(partial(read_tar, store), tars, 1 if store.folder else AT_ONCE)):
+                found.add(number, tar)
+                advance(1)
+        if not sum(found.rows):
+            raise DataError(
+                f"{store.url} has no samples: the tars hold no files with a key and an extension, such as 000017.png"
+            )
+        members = found.members(older)
+        described = {one.name: one for one in older.factors} if older else {}
+        table = found.table(described, members)
+        catalogue = _written(
+            about,
+            partial(found.parts, table, members),
+            partial(
+                Catalogue,
+                name=name or (older.name if older else "") or _name(str(url) if wanted and len(wanted) == 1 else base),
+                factors=table.factors,
+                members={name: member for name, (member, _) in members.items()},
+                shards=tuple(found.shards),
+                check=HEADER,
+                plan="",
+                setsup=version("setsup"),
+                about=dict(older.about) if older else {},
+            ),
+            sum(found.rows),
+        )
+    for one in packed:
+        found.columns.left_out[one] = "it is packed as a whole"
+    where = None if out is None else str(out)
+    return Indexed(base, where, catalogue, found.columns.left_out, found.not_fetched)
+
+
+# -- catalogue and index -----------------------------------------------------------------------------------------------
+
+
+def _older(about: Store) -> Catalogue | None:
+    """The catalogue that is there, whose descriptions are kept; one that is damaged tells nothing."""
+    if about.size(CATALOGUE) is None:
+        return None
+    try:
+        return parsed(about.read(CATALOGUE, _LARGEST), f"{about.url}/{CATALOGUE}")
+    except DataError as error:
+        _log.warning("%s; what it describes is found anew", error)
+        return None
+
+
+def _need_own(about: Store, older: Catalogue, tars: Sequence[str], chosen: bool) -> None:
+    """Refuse to put the index of some tars in the place of that of others."""
+    there = {shard.name for shard in older.shards}
+    if there.isdisjoint(tars) or (chosen and not there.issubset(tars)):
+        others = ", ".join(sorted(there - set(tars))[:3])
+        raise DataError(
+            f"{about.url} holds the index of {older.name} with other tars ({others}), which would be lost; "
+            "choose another place with out= (--out)"
+        )
+
+
+def _name(base: str) -> str:
+    path = PurePosixPath(urlsplit(base).path if "://" in base else str(Path(base).expanduser().absolute()))
+    return path.name.removesuffix(".tar") or urlsplit(base).netloc or "shards"
+
+
+def _need_writable(about: Store, out: object) -> None:
+    """Refuse a place that cannot be written, before all tars are walked."""
+    mend = "" if out is not None else "; choose another place for the index with out= (--out)"
+    if about.size(PLAN) is not None:
+        raise DataError(f"{about.url} is being written by `setsup shard`; give that command again, and it goes on")
+    if about.folder is None:
+        try:
+            about.put_bytes(f"{WORK}/index", b"")
+            about.remove([f"{WORK}/index"])
+        except DataError as error:
+            raise DataError(f"{error}{mend}") from error
+        return
+    place = existing_folder(about.folder)
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        raise DataError(
+            f"{about.folder} cannot be written: {'you may not' if place.is_dir() else 'a file is in its way'}{mend}"
+        )
+    if about.size(CATALOGUE) is None and _is_foreign(about.folder / INDEX):
+        raise DataError(f"{about.folder / INDEX} is a table of something else, which would be lost; rename it{mend}")
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether a file is Parquet, and no index of shards."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return SHARD not in pq.read_schema(path).names
+    except (pa.ArrowException, OSError):
+        return False
+
+
+def _written(about: Store, parts: Callable[[], Iterator[Any]], made: Callable[..., Catalogue], rows: int) -> Catalogue:
+    """Write the index and then at once the catalogue, which says what index is meant."""
+    with _alone(about):
+        with scratch(about) as folder:
+            fresh = folder / INDEX
+            write_index(fresh, parts())
+            catalogue = made(index=Shard(INDEX, rows, fresh.stat().st_size, content_digest(fresh)))
+            content = catalogue.to_json().encode()
+            if len(content) > _LARGEST:
+                most = max(catalogue.factors, key=len)
+                raise DataError(
+                    f"the levels of the factors would take {readable_size(len(content))} of {CATALOGUE}, more than is "
+                    f"read; {most.name!r} has {len(most):,}: index a copy of the tars without it"
+                )
+            about.put(INDEX, fresh)
+        about.put_bytes(CATALOGUE, content)
+    return catalogue
+
+
+@contextmanager
+def _alone(about: Store) -> Iterator[None]:
+    """Let others that index to the same folder wait, and take away what was left there by a kill."""
+    if about.folder is None:
+        yield
+        return
+    target = about.folder / INDEX
+    with locked(target):
+        try:
+            for path in about.folder.iterdir():
+                if _LEFT.match(path.name):
+                    path.unlink(missing_ok=True)
+            yield
+        finally:
+            shutil.rmtree(about.folder / WORK, ignore_errors=True)
+            with suppress(OSError):
+                lock_file(target).unlink()  # still held: whoever waits notices that the name is gone, and looks again

@@ -1,0 +1,148 @@
+"""Modalities of tars that others wrote, from the extensions of their members and the headers of a few."""
+
+import io
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from setsup.datasets.dataset import Modality
+from setsup.datasets.images import header
+from setsup.errors import DataError
+from setsup.shards.decoding import PICTURES
+from setsup.shards.layout import Member
+
+__all__ = ["HEAD", "LOOKED_AT", "is_fetched", "modality_names", "stored_member"]
+
+LOOKED_AT = 16
+"""Members of a modality whose headers are read, evenly spread over the samples."""
+
+HEAD = {"npy": 16 << 10}
+"""Bytes in which a header ends, by the last part of the extension; of pictures all is read."""
+
+_NUMBERS, _AXES = "biufc", 8  # kinds of dtypes, and the most axes, that a modality may have
+_COLORS: dict[int, str] = {1: "grey", 3: "srgb", 4: "srgb"}
+
+
+def is_fetched(extension: str) -> bool:
+    """Whether members of an extension are pictures or arrays, rather than texts, films, pickles or what else there is.
+
+    Examples
+    --------
+    >>> [one for one in ("png", "depth.npy", "txt", "pth", "x.jpeg") if is_fetched(one)]
+    ['png', 'depth.npy', 'x.jpeg']
+
+    """
+    last = extension.rpartition(".")[2]
+    return last in PICTURES or last == "npy"
+
+
+def modality_names(extensions: Sequence[str], together: Collection[frozenset[str]] = ()) -> dict[str, tuple[str, ...]]:
+    """Name the modalities: ``image`` for bare pictures and arrays, all else by what stands before the last dot.
+
+    Bare pictures of several kinds (``0.jpg``, ``1.png``) are one modality, unless a sample has two of them.
+
+    Parameters
+    ----------
+    extensions : sequence of str
+        Those that are fetched, in the order in which they first come.
+    together : collection of frozenset of str
+        Pairs of bare extensions that some sample has both of.
+
+    Returns
+    -------
+    dict of str to tuple of str
+        Extensions of each modality.
+
+    Examples
+    --------
+    >>> modality_names(["jpg", "png", "depth.npy"])
+    {'image': ('jpg', 'png'), 'depth': ('depth.npy',)}
+    >>> modality_names(["jpg", "png", "image.npy"], [frozenset(("jpg", "png"))])
+    {'image': ('jpg',), 'png': ('png',), 'image.npy': ('image.npy',)}
+
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for extension in extensions:
+        stem, _, last = extension.rpartition(".")
+        name = stem or "image"
+        known = found.get(name, ())
+        joins = not stem and known and not any("." in one for one in known) and {last, *known} <= PICTURES
+        if joins and not any(frozenset((one, last)) in together for one in known):
+            found[name] = (*known, extension)
+        else:
+            found[name if not known else extension] = (extension,)
+    return found
+
+
+def stored_member(name: str, extension: str, heads: Mapping[str, bytes]) -> Member:
+    """Describe a modality by the headers of some members.
+
+    Those that cannot be read are passed over, as long as one can: whoever fetches such a row is told.
+
+    Parameters
+    ----------
+    name : str
+        Of the modality.
+    extension : str
+        Of its members.
+    heads : mapping of str to bytes
+        What messages call each member, and what it begins with.
+
+    Raises
+    ------
+    DataError
+        None can be read, or they are arrays of several types or numbers of axes.
+
+    Examples
+    --------
+    >>> file = io.BytesIO()
+    >>> np.save(file, np.zeros((48, 64), np.float32))
+    >>> stored_member("depth", "depth.npy", {"0.depth.npy": file.getvalue()}).modality
+    Modality(shape=(48, 64), dtype='float32', unit='', color='')
+
+    """
+    read = _array if extension.rpartition(".")[2] == "npy" else _picture
+    found: list[Modality] = []
+    failed: list[DataError] = []
+    for label, content in heads.items():
+        try:
+            found.append(read(content, label))
+        except DataError as error:
+            failed.append(error)
+    if not found:
+        raise failed[0]
+    kinds = {(one.dtype, len(one.shape)) for one in found}
+    if len(kinds) > 1:
+        said = " and ".join(sorted(f"{dtype} of {axes} axes" for dtype, axes in kinds))
+        raise DataError(f"{next(iter(heads))} and others are {said}, which cannot be one modality")
+    lengths = [set(axis) for axis in zip(*(one.shape for one in found), strict=True)]
+    shape = [axis.pop() if len(axis) == 1 else None for axis in lengths]
+    dtype, color = found[0].dtype, ""
+    if read is _picture:
+        # as pictures are decoded together: in colour where one is
+        counts = {one.shape[2] for one in found}
+        shape[2] = counts.pop() if len(counts) == 1 else 3
+        color = _COLORS[shape[2] or 3]
+    elif name == "image" and dtype == "uint8" and len(shape) == 3:
+        color = _COLORS.get(shape[2] or 0, "")
+    return Member(Modality(tuple(shape), dtype, color=color), extension)
+
+
+def _picture(content: bytes, label: str) -> Modality:
+    one = header(content, label)
+    return Modality((one.height, one.width, one.channels), "uint8")
+
+
+def _array(content: bytes, label: str) -> Modality:
+    """What the header of a npy tells; nothing in it is evaluated but plain literals, by numpy."""
+    head = io.BytesIO(content)
+    try:
+        version = np.lib.format.read_magic(head)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(head)
+    except Exception as error:  # numpy lets what ast and struct raise through
+        why = " ".join(str(error).split())[:100]
+        raise DataError(f"{label} is no .npy that can be read ({why})") from None
+    if dtype.kind not in _NUMBERS or len(shape) > _AXES:
+        raise DataError(f"{label} holds {str(dtype)[:40]} of {len(shape)} axes, which is not read; plain numbers are")
+    return Modality(tuple(size or None for size in shape), dtype.name)

@@ -1,0 +1,204 @@
+"""A folder of this machine as a store of shards."""
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from setsup.errors import DataError
+from setsup.files import disk_errors, readable_size, written
+from setsup.files.atomic import settle
+from setsup.files.disk import make_folder
+from setsup.files.values import relative
+from setsup.shards.store import Range
+
+__all__ = ["LocalStore", "below"]
+
+_ELSEWHERE = (errno.EXDEV, errno.EPERM, errno.ENOTSUP)  # a rename or a second name that this disk cannot give
+
+
+class LocalStore:
+    """Files below a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        It need not exist before something is put there.
+
+    """
+
+    folder: Path
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.expanduser().absolute()
+        self.url = str(self.folder)
+
+    def __repr__(self) -> str:
+        return f"LocalStore({self.url!r})"
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Content of a file of at most so many bytes."""
+        path = self._path(name)
+        with _readable(path), path.open("rb") as file:
+            # no more than there is: room is made at once for as much as is asked for
+            content = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
+        if len(content) > limit:
+            raise DataError(
+                f"{path} has more than {readable_size(limit)}, which no such file has: it is another file, or damaged"
+            )
+        return content
+
+    def ranges(self, wanted: Sequence[Range]) -> list[bytes]:
+        """Bytes of files, in the order asked for."""
+        found: list[bytes] = [b""] * len(wanted)
+        # file by file, so that each is opened once
+        for place in sorted(range(len(wanted)), key=lambda place: wanted[place].name):
+            one = wanted[place]
+            path = self._path(one.name)
+            with _readable(path), path.open("rb") as file:
+                file.seek(one.start)
+                found[place] = file.read(one.stop - one.start)
+            if len(found[place]) != one.stop - one.start:
+                raise DataError(f"{path} ends before byte {one.stop:,}: it is cut off; fetch or write it anew")
+        return found
+
+    def size(self, name: str) -> int | None:
+        """Bytes of a file, None where there is none."""
+        path = self._path(name)
+        try:
+            # os.path, since Path.is_file raises where a folder may not be entered
+            return path.stat().st_size if os.path.isfile(path) else None
+        except FileNotFoundError:
+            return None
+
+    def names(self) -> list[str]:
+        """Names of all files below the folder, in order, none where it is not there; hidden ones are left out."""
+        if not os.path.isdir(self.folder):
+            if os.path.exists(self.folder):
+                raise DataError(f"{self.folder} is a file; a folder was expected")
+            return []
+
+        def refused(error: OSError) -> None:
+            raise DataError(f"{error.filename} cannot be read: {error.strerror or error}") from error
+
+        found = []
+        for place, folders, files in os.walk(self.folder, onerror=refused):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            inside = Path(place).relative_to(self.folder)
+            found += [(inside / name).as_posix() for name in files if not name.startswith(".")]
+        return sorted(found)
+
+    def get(self, name: str, path: Path) -> None:
+        """Copy a file, whole or not at all."""
+        source = self._path(name)
+        with _readable(source):
+            source.open("rb").close()
+        with written(path) as fresh:
+            shutil.copyfile(source, fresh)
+
+    def put(self, name: str, path: Path) -> None:
+        """Move a finished file there: under the name lies the whole of it or nothing."""
+        target = self._path(name)
+        make_folder(target.parent)
+        try:
+            with disk_errors(target):
+                settle(path, target)
+        except OSError as error:
+            if error.errno not in _ELSEWHERE:
+                raise
+            with written(target) as fresh:  # from another disk
+                shutil.copyfile(path, fresh)
+            path.unlink()
+
+    def put_bytes(self, name: str, content: bytes, *, fresh: bool = False) -> bool:
+        """Write a small file at once; with `fresh` only where there is none. Whether it was written."""
+        target = self._path(name)
+        if not fresh:
+            with written(target) as part:
+                part.write_bytes(content)
+            return True
+        make_folder(target.parent)
+        # a second name for a finished file is given only where there is none, and then to the whole content
+        part = target.with_name(f".{target.stem[:32]}-{secrets.token_hex(6)}.tmp")
+        with disk_errors(target):
+            try:
+                with part.open("xb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                return _linked(part, target)
+            finally:
+                with suppress(OSError):
+                    part.unlink(missing_ok=True)
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove files, and the folders that are empty then; those that are not there do not matter."""
+        for name in names:
+            path = self._path(name)
+            with disk_errors(path):
+                path.unlink(missing_ok=True)
+            for parent in path.relative_to(self.folder).parents[:-1]:
+                try:
+                    (self.folder / parent).rmdir()
+                except OSError:  # something is in it, or it is gone
+                    break
+
+    def _path(self, name: str) -> Path:
+        return self.folder / below(name, self.url)
+
+
+def below(name: str, url: str) -> str:
+    """Refuse the name of a file that would not lie below an address.
+
+    Raises
+    ------
+    DataError
+        The name is absolute, has ``..``, or signs that no disk takes.
+
+    Examples
+    --------
+    >>> below("train/data-00000.tar", "s3://bucket/set")
+    'train/data-00000.tar'
+    >>> below("../other.tar", "s3://bucket/set")
+    Traceback (most recent call last):
+    setsup.errors.DataError: '../other.tar' cannot be the name of a file in s3://bucket/set: a path inside it was \
+expected, with / and without ..
+
+    """
+    try:
+        return relative(name)
+    except ValueError:
+        raise DataError(
+            f"{name!r} cannot be the name of a file in {url}: a path inside it was expected, with / and without .."
+        ) from None
+
+
+def _linked(part: Path, target: Path) -> bool:
+    """Give a finished file its name, unless another has it."""
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _ELSEWHERE:
+            raise
+        # a disk without second names: the name is taken first, and filled by a rename
+        try:
+            target.open("xb").close()
+        except FileExistsError:
+            return False
+        part.replace(target)
+    return True
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"{path} is not there; fetch or write it anew") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -1,0 +1,77 @@
+"""Words that say where shards lie, in the place of a data set's name."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from setsup.errors import DataError
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+
+__all__ = ["is_shards", "open_place"]
+
+_MARKS = ("shards.json", ".setsup")
+
+
+def is_shards(word: str) -> bool:
+    """Whether a word is an address, or a folder that holds tars or what belongs to them, finished or not.
+
+    Parameters
+    ----------
+    word : str
+        What somebody gave for a data set; the name of one, whose release may lie in a folder of that name, is no place.
+
+    Examples
+    --------
+    >>> is_shards("s3://bucket/shapes"), is_shards("mnist")
+    (True, False)
+
+    """
+    if "://" in word:
+        return True
+    folder = Path(word).expanduser()
+    if not any((folder / name).exists() for name in _MARKS) and not any(folder.glob("*.tar")):
+        return False
+    from setsup.datasets import names
+
+    return word not in names()
+
+
+def open_place(
+    url: str,
+    root: Path | str | None = None,
+    split: str | None = None,
+    where: str | None = None,
+    *,
+    index: str | None = None,
+) -> "Dataset":
+    """Open shards as :func:`setsup.load` opens a data set by its name.
+
+    Parameters
+    ----------
+    url : str
+        Their folder or address.
+    root : Path or str, optional
+        Folder of published files, of which shards need none.
+    split : str, optional
+        A level of the factor ``split``; only its rows are kept, and renumbered.
+    where : str, optional
+        Expression over the factors; only the rows for which it holds are kept, and renumbered.
+    index : str, optional
+        Folder or address of their index, where that does not lie beside them.
+
+    Raises
+    ------
+    DataError
+        When a root is given, there is no such split, or the shards cannot be opened.
+
+    """
+    if root is not None:
+        raise DataError(f"{url} holds shards, which need no other files; leave out the root {root}")
+    from setsup.datasets.splits import open_split
+    from setsup.shards.dataset import open_shards
+
+    dataset: Dataset = open_shards(url, index=index)
+    if split is not None:
+        dataset = open_split(dataset, split)
+    return dataset if where is None else dataset.where(where)

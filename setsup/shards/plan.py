@@ -1,0 +1,340 @@
+"""What shards are to be, before one is written: the order of the rows, and where it is cut.
+
+A plan says everything that the bytes of the shards depend on, but for the arrays themselves. It stands beside shards
+that are not finished, so that the work goes on as it was begun, and its digest in the catalogue of those that are.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, FactorError
+from setsup.factors import FactorTable
+from setsup.factors.counting import counting_sort, packed, renumbered
+from setsup.random import permute, stream_key
+from setsup.shards.layout import Member
+
+__all__ = ["Order", "Plan", "cut", "keys", "ordered", "rows_a_shard"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+_STREAM = "setsup.shards"
+_BYTES = 256 << 20  # of arrays in a shard
+_MOST = 100_000  # its rows
+_FEWEST_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Order:
+    """Which row of a data set comes at which place; made by :func:`ordered`.
+
+    Parameters
+    ----------
+    text : str
+        How it was asked for: ``"keep"``, ``"shuffle"``, ``"by:shape,scale"``.
+    rows : int
+        How many there are.
+    seed : int
+        Of a shuffle; 0 for others.
+    sorted : (rows,) integer array or None
+        The rows themselves where they are sorted; other orders are computed where they are needed.
+    starts : (groups + 1,) int64 or None
+        Place of the first row of each group that was sorted for, and the number of rows.
+
+    """
+
+    text: str
+    rows: int
+    seed: int = 0
+    sorted: Array | None = None
+    starts: Rows | None = None
+
+    def at(self, start: int, stop: int) -> Rows:
+        """Rows at the places from `start` to `stop`, the last left out.
+
+        Returns
+        -------
+        (stop - start,) int64
+
+        """
+        if self.sorted is not None:
+            return self.sorted[start:stop].astype(np.int64)
+        places = np.arange(start, stop, dtype=np.int64)
+        if self.text == "shuffle":
+            return permute(np.uint64(stream_key(self.seed, _STREAM)), self.rows, places)
+        return places
+
+
+def ordered(table: FactorTable, order: str, seed: int = 0) -> Order:
+    """Order the rows of a table.
+
+    Parameters
+    ----------
+    table : FactorTable
+        Of the data set.
+    order : str
+        ``"keep"``; ``"shuffle"``, a keyed permutation; or ``"by:"`` and names of factors with commas between them:
+        sorted by the codes of their levels, the first name first, unknown values last; equal rows stay in their order.
+        Before a factor come those that it is nested in, so that its groups lie together.
+    seed : int
+        Of the permutation.
+
+    Raises
+    ------
+    DataError
+        When it is none of these.
+    FactorError
+        When there is no such factor, or it is continuous.
+
+    Examples
+    --------
+    >>> from setsup.factors import Factor, Kind
+    >>> table = FactorTable([Factor("hue", Kind.NOMINAL, ("red", "blue"))], {"hue": [1, 0, -1, 1, 0]})
+    >>> order = ordered(table, "by:hue")
+    >>> order.at(0, 5), order.starts
+    (array([1, 4, 0, 3, 2]), array([0, 2, 4, 5]))
+
+    """
+    if order == "keep":
+        return Order(order, len(table))
+    if order == "shuffle":
+        stream_key(seed, _STREAM)  # refuses what is no seed
+        return Order(order, len(table), seed)
+    kind, _, listed = order.partition(":")
+    names = [name.strip() for name in listed.split(",")] if listed else []
+    if kind != "by" or not names:
+        raise DataError(f"the order of shards is 'keep', 'shuffle', or 'by:' and names of factors, not {order!r}")
+    chosen: dict[str, None] = {}
+    for name in names:
+        chosen |= dict.fromkeys(_outer(table, name))
+    columns, radix = [], []
+    for name in chosen:
+        levels = len(table[name])
+        column = table.column(name)
+        columns.append(np.minimum(column, np.array(levels, column.dtype)))  # unknown as one level more
+        radix.append(levels + 1)
+    cells = 1
+    for size in radix:
+        cells *= size
+    # many more combinations than rows are numbered by those that occur
+    plain = cells <= max(4 * len(table), 1 << 20) and cells < 1 << 31
+    cell, cells = (packed(columns, radix), cells) if plain else renumbered(columns, radix)
+    offsets, rows = counting_sort(cell, cells)
+    starts = np.append(offsets[:-1][np.diff(offsets) > 0], len(table))
+    return Order(f"by:{','.join(names)}", len(table), sorted=rows, starts=starts)
+
+
+def _outer(table: FactorTable, name: str) -> list[str]:
+    """A factor after those that it is nested in."""
+    found: list[str] = []
+    inner: str | None = name
+    while inner is not None:
+        if table[inner].continuous:
+            raise FactorError(
+                f"factor {inner!r} is continuous, so no two rows need share a value: order by {inner + '_bin'!r} of "
+                f"table.binned({inner!r}, width)"
+            )
+        found.insert(0, inner)
+        inner = table[inner].within
+    return found
+
+
+def cut(rows: int, per_shard: int, starts: Rows | None = None) -> tuple[int, ...]:
+    """Cut an order into shards.
+
+    Parameters
+    ----------
+    rows : int
+        How many there are.
+    per_shard : int
+        Rows of a shard at most.
+    starts : (groups + 1,) int64, optional
+        Places of groups that shall lie in one shard each, where they fit into one.
+
+    Returns
+    -------
+    tuple of int
+        Place of the first row of each shard, and at the end the number of rows.
+
+    Raises
+    ------
+    DataError
+        When `per_shard` is no whole number from 1 on.
+
+    Examples
+    --------
+    >>> cut(10, 4)
+    (0, 4, 8, 10)
+    >>> cut(10, 4, np.array([0, 3, 6, 10]))
+    (0, 3, 6, 10)
+    >>> cut(10, 4, np.array([0, 3, 9, 10]))
+    (0, 4, 8, 10)
+
+    """
+    if isinstance(per_shard, bool) or not isinstance(per_shard, int | np.integer) or per_shard < 1:
+        raise DataError(f"the rows of a shard must be a whole number from 1 on, not {per_shard!r}")
+    per_shard = int(per_shard)
+    if starts is None:
+        return (*range(0, rows, per_shard), rows)
+    found = [0]
+    while (end := found[-1] + per_shard) < rows:
+        group = int(np.searchsorted(starts, end, side="right")) - 1  # the one that row `end` belongs to
+        first, after = int(starts[group]), int(starts[group + 1])
+        # a group that no shard could hold is cut wherever a shard is full
+        found.append(first if found[-1] < first and after - first <= per_shard else end)
+    return (*found, rows)
+
+
+def rows_a_shard(row_bytes: float) -> int:
+    """Rows of a shard where nothing else was asked for: 256 MiB of arrays, and 100,000 rows at most.
+
+    Examples
+    --------
+    >>> rows_a_shard(64 * 64 * 3), rows_a_shard(1 << 30)
+    (21845, 1)
+
+    """
+    return int(np.clip(_BYTES // max(row_bytes, 1), 1, _MOST))
+
+
+def keys(rows: int, start: int, stop: int) -> list[str]:
+    """Keys of the samples at some places: their numbers with zeros before them, all of one length.
+
+    Parameters
+    ----------
+    rows : int
+        Of the whole set.
+    start, stop : int
+        First place, and the one after the last.
+
+    Examples
+    --------
+    >>> keys(2_000_000, 999_999, 1_000_001)
+    ['0999999', '1000000']
+
+    """
+    digits = max(_FEWEST_DIGITS, len(str(rows - 1)))
+    return [f"{place:0{digits}}" for place in range(start, stop)]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What shards are to be: equal plans of equal data, equal bytes.
+
+    Parameters
+    ----------
+    name : str
+        Of the data set.
+    factors : str
+        Fingerprint of its factor table.
+    content : str
+        Digest of which rows of which data set these are, as far as can be told from a few.
+    members : mapping of str to Member
+        How each modality is stored, in the order of the members of a sample.
+    order : str
+        As it was asked for.
+    seed : int
+        Of a shuffle; 0 for other orders.
+    cuts : tuple of int
+        Place of the first row of each shard, and at the end the number of rows.
+    setsup : str
+        Version that made it.
+
+    """
+
+    name: str
+    factors: str
+    content: str
+    members: Mapping[str, Member]
+    order: str
+    seed: int
+    cuts: tuple[int, ...]
+    setsup: str
+
+    @property
+    def rows(self) -> int:
+        """Rows in all shards."""
+        return self.cuts[-1]
+
+    @property
+    def shards(self) -> int:
+        """How many there are."""
+        return len(self.cuts) - 1
+
+    def shard_name(self, number: int) -> str:
+        """Name of a tar.
+
+        Raises
+        ------
+        IndexError
+            When there is no such shard.
+
+        """
+        if not 0 <= number < self.shards:
+            raise IndexError(f"shard {number} is out of range: there are {self.shards:,}")
+        return f"data-{number:05}.tar"
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan, in hexadecimal."""
+        return hashlib.sha256(json.dumps(self._dict(), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Text of the file that stands beside shards which are not finished."""
+        return json.dumps(self._dict(), indent=1, ensure_ascii=False) + "\n"
+
+    def _dict(self) -> dict[str, Any]:
+        return {**asdict(self), "cuts": list(self.cuts)}
+
+    def against(self, content: bytes, source: str) -> str:
+        """Say how this plan differs from the one in a file: nothing where it does not.
+
+        Parameters
+        ----------
+        content : bytes
+            What :meth:`to_json` gave.
+        source : str
+            Path or address of the file, for messages.
+
+        Returns
+        -------
+        str
+            Such as ``"another order (shuffle there, keep here)"``.
+
+        Raises
+        ------
+        DataError
+            When it is no such file.
+
+        """
+        try:
+            found = json.loads(content)
+            there = {name: found[name] for name in _DIFFERENCES}
+            there["cuts"] = list(map(int, there["cuts"]))
+        except (ValueError, RecursionError, TypeError, KeyError, IndexError):
+            raise DataError(f"{source} is damaged; remove it, and what lies beside it, and start again") from None
+        here = json.loads(self.to_json())
+        for name, what in _DIFFERENCES.items():
+            if there[name] != here[name]:
+                return what + (f" ({there[name]} there, {here[name]} here)" if name in _SHORT else "")
+        return ""
+
+
+_DIFFERENCES = {
+    "name": "another data set",
+    "setsup": "another version of setsup, which may write otherwise",
+    "order": "another order",
+    "seed": "another seed",
+    "members": "another format, or other modalities",
+    "factors": "other rows, or other factors",
+    "cuts": "another number of rows, in all or in a shard",
+    "content": "other arrays or other rows of the same data set",
+}
+_SHORT = ("name", "setsup", "order", "seed")

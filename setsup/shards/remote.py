@@ -1,0 +1,179 @@
+"""Random access to shards in a store: near ranges together, many at once, and what was read is kept on the disk."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.files import cache_folder
+from setsup.shards.cache import BLOCK, Copy, ShardCache
+from setsup.shards.layout import CRC32C, Catalogue, Shard
+from setsup.shards.ranges import merged
+from setsup.shards.store import Range, Store
+from setsup.shards.store_errors import CutShort
+
+__all__ = ["FOLDER", "RemoteReader"]
+
+FOLDER = "shards"
+"""Where copies are kept, in the cache folder."""
+
+Integers = npt.NDArray[np.int64]
+
+
+class RemoteReader:
+    r"""Reads ranges of shards that lie in a store.
+
+    What is asked for in one call becomes as few requests as pay (:func:`setsup.shards.ranges.merged`), which are under
+    way at once; so ask for whole batches. What came is kept on the disk, in blocks (:mod:`setsup.shards.cache`), before
+    anybody has checked it: who finds that the content is not what the index says calls :meth:`drop` with the number of
+    the shard, and reads again; what is wrong then is wrong in the store.
+
+    It may be used by several threads, survives pickling and forks, and holds nothing open but copies in the cache.
+
+    Parameters
+    ----------
+    store : Store
+        Where the shards lie.
+    catalogue : Catalogue
+        Names, sizes and digests of the shards.
+    cache_bytes : int
+        What all copies in the cache may take on the disk; 0 keeps nothing.
+
+    Examples
+    --------
+    >>> from setsup.shards.store import open_store
+    >>> store = open_store("memory://example")
+    >>> _ = store.put_bytes("data-00000.tar", bytes(range(256)) * 8)
+    >>> shard, index = Shard("data-00000.tar", 1, 2048, "0" * 64), Shard("index.parquet", 1, 9, "0" * 64)
+    >>> reader = RemoteReader(store, Catalogue("numbers", (), {}, (shard,), index, CRC32C, "", "0.0"), 0)
+    >>> [bytes(found) for found in reader.read(np.array([0, 0]), np.array([65, 0]), np.array([3, 2]))]
+    [b'ABC', b'\x00\x01']
+
+    """
+
+    def __init__(self, store: Store, catalogue: Catalogue, cache_bytes: int) -> None:
+        self.store, self.catalogue = store, catalogue
+        self._cache = ShardCache(cache_folder() / FOLDER, cache_bytes) if cache_bytes > 0 else None
+        self._keys: dict[int, str] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.store, self.catalogue, 0 if self._cache is None else self._cache.bound)
+
+    def read(self, shards: npt.ArrayLike, starts: npt.ArrayLike, sizes: npt.ArrayLike) -> list[memoryview]:
+        """Bytes of shards.
+
+        Parameters
+        ----------
+        shards : (n,) integer array
+            Numbers of shards in the catalogue.
+        starts, sizes : (n,) integer array, bytes
+            Where ranges begin, and how long they are.
+
+        Returns
+        -------
+        list of memoryview
+            Of n ranges, read-only, of the sizes asked for.
+
+        Raises
+        ------
+        DataError
+            A shard is not there or has another size than when it was indexed; the store refuses, or fails in spite of
+            several attempts.
+
+        """
+        number, start, size = (np.asarray(one, np.int64).reshape(-1) for one in (shards, starts, sizes))
+        found: list[memoryview] = [memoryview(b"")] * len(number)
+        copies = self._copies(number)
+        missing = [
+            place
+            for place, (shard, low, length) in enumerate(
+                zip(number.tolist(), start.tolist(), size.tolist(), strict=True)
+            )
+            if length and not self._kept(found, place, copies.get(shard), low, low + length)
+        ]
+        if missing:
+            chosen = np.array(missing, np.int64)
+            contents = self._fetched(number[chosen], start[chosen], size[chosen], copies)
+            for place, content in zip(missing, contents, strict=True):
+                found[place] = content
+        return found
+
+    def drop(self, shard: int) -> None:
+        """Forget what was kept of a shard, since it is not what the index says.
+
+        Parameters
+        ----------
+        shard : int
+            Its number in the catalogue.
+
+        """
+        if self._cache is not None:
+            self._cache.drop(self._key(shard))
+
+    def _copies(self, number: Integers) -> dict[int, Copy]:
+        """Open copies of shards."""
+        if self._cache is None:
+            return {}
+        shards = self.catalogue.shards
+        opened = ((one, self._cache.open(self._key(one), shards[one].size)) for one in np.unique(number).tolist())
+        return {one: copy for one, copy in opened if copy is not None}
+
+    @staticmethod
+    def _kept(found: list[memoryview], place: int, copy: Copy | None, start: int, stop: int) -> bool:
+        """Take a range from a copy; whether it is there."""
+        content = None if copy is None else copy.read(start, stop)
+        if content is None:
+            return False
+        found[place] = memoryview(content)
+        return True
+
+    def _fetched(self, number: Integers, start: Integers, size: Integers, copies: dict[int, Copy]) -> list[memoryview]:
+        """Read ranges from the store, and keep what came."""
+        shards = self.catalogue.shards
+        low, high = start, start + size
+        if self._cache is not None:  # whole blocks, since only these can be kept
+            whole = np.array([shards[one].size for one in number.tolist()], np.int64)
+            low, high = low // BLOCK * BLOCK, np.minimum(-(-high // BLOCK) * BLOCK, whole)
+        reads = merged(number, low, high)
+        wanted = [
+            Range(shards[one].name, first, last, shards[one].size)
+            for one, first, last in zip(reads.file.tolist(), reads.start.tolist(), reads.stop.tolist(), strict=True)
+        ]
+        try:
+            contents = [memoryview(one) for one in self.store.ranges(wanted)]
+        except CutShort as error:
+            raise self._changed({shards[one] for one in reads.file.tolist()}, error) from error
+        if self._cache is not None:
+            for shard, first, content in zip(reads.file.tolist(), reads.start.tolist(), contents, strict=True):
+                if shard in copies:
+                    self._cache.keep(copies[shard], first, content)
+        inside = reads.offset + (start - low)
+        return [
+            contents[read][offset : offset + length]
+            for read, offset, length in zip(reads.read.tolist(), inside.tolist(), size.tolist(), strict=True)
+        ]
+
+    def _changed(self, shards: set[Shard], error: CutShort) -> DataError:
+        """Find the shard that has another size than when it was indexed."""
+        for shard in sorted(shards, key=lambda one: one.name):
+            size = self.store.size(shard.name)
+            if size != shard.size:
+                has = "is not there any more" if size is None else f"has {size:,} bytes, not {shard.size:,}"
+                return DataError(
+                    f"{self.store.url.rstrip('/')}/{shard.name} has changed since it was indexed: it {has}; index it "
+                    "anew with `setsup index`, or fetch it again"
+                )
+        return error
+
+    def _key(self, shard: int) -> str:
+        """Name of a shard's copy: another one for any other content."""
+        key = self._keys.get(shard)
+        if key is None:
+            one = self.catalogue.shards[shard]
+            parts = ["1", one.digest, str(one.size)]  # of this kind of copy, the version
+            if self.catalogue.check != CRC32C:  # the digest is that of the headers: elsewhere others may have the same
+                parts += [self.store.url, one.name]
+            self._keys[shard] = key = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        return key

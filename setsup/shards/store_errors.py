@@ -1,0 +1,197 @@
+"""What the libraries of stores report, in one sentence each.
+
+Every store has exceptions of its own (of botocore, aiohttp, gcsfs, huggingface_hub …), which fsspec passes on or
+turns into kinds of OSError. They are told apart by the status of HTTP that they carry, and else by their names, so that
+none of those libraries has to be imported for it.
+"""
+
+import errno
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from setsup.errors import DataError, SetsupError
+
+__all__ = ["CutShort", "Failure", "NoRanges", "ShortRead", "failure", "passes"]
+
+_PASSING = (408, 409, 425, 429, 500, 502, 503, 504)  # answers that may be another one in a moment
+_LOCAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EMFILE, errno.ENFILE)
+_SILENT = ("TimeoutError", "Timeout", "TimeoutException")
+_UNREACHED = ("ConnectionError", "ClientConnectionError", "HTTPClientError", "TransportError", "NetworkError")
+_DROPPED = (
+    "ServerDisconnectedError",
+    "ConnectionResetError",
+    "IncompleteRead",
+    "IncompleteReadError",
+    "ClientPayloadError",
+    "ProtocolError",
+    "ResponseParserError",
+)
+_UNKNOWN_USER = (
+    "NoCredentialsError",
+    "PartialCredentialsError",
+    "CredentialRetrievalError",
+    "DefaultCredentialsError",
+    "RefreshError",
+    "LocalTokenNotFoundError",
+    "ProfileNotFound",
+    "TokenRetrievalError",
+    "SSOTokenLoadError",
+    "UnauthorizedSSOTokenError",
+)
+_SECRETS = re.compile(r"(://)[^\s/@'\"]*@|\?[^\s'\"]*=[^\s'\"]*")  # a user's name and password, a signed query
+_CREDENTIALS = {
+    "s3": "set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (FSSPEC_S3_ANON=true for a public bucket)",
+    "gs": "log in with `gcloud auth application-default login` (FSSPEC_GS_TOKEN=anon for a public bucket)",
+    "hf": "log in with `hf auth login`, or set HF_TOKEN",
+}
+_CREDENTIALS["s3a"], _CREDENTIALS["gcs"] = _CREDENTIALS["s3"], _CREDENTIALS["gs"]
+
+
+class CutShort(DataError):
+    """A file ends before what was asked of it, or has not the size that was expected."""
+
+
+class NoRanges(DataError):
+    """A server gives whole files only."""
+
+
+class ShortRead(Exception):
+    """Fewer bytes came than were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong with a request.
+
+    Parameters
+    ----------
+    said : str
+        Behind the name of the file: ``is not there``, ``cannot be read: …``; with what to do.
+    again : bool
+        Whether it may pass.
+    missing : bool
+        The file is not there.
+    short : bool
+        The file ends before what was asked for.
+    taken : bool
+        A file is there, where there should be none.
+
+    """
+
+    said: str
+    again: bool = False
+    missing: bool = False
+    short: bool = False
+    taken: bool = False
+
+
+def failure(error: Exception, scheme: str) -> Failure:
+    """Tell what an exception of some store means.
+
+    Parameters
+    ----------
+    error : Exception
+        As it was raised.
+    scheme : str
+        Of the address, such as ``s3``: what to do about credentials hangs on it.
+
+    Raises
+    ------
+    Exception
+        The error itself, where it is a sentence already, or the affair of this machine, such as a full disk.
+
+    """
+    if isinstance(error, SetsupError) or (isinstance(error, OSError) and error.errno in _LOCAL):
+        raise error
+    if isinstance(error, ShortRead):
+        return Failure("ends before the bytes that were asked for", again=True, short=True)
+    mend = _CREDENTIALS.get(scheme, "check the credentials in the address or in the options")
+    names = _names(error)
+    status = _status(error)
+    if names.intersection(_UNKNOWN_USER):
+        return Failure(f"cannot be reached without credentials ({_first(error)}); {mend}")
+    if _kinds(error).intersection(_SILENT):
+        return Failure("cannot be had now: the store does not answer in time; check the network, or try later", True)
+    if status == 416:
+        return Failure("ends before the bytes that were asked for", short=True)
+    forbidden = "PermissionError" in names or str(error).startswith("Forbidden: ")  # the latter is gcsfs's
+    if status in (401, 403, 407) or forbidden:
+        code = f" (HTTP {status})" if status else ""
+        return Failure(f"is refused by the store{code}: {_first(error)}; {mend}, and see what they may do there")
+    if status == 412 or "FileExistsError" in names:
+        return Failure("is there already", taken=True)
+    if "NoSuchBucket" in _code(error) or "bucket does not exist" in str(error):
+        return Failure("is not there: there is no such bucket; check the address")
+    if status in (404, 410) or "FileNotFoundError" in names:
+        return Failure("is not there; check the address, or write it anew", missing=True)
+    if status in _PASSING:
+        return Failure(f"cannot be had now: the store answers HTTP {status} ({_first(error)}); try again later", True)
+    if names.intersection(_SILENT):
+        return Failure("cannot be had now: the store does not answer in time; check the network, or try later", True)
+    if names.intersection(_DROPPED):
+        return Failure("cannot be had now: the connection dropped; try again later", True)
+    if names.intersection(_UNREACHED):
+        return Failure(f"cannot be reached ({_first(error)}); check the address and the network", True)
+    said = f"HTTP {status}, {_first(error)}" if status else _first(error)
+    return Failure(f"cannot be had: the store reports {said}; check the address and the options", status is None)
+
+
+def passes(error: Exception) -> bool:
+    """Whether an error would be the same, or as passing, if the file were asked for in another way."""
+    names, status = _names(error), _status(error)
+    if isinstance(error, ShortRead | SetsupError) or "ClientSSLError" in names:
+        return not names.intersection(("ClientSSLError", "NoRanges"))
+    if status is not None:
+        return status in _PASSING or status == 416
+    return bool(names.intersection((*_SILENT, *_UNREACHED, *_DROPPED)))
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and what led to it."""
+    seen: list[BaseException] = []
+    one: BaseException | None = error
+    while one is not None and one not in seen:
+        seen.append(one)
+        yield one
+        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+
+
+def _kinds(error: BaseException) -> set[str]:
+    """Names of the classes of an exception."""
+    return {kind.__name__ for kind in type(error).__mro__}
+
+
+def _names(error: Exception) -> set[str]:
+    """Names of the classes of an exception and of what led to it."""
+    return set().union(*(_kinds(one) for one in _chain(error)))
+
+
+def _status(error: Exception) -> int | None:
+    """Status of HTTP, wherever the library puts it."""
+    for one in _chain(error):
+        response = getattr(one, "response", None)
+        if isinstance(response, dict):  # botocore
+            found = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        else:  # httpx, requests; aiohttp; gcsfs
+            found = getattr(response, "status_code", None) or getattr(one, "status", None) or getattr(one, "code", None)
+        if isinstance(found, int | str) and str(found).isdecimal() and 400 <= int(found) < 600:
+            return int(found)
+    return None
+
+
+def _code(error: Exception) -> str:
+    """What S3 calls the error."""
+    for one in _chain(error):
+        response = getattr(one, "response", None)
+        if isinstance(response, dict):
+            return str(response.get("Error", {}).get("Code", ""))
+    return ""
+
+
+def _first(error: Exception) -> str:
+    """First line of what an exception says, short enough for a sentence."""
+    message = getattr(error, "message", None)  # aiohttp's text has the whole address beside it
+    words = " ".join((message if isinstance(message, str) and message else str(error)).split()).rstrip(".;,: ")
+    words = _SECRETS.sub(r"\1", words).partition(" for url ")[0]  # which the sentence names already
+    return (words if len(words) <= 160 else words[:159] + "…") or type(error).__name__

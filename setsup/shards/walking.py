@@ -1,0 +1,239 @@
+"""The members of tars that others wrote, found by a walk over the headers: of a file on a disk, or in a store.
+
+A tar has no table of contents; where a header lies follows from the one before it. On a disk that is mapped into
+memory this costs little. In a store each request takes some 20 to 100 ms, so the walk reads ahead: as long as headers
+lie near each other, twice as much each time, up to 8 MiB; where contents are larger than that is worth, they are passed
+over. Several tars are walked at once.
+"""
+
+import hashlib
+import mmap
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
+
+import numpy as np
+
+from setsup.errors import DataError
+from setsup.files.kinds import opened, unreadable
+from setsup.files.listing import Listing
+from setsup.files.tar_headers import BLOCK
+from setsup.files.tars import Read, Stretch, joined, walk
+from setsup.shards.grouping import text_bytes
+from setsup.shards.store import Range, Store
+
+__all__ = ["Walked", "in_order", "listing_digest", "walked"]
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
+
+SMALL, LARGE, NEAR = 64 << 10, 8 << 20, 1 << 20
+"""Bytes of a read where contents are passed over; at most; and that may lie between two that are read through."""
+
+AT_ONCE = 16
+"""Tars of a store that are walked at once."""
+
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """A tar, and some of what its members hold.
+
+    Attributes
+    ----------
+    listing : Listing
+        Its files, in their order.
+    size : int, bytes
+        Of the tar.
+    contents : function
+        Gives the contents of members by their places in the listing.
+
+    """
+
+    listing: Listing
+    size: int
+    contents: Callable[[Sequence[int]], list[bytes]]
+
+
+@contextmanager
+def walked(store: Store, name: str, endings: tuple[bytes, ...] = ()) -> Iterator[Walked]:
+    """Walk over the headers of a tar.
+
+    Parameters
+    ----------
+    store : Store
+        Where it lies.
+    name : str
+        Its name there.
+    endings : tuple of bytes
+        Last letters of the names of members, in small letters, whose contents will be asked for: they are kept as the
+        walk passes them.
+
+    Yields
+    ------
+    Walked
+        Its contents can be asked for until the body ends.
+
+    Raises
+    ------
+    DataError
+        The tar is missing, packed, cut off, damaged, or holds names that lead out of it.
+
+    """
+    if store.folder is not None:
+        with _mapped(store, name) as found:
+            yield found
+        return
+    source = f"{store.url.rstrip('/')}/{name}"
+    size = store.size(name)
+    if size is None:
+        raise DataError(f"{source} is not there; check the address")
+    ahead = _Ahead(store, name, size)
+    _refuse_packed(ahead(0, min(2, size)), source)
+    kept: dict[int, bytes] = {}
+    listing = _listed(ahead, source, size, endings, kept)
+
+    def contents(places: Sequence[int]) -> list[bytes]:
+        starts, lengths = (numbers[list(places)].tolist() for numbers in (listing.offsets, listing.stored))
+        missing = [(start, length) for start, length in zip(starts, lengths, strict=True) if start not in kept]
+        wanted = [Range(name, start, start + length, size) for start, length in missing]
+        read = iter(store.ranges(wanted) if wanted else ())
+        return [kept[start] if start in kept else next(read) for start in starts]
+
+    yield Walked(listing, size, contents)
+
+
+def listing_digest(listing: Listing) -> str:
+    """SHA-256 of the names, places and header checksums of a tar's files, in hexadecimal.
+
+    Two tars that differ in it differ in more than what members of the same size and time hold.
+    """
+    digest = hashlib.sha256()
+    content, offsets = text_bytes(listing.names)
+    for numbers in (listing.offsets, listing.sizes, listing.checks, np.diff(offsets)):
+        digest.update(np.ascontiguousarray(numbers, "<i8").data)
+    digest.update(content[offsets[0] : offsets[-1]].data)
+    return digest.hexdigest()
+
+
+def in_order(function: Callable[[Given], Result], items: Iterable[Given], at_once: int = AT_ONCE) -> Iterator[Result]:
+    """Call a function for every item, several at a time, and give what it returns in their order.
+
+    Examples
+    --------
+    >>> list(in_order(len, ["one", "three"]))
+    [3, 5]
+
+    """
+    turns = iter(items)
+    if at_once == 1:
+        yield from map(function, turns)
+        return
+    with ThreadPoolExecutor(at_once) as pool:
+        waiting: deque[Future[Result]] = deque(pool.submit(function, item) for item in islice(turns, at_once))
+        try:
+            while waiting:
+                yield waiting.popleft().result()
+                waiting.extend(pool.submit(function, item) for item in islice(turns, 1))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _mapped(store: Store, name: str) -> Iterator[Walked]:
+    """Walk over a tar on the disk."""
+    path = store.folder / name  # type: ignore[operator]
+    try:
+        with opened(path) as (file, size):
+            mapped = mmap.mmap(file, size, prot=mmap.PROT_READ) if size else b""
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        _refuse_packed(bytes(mapped[:2]), path)
+        listing = _listed(lambda at, count: mapped[at : at + count], path, size)
+
+        def contents(places: Sequence[int]) -> list[bytes]:
+            rows = list(places)
+            starts = listing.offsets[rows]
+            stretches = zip(starts.tolist(), (starts + listing.stored[rows]).tolist(), strict=True)
+            return [mapped[start:stop] for start, stop in stretches]
+
+        yield Walked(listing, size, contents)
+    finally:
+        if isinstance(mapped, mmap.mmap):
+            mapped.close()
+
+
+def _listed(
+    read: Read, source: Any, size: int, endings: tuple[bytes, ...] = (), kept: dict[int, bytes] | None = None
+) -> Listing:
+    """Files of a tar; contents of some of them are kept while they are near."""
+    found = [Stretch().listing(source)]
+    if kept is None:
+        found += [stretch.listing(source) for stretch in walk(read, source, size)]
+    else:
+        for stretch in _gathered(walk(read, source, size, 1), read, endings, kept):
+            found.append(stretch.listing(source))
+    return joined(found)
+
+
+def _gathered(
+    single: Iterable[Stretch], read: Read, endings: tuple[bytes, ...], kept: dict[int, bytes]
+) -> Iterator[Stretch]:
+    """Put single headers together, for they are verified thousands at a time."""
+    whole = Stretch()
+    for one in single:
+        block, start, stored = one.blocks[0], one.starts.get(0, one.at[0] + BLOCK), one.stored[0]
+        name = one.names.get(0) or block[:100].rstrip(b"\0")
+        if stored <= NEAR and name.lower().endswith(endings):
+            kept[start] = read(start, stored)
+        row = len(whole.blocks)
+        whole.blocks.append(block)
+        whole.at.append(one.at[0])
+        whole.stored.append(stored)
+        if one.names:
+            whole.names[row] = one.names[0]
+        if one.starts:
+            whole.starts[row] = one.starts[0]
+        if one.sizes:
+            whole.sizes[row] = one.sizes[0]
+        if len(whole.blocks) == 8192:
+            yield whole
+            whole = Stretch()
+    if whole.blocks:
+        yield whole
+
+
+class _Ahead:
+    """Reads a file of a store from its start to its end, with what lies between passed over where it is long."""
+
+    def __init__(self, store: Store, name: str, size: int) -> None:
+        self._store, self._name, self._size = store, name, size
+        self._start, self._held, self._block = 0, b"", SMALL
+
+    def __call__(self, offset: int, count: int) -> bytes:
+        at = offset - self._start
+        if at < 0 or at + count > len(self._held):
+            self._fill(offset, count)
+            at = 0
+        return self._held[at : at + count]
+
+    def _fill(self, offset: int, count: int) -> None:
+        end = self._start + len(self._held)
+        near = bool(self._held) and offset - end <= NEAR
+        self._block = min(2 * self._block, LARGE) if near else SMALL
+        stop = min(offset + max(count, self._block), self._size)
+        self._start = offset
+        self._held = self._store.ranges([Range(self._name, offset, stop, self._size)])[0] if offset < stop else b""
+
+
+def _refuse_packed(head: bytes, source: Any) -> None:
+    if head == _GZIP:
+        raise DataError(
+            f"{source} is packed with gzip as a whole, so nothing in it can be read alone; unpack it (gunzip)"
+        )

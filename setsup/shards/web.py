@@ -1,0 +1,148 @@
+"""Files of a web server: their ranges, their sizes, and which of them its pages list.
+
+Requests go through the connections of fsspec's file system. Its own functions are not used, since they read whatever
+comes: a server without ranges sends the whole file for each of them, and one that wants a log-in sends a page.
+
+Source: RFC 9110, sections 14 (ranges) and 15 (status codes).
+"""
+
+import re
+from contextlib import suppress
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+from setsup.errors import DataError
+from setsup.files import readable_size
+from setsup.shards.store import Range
+from setsup.shards.store_errors import CutShort, NoRanges, ShortRead
+
+__all__ = ["web_links", "web_range", "web_size"]
+
+_PAGE = 16 << 20  # bytes of a list
+_COPY = "copy the files to a disk and open that folder"
+
+
+async def web_range(system: Any, url: str, wanted: Range, said: str) -> bytes:
+    """Bytes of a file.
+
+    Parameters
+    ----------
+    system : fsspec file system
+        For http and https.
+    url : str
+        Of the file.
+    wanted : Range
+        At least one byte.
+    said : str
+        The file, for messages.
+
+    Raises
+    ------
+    ShortRead
+        Fewer bytes came.
+    CutShort
+        The file has another size than `wanted` says, or ends before.
+    NoRanges
+        The server sends whole files only.
+    aiohttp.ClientError
+        All else.
+
+    """
+    start, stop = wanted.start, wanted.stop
+    async with await _get(system, url, {"Range": f"bytes={start}-{stop - 1}"}) as response:
+        if response.status == 206:
+            found = re.fullmatch(
+                r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", response.headers.get("Content-Range", "")
+            )
+            if found is None or int(found[1]) != start or int(found[2]) >= stop:
+                raise NoRanges(f"{said} cannot be read in parts: its server sends others than it is asked for; {_COPY}")
+            if found[3] != "*":
+                _need_size(said, int(found[3]), wanted)
+        elif response.status == 200:
+            size = response.content_length
+            if start or size != stop:  # else the range is the whole file
+                if wanted.whole is not None and size is not None:
+                    _need_size(said, size, wanted)
+                raise NoRanges(f"{said} cannot be read in parts: its server has no ranges of bytes; {_COPY}")
+        elif response.status == 416 and wanted.whole is not None:
+            total = re.fullmatch(r"bytes \*/(\d{1,18})", response.headers.get("Content-Range", ""))
+            if total:
+                _need_size(said, int(total[1]), wanted)
+        response.raise_for_status()
+        if response.status not in (200, 206):
+            raise NoRanges(f"{said} cannot be read: its server answers HTTP {response.status}; check the address")
+        content: bytes = await response.read()
+    if len(content) != stop - start:
+        raise ShortRead(len(content))
+    return content
+
+
+async def web_size(system: Any, url: str, said: str) -> int | None:
+    """Bytes of a file, None where there is none: by asking for its first byte, which no server forbids."""
+    async with await _get(system, url, {"Range": "bytes=0-0"}) as response:
+        if response.status in (404, 410):
+            return None
+        if response.status in (206, 416):
+            found = re.fullmatch(r"bytes (?:\d+-\d+|\*)/(\d{1,18})", response.headers.get("Content-Range", ""))
+            if found:
+                return int(found[1])
+            if response.status == 416:
+                return 0
+        response.raise_for_status()
+        if response.status == 200 and response.content_length is not None:
+            return int(response.content_length)
+    raise DataError(f"{said} cannot be read: its server does not tell how long it is; {_COPY}")
+
+
+async def web_links(system: Any, url: str, said: str) -> list[str]:
+    """Names that a page links to and that lie directly or further below it, with ``/`` behind those of folders.
+
+    A server's list of a folder has them, and much else: ways to sort it, the folder above, other places.
+    """
+    async with await _get(system, url, {}) as response:
+        response.raise_for_status()
+        if not response.headers.get("Content-Type", "").startswith(("text/html", "application/xhtml")):
+            return []
+        page = bytearray()
+        async for piece in response.content.iter_any():
+            page += piece
+            if len(page) > _PAGE:
+                raise DataError(f"{said} is no list of files: it has more than {readable_size(_PAGE)}")
+        base = str(response.url)
+    links = _Links()
+    links.feed(page.decode("utf-8", "replace"))
+    here = urlsplit(base)
+    names = []
+    for link in links.found:
+        with suppress(ValueError):
+            target = urlsplit(urljoin(base, link))
+            below = target.path.removeprefix(here.path)
+            if target.netloc == here.netloc and target.query in ("", here.query) and below not in ("", target.path):
+                names.append(unquote(below))
+    return list(dict.fromkeys(names))
+
+
+class _Links(HTMLParser):
+    """What a page links to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a link."""
+        self.found += [value for name, value in attrs if tag == "a" and name == "href" and value]
+
+
+def _need_size(said: str, size: int, wanted: Range) -> None:
+    if wanted.whole is not None and size != wanted.whole:
+        raise CutShort(f"{said} has {size:,} bytes, not the {wanted.whole:,} expected")
+
+
+async def _get(system: Any, url: str, headers: dict[str, str]) -> Any:
+    session = await system.set_session()
+    options = dict(system.kwargs)
+    # identity: bytes packed for the way could not be counted
+    options["headers"] = {**options.get("headers", {}), "Accept-Encoding": "identity", **headers}
+    return session.get(system.encode_url(url), **options)

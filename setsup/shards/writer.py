@@ -1,0 +1,378 @@
+"""Write any data set as shards: killed at any moment and started again, it goes on, to the same bytes."""
+
+import hashlib
+import math
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext, suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.dataset import Dataset
+from setsup.datasets.derived import Concat, Selection
+from setsup.datasets.images import parallel
+from setsup.errors import DataError, FactorError, near
+from setsup.files import content_digest, disk_errors, locked, need_space
+from setsup.files.disk import make_folder
+from setsup.files.locks import lock_file
+from setsup.jobs import Ray, Unit, check_processes, run
+from setsup.shards.card import about, manifests_of, shards_card
+from setsup.shards.decoding import check_members
+from setsup.shards.encoding import stored
+from setsup.shards.index import Spans, part, write_index
+from setsup.shards.layout import CARD, CATALOGUE, CRC32C, INDEX, Catalogue, Member, Shard, parsed
+from setsup.shards.parts import PARTS, PLAN, WORK, Piece, WriteShard, part_name, read_part, scratch
+from setsup.shards.plan import Order, Plan, cut, keys, ordered, rows_a_shard
+from setsup.shards.store import Store, open_store
+
+if TYPE_CHECKING:
+    from setsup.shards.dataset import ShardedDataset
+
+__all__ = ["write_shards"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+_LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
+_LARGEST = 1 << 30  # of a plan and a catalogue
+_LEFT = re.compile(r"\..*-[0-9a-f]{12}\.tmp|data-\d+\.tar-")  # of a process that was killed while it wrote a file
+
+
+def write_shards(
+    dataset: Dataset,
+    url: str | Path,
+    *,
+    order: str = "keep",
+    per_shard: int | None = None,
+    format: str = "png",
+    modalities: Iterable[str] | None = None,
+    seed: int = 0,
+    processes: int = 1,
+    on: Ray | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    begun: Callable[[Plan, int], object] | None = None,
+) -> "ShardedDataset":
+    """Write a data set as WebDataset tars with a factor index; shards that are there already are not written again.
+
+    Equal arguments give equal bytes in all files, wherever they go and for any number of processes, however often the
+    work was stopped; what a kill loses is the shards that were being written. Another process that writes the same to
+    the same folder waits; in a store, where nobody can wait, both write the same files.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Any; choose rows with ``dataset.where`` or ``dataset.select``.
+    url : str or Path
+        A folder, or an address that fsspec knows (``s3://…``, ``gs://…``): new, empty, or one in which this very work
+        was begun; :mod:`setsup.shards.layout` describes the files.
+    order : str
+        ``"keep"``; ``"shuffle"``; or ``"by:"`` and names of factors with commas between them, which puts rows that
+        share their values one after the other, so that a set is read in one piece.
+    per_shard : int, optional
+        Rows of a shard at most; by default those of 256 MiB of arrays, and 100,000 at most. Rows that ``by:`` puts
+        together are in one shard where they fit into one.
+    format : str
+        Of pictures: ``"png"``, ``"webp"`` (lossless, smaller and slower), ``"jpeg"`` (quality 95, colours of all
+        pixels) or ``"npy"``. All else is npy; grey in WebP and alpha in JPEG, which they do not know, are PNG.
+    modalities : iterable of str, optional
+        What to keep; everything by default.
+    seed : int
+        Of a shuffle.
+    processes : int
+        How many write.
+    on : Ray, optional
+        A cluster that writes in place of processes of this machine.
+    storage_options : mapping, optional
+        For fsspec.
+    begun : callable of (plan, rows), optional
+        Called once nothing stands in the way, before anything else is written: with what is to be there, and how many
+        of its rows are.
+
+    Returns
+    -------
+    ShardedDataset
+        Whose rows are in the order that was asked for; ``source_rows`` gives their numbers in the data set, for a
+        selection in the one that it was made of.
+
+    Raises
+    ------
+    DataError
+        When something else lies there, the disk is full or the store fails (the same call goes on then), or a row
+        cannot be fetched or stored.
+    FactorError
+        When there is no factor to order by, or one has a name that the index uses itself.
+
+    References
+    ----------
+    .. [1] A. Aizman, G. Maltby, T. Breuel, "High performance I/O for large scale deep learning", IEEE Big Data 2019.
+
+    Examples
+    --------
+    >>> import setsup, tempfile
+    >>> cubes = setsup.load("shapes3d-procedural").where("shape == 'cube' and scale == 1.25 and orientation == 0")
+    >>> folder = Path(tempfile.mkdtemp()) / "cubes"
+    >>> shards = write_shards(cubes, folder, order="by:wall_hue", per_shard=300)
+    >>> len(shards), sorted(path.name for path in folder.iterdir())[:3]
+    (1000, ['README.md', 'data-00000.tar', 'data-00001.tar'])
+
+    """
+    check_processes(processes, on)
+    members = _members(dataset, modalities, format)
+    placed = ordered(dataset.factors, order, seed)
+    content, row_bytes = _looked_at(dataset, members)
+    plan = Plan(
+        name=dataset.name,
+        factors=dataset.factors.fingerprint,
+        content=content,
+        members=members,
+        order=placed.text,
+        seed=placed.seed,
+        cuts=cut(len(dataset), rows_a_shard(row_bytes) if per_shard is None else per_shard, placed.starts),
+        setsup=version("setsup"),
+    )
+    store = open_store(url, storage_options)
+    work = _Work(dataset, placed, plan, store)
+    if not work.finished():  # else at once what another job writes is refused, rather than waited for
+        work.check()
+    with locked(store.folder) if store.folder is not None else nullcontext():
+        try:
+            work.do(WriteShard(dataset, store, plan, row_bytes), processes, on, begun)
+        finally:
+            if store.folder is not None:
+                with suppress(OSError):
+                    # still held: whoever waits notices that the name is gone, and looks again
+                    lock_file(store.folder).unlink()
+    from setsup.shards.dataset import open_shards
+
+    return open_shards(url, storage_options=storage_options)
+
+
+# -- what is to be written ---------------------------------------------------------------------------------------------
+
+
+def _members(dataset: Dataset, modalities: Iterable[str] | None, format: str) -> dict[str, Member]:
+    if not len(dataset):
+        raise DataError(f"{dataset.name} has no rows to write")
+    if isinstance(modalities, str):
+        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the text {modalities!r}")
+    names = dict.fromkeys(dataset.modalities if modalities is None else modalities)
+    for name in names:
+        if name not in dataset.modalities:
+            raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
+    if not names:
+        raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'there is none'}")
+    members = {name: stored(name, dataset.modalities[name], format) for name in names}
+    check_members(members, dataset.name)
+    none = np.empty(0, np.int64)
+    try:  # that the index takes the names of all factors
+        part(dataset.factors.select(none), [], 0, {name: Spans(none, none, none) for name in names}, none)  # type: ignore[arg-type]
+    except UnicodeEncodeError as error:
+        raise FactorError(f"{error.object!r}, of a factor of {dataset.name}, is no valid text; rename it") from None
+    return members
+
+
+def _looked_at(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, float]:
+    """Look at a few rows: what cannot be fetched leaves nothing that was begun.
+
+    Returns a digest of them, and of which rows of which data sets these are; and the bytes of a row's arrays.
+    """
+    digest = hashlib.sha256()
+    for rows in _chosen_rows(dataset):
+        digest.update(np.ascontiguousarray(rows, "<i8").data)
+    ragged = any(None in member.modality.shape for member in members.values())
+    most = min(len(dataset), _LOOKED_AT_RAGGED if ragged else _LOOKED_AT)
+    size = 0
+    for row in np.unique(np.linspace(0, len(dataset) - 1, most).astype(np.int64)).tolist():
+        for name, array in dataset.fetch(row, tuple(members)).items():
+            digest.update(f"{name} {array.dtype} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+            size += array.nbytes
+    return digest.hexdigest(), size / most
+
+
+def _chosen_rows(dataset: Dataset) -> Iterator[Rows]:
+    if isinstance(dataset, Selection):
+        yield dataset.rows
+        yield from _chosen_rows(dataset.source)
+    elif isinstance(dataset, Concat):
+        for one in dataset.datasets:
+            yield from _chosen_rows(one)
+
+
+# -- the work ----------------------------------------------------------------------------------------------------------
+
+
+class _Work:
+    """What is done before, around and after the writing of shards."""
+
+    def __init__(self, dataset: Dataset, order: Order, plan: Plan, store: Store) -> None:
+        self._dataset, self._order, self._plan, self._store = dataset, order, plan, store
+
+    def do(
+        self, write: WriteShard, processes: int, on: Ray | None, begun: Callable[[Plan, int], object] | None
+    ) -> None:
+        plan, store = self._plan, self._store
+        if self.finished():
+            if store.folder is not None or store.size(PLAN) is not None:  # the last to go
+                self._clear()
+            if begun is not None:
+                begun(plan, plan.rows)
+            return
+        done = self._begin()
+        lengths = np.diff(plan.cuts).tolist()
+        left = [number for number in range(plan.shards) if number not in done]
+        missing = sum(lengths[number] for number in left)
+        self._need_space(missing)
+        if begun is not None:
+            begun(plan, plan.rows - missing)
+        units = [Unit(plan.shard_name(number), self._piece(number), lengths[number]) for number in left]
+        place = store.folder if on is not None else None
+        run(write, units, processes=processes, on=on, folder=place, what=f"writing {plan.name}", counted="rows")
+        self._finish()
+
+    def finished(self) -> bool:
+        """Whether all is there; what another plan made is refused."""
+        plan, store = self._plan, self._store
+        if store.size(CATALOGUE) is None:
+            return False
+        found = parsed(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
+        if found.plan != plan.digest:
+            raise DataError(
+                f"{store.url} holds other shards: {found.rows:,} rows of {found.name} in {len(found.shards):,} shards"
+                f"{_order(found)}, written by setsup {found.setsup}; choose another place, or remove them"
+            )
+        return True
+
+    def check(self) -> bool:
+        """Whether this work was begun; other work is refused."""
+        plan, store = self._plan, self._store
+        if store.size(PLAN) is None:
+            return False
+        content = store.read(PLAN, _LARGEST)
+        if content == plan.to_json().encode():
+            return True
+        raise DataError(
+            f"{store.url} was begun with {plan.against(content, f'{store.url}/{PLAN}') or 'another plan'}; "
+            "give it that, choose another place, or remove what is there"
+        )
+
+    def _begin(self) -> set[int]:
+        """Take the place for this work; which shards are there already."""
+        plan, store = self._plan, self._store
+        if store.folder is not None:
+            if not self.check():
+                self._need_space(plan.rows)
+            make_folder(store.folder)
+            _remove_left(store.folder)
+        if self.check():
+            return self._done()
+        others = store.names()
+        if others and not self.check():
+            raise DataError(
+                f"{store.url} holds other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); choose a "
+                "new place for the shards"
+            )
+        if not store.put_bytes(PLAN, plan.to_json().encode(), fresh=True):
+            self.check()
+        return set()
+
+    def _done(self) -> set[int]:
+        plan, store = self._plan, self._store
+
+        def whole(number: int) -> bool:
+            if store.size(part_name(number)) is None:
+                return False
+            size = store.size(plan.shard_name(number))
+            if size is not None and read_part(store, plan, number)[0].size == size:
+                return True
+            store.remove([part_name(number)])  # else the shard would pass for finished
+            return False
+
+        return {number for number, good in enumerate(parallel(whole, list(range(plan.shards)))) if good}
+
+    def _piece(self, number: int) -> Piece:
+        start, stop = self._plan.cuts[number : number + 2]
+        rows = self._order.sorted
+        return Piece(number, start, stop, None if rows is None else rows[start:stop])
+
+    def _need_space(self, rows: int) -> None:
+        """Refuse what a disk has no room for, as far as can be told: what is written as it is."""
+        if self._store.folder is None:
+            return
+        plain = [one.modality for one in self._plan.members.values() if one.format == "npy"]
+        sizes = [math.prod(size or 0 for size in one.shape) * np.dtype(one.dtype).itemsize for one in plain]
+        need_space(self._store.folder, rows * sum(sizes), f"writing shards of {self._plan.name}")
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        plan, store, dataset = self._plan, self._store, self._dataset
+        shards: list[Shard] = []
+        try:
+            with scratch(store) as folder:
+                write_index(folder / INDEX, self._parts(shards))
+                index = Shard(INDEX, plan.rows, (folder / INDEX).stat().st_size, content_digest(folder / INDEX))
+                store.put(INDEX, folder / INDEX)
+        except DataError:
+            if not self.finished():  # in a store another job may have been faster
+                raise
+            self._clear()
+            return
+        manifests = manifests_of(dataset)
+        store.put_bytes(CARD, shards_card(dataset, plan, manifests).encode())
+        catalogue = Catalogue(
+            name=plan.name,
+            factors=dataset.factors.factors,
+            members=plan.members,
+            shards=tuple(shards),
+            index=index,
+            check=CRC32C,
+            plan=plan.digest,
+            setsup=plan.setsup,
+            about=about(manifests, plan.order),
+        )
+        store.put_bytes(CATALOGUE, catalogue.to_json().encode())
+        self._clear()
+
+    def _parts(self, shards: list[Shard]) -> Iterator[Any]:
+        plan, dataset = self._plan, self._dataset
+        sizes = parallel(lambda number: self._store.size(plan.shard_name(number)), list(range(plan.shards)))
+        for number, (start, stop) in enumerate(zip(plan.cuts, plan.cuts[1:], strict=False)):
+            shard, spans = read_part(self._store, plan, number)
+            if sizes[number] != shard.size:
+                raise DataError(
+                    f"{self._store.url}/{shard.name} was changed while others were written; remove it, and start again"
+                )
+            shards.append(shard)
+            rows = self._order.at(start, stop)
+            source = dataset.rows[rows] if isinstance(dataset, Selection) else rows
+            yield part(dataset.factors.select(rows), keys(plan.rows, start, stop), number, spans, source)
+
+    def _clear(self) -> None:
+        """Take away what tells that shards are missing."""
+        plan, store = self._plan, self._store
+        if store.folder is None:
+            store.remove([part_name(number) for number in range(plan.shards)])
+            store.remove([PLAN])  # last: it tells that something may be left
+            return
+        with disk_errors(store.folder / WORK):
+            if (store.folder / WORK).exists():
+                shutil.rmtree(store.folder / WORK)
+            _remove_left(store.folder)
+
+
+def _remove_left(folder: Path) -> None:
+    for place in (folder, folder / WORK, folder / PARTS):
+        for path in place.iterdir() if place.is_dir() else ():
+            if _LEFT.match(path.name):
+                path.unlink(missing_ok=True)
+
+
+def _order(catalogue: Catalogue) -> str:
+    order = catalogue.about.get("order")
+    return f" in the order {order!r}" if order else ""

@@ -1,0 +1,83 @@
+"""The formulas on the page about planning are those of the script, and agree with what it simulates."""
+
+import math
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import hypergeom
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "examples" / "plan_shards.py"))
+
+
+def numbers(line: list[str]) -> list[float]:
+    return [float(cell.replace(",", "").rstrip("%")) for cell in line[1:]]
+
+
+def test_rows_between_neighbours_have_the_distribution_of_draws_without_repeats(script: dict[str, Any]) -> None:
+    plan = script["Plan"](size=5)
+    found = [script["chance"](plan, 12, apart) for apart in range(1, 9)]
+    assert sum(found) == pytest.approx(1)
+    # the first neighbour is more than d rows away where the n - 1 others lie beyond: all gaps have the law of the first
+    beyond = [hypergeom(12, apart, 5).pmf(0) for apart in range(1, 9)]
+    assert np.cumsum(found) == pytest.approx(1 - np.array(beyond))
+
+
+def test_reads_and_bytes_of_a_set(script: dict[str, Any]) -> None:
+    for line in script["requests_table"]()[1:]:
+        reads, drawn, read, brought, wanted = numbers(line)
+        assert drawn == pytest.approx(reads, rel=0.03, abs=0.4), line  # see where the script cuts at MOST
+        assert brought == pytest.approx(read, rel=0.02, abs=0.06), line
+        assert wanted <= brought + 0.05
+
+
+def test_seconds_of_a_batch(script: dict[str, Any]) -> None:
+    lines = script["seconds_table"]()[1:]
+    for line in lines:
+        _, seconds, queue, images, workers, asked, prefixes = numbers(line)
+        assert queue == pytest.approx(seconds, rel=0.05), line
+        assert images == pytest.approx(256 / seconds, rel=0.03)
+        assert workers == math.ceil(500 / images)
+        assert prefixes == math.ceil(asked / 5500)
+    assert [numbers(line)[0] for line in lines] == sorted(numbers(line)[0] for line in lines)
+
+
+def test_what_a_prefix_gives(script: dict[str, Any]) -> None:
+    for line in script["store_table"]()[1:]:
+        asked, given, queue = numbers(line)
+        assert given == min(asked, 5500)
+        assert 0.8 * given < queue <= 1.01 * given, line
+
+
+def test_hits_of_a_cache(script: dict[str, Any]) -> None:
+    for line in script["hits_table"]()[1:]:
+        said, contiguous, scattered = numbers(line)
+        assert contiguous == pytest.approx(said, rel=0.1, abs=0.3)
+        assert scattered == pytest.approx(said, rel=0.1, abs=0.3)
+
+
+def test_bytes_of_the_index(script: dict[str, Any]) -> None:
+    lines = {line[0].strip("`"): line[1:] for line in script["index_table"]()[1:]}
+    stored = {name: float(line[0]) for name, line in lines.items()}
+    mapped = {name: int(line[1]) for name, line in lines.items()}
+    # no code is shorter than the entropy of what it says
+    for name, bits in {"camera": 4, "light": 5, "image.check": 32}.items():
+        assert bits / 8 <= stored[name] + 0.005 < bits / 8 + 0.1
+    assert [mapped[name] for name in ("identity", "camera", "azimuth", "__shard__")] == [2, 1, 4, 4]
+    assert mapped["image.offset"] + mapped["image.size"] + mapped["image.check"] == 20
+    assert mapped.pop("together") == sum(mapped.values())
+    assert stored.pop("together") == pytest.approx(sum(stored.values()), abs=0.06)
+
+
+def test_the_page_shows_every_table(script: dict[str, Any]) -> None:
+    page = (ROOT / "docs" / "planning.md").read_text()
+    for name in script["TABLES"]:
+        assert f"<!-- setsup: planned {name} -->" in page
+    assert f"{script['PLAN'].stride:,}" in page
