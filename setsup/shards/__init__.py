@@ -1,4 +1,4 @@
-"""WebDataset tars with a factor index: written, opened at random from a disk or a store, indexed where others wrote them.
+"""WebDataset tars with a factor index: written, indexed where others wrote them, opened at random anywhere.
 
 Modules of a layer: :mod:`~setsup.shards.layout` and :mod:`~setsup.shards.index` say what a set of shards is;
 :mod:`~setsup.shards.writer` writes one, :mod:`~setsup.shards.dataset` opens one, :mod:`~setsup.shards.foreign` indexes

@@ -296,7 +296,8 @@ def _factor(value: Any) -> Factor:
 
 
 def _shape(value: Any) -> tuple[int | None, ...]:
-    if not isinstance(value, list) or len(value) > 8 or not all(one is None or 0 < whole(one) < 1 << 31 for one in value):
+    listed = value if isinstance(value, list) and len(value) <= 8 else [0]
+    if not all(one is None or 0 < whole(one) < 1 << 31 for one in listed):
         raise ValueError("a list of at most 8 positive whole numbers, or null for any")
     return tuple(value)
 
