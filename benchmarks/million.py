@@ -54,7 +54,7 @@ def write(folder: Path) -> None:
     import pyarrow.parquet as pq
 
     from benchmarks.tables import random_table
-    from setsup.shards.writer import write_shards
+    from setsup.shards.writing.writer import write_shards
 
     small = folder / "small"
     write_shards(_Squares(random_table(EACH)), small, format="npy", per_shard=EACH)

@@ -27,9 +27,9 @@ from benchmarks.shards import PER_SHARD, pictures
 from setsup.datasets import Dataset
 from setsup.files import cache_folder
 from setsup.shards.dataset import open_shards
-from setsup.shards.ranges import AT_ONCE
-from setsup.shards.remote import FOLDER
-from setsup.shards.writer import write_shards
+from setsup.shards.stores.ranges import AT_ONCE
+from setsup.shards.stores.reader import FOLDER
+from setsup.shards.writing.writer import write_shards
 
 __all__ = ["rows"]
 

@@ -35,8 +35,8 @@ from setsup.datasets import Dataset, Modality
 from setsup.datasets import images as decoders
 from setsup.files import cache_folder
 from setsup.shards.dataset import open_shards
-from setsup.shards.foreign import index_shards
-from setsup.shards.writer import write_shards
+from setsup.shards.foreign.indexing import index_shards
+from setsup.shards.writing.writer import write_shards
 
 __all__ = ["COUNT", "PER_SHARD", "Pictures", "pictures", "rows"]
 

@@ -17,7 +17,7 @@ from setsup import Factor, FactorTable, Kind, SetSampler
 from setsup.factors.stored import code_dtype
 from setsup.random import below, fold, permute, stream_key, uniform
 from setsup.shards.index import GROUP, Spans, part, write_index
-from setsup.shards.ranges import AT_ONCE, GAP, MOST, merged
+from setsup.shards.stores.ranges import AT_ONCE, GAP, MOST, merged
 
 KEY = stream_key(0, "plan")
 

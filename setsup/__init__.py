@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         TripletSampler,
     )
     from setsup.shards.dataset import open_shards
-    from setsup.shards.foreign import index_shards
-    from setsup.shards.writer import write_shards
+    from setsup.shards.foreign.indexing import index_shards
+    from setsup.shards.writing.writer import write_shards
 
     __version__: str
 
@@ -77,8 +77,8 @@ if not TYPE_CHECKING:
         "Kind": "setsup.factors.factor",
         "FactorTable": "setsup.factors.table",
         "open_shards": "setsup.shards.dataset",
-        "index_shards": "setsup.shards.foreign",
-        "write_shards": "setsup.shards.writer",
+        "index_shards": "setsup.shards.foreign.indexing",
+        "write_shards": "setsup.shards.writing.writer",
     }
 
     def __getattr__(name: str) -> object:

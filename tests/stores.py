@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from setsup.shards import remote_store
+from setsup.shards.stores import remote as remote_store
 
 __all__ = ["Bucket", "Web", "bucket", "memory", "s3", "short_waits", "web", "web_server"]
 

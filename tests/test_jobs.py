@@ -140,6 +140,11 @@ def test_what_does_not_pickle_is_said() -> None:
         run(lambda number: lock and number, units(4), processes=2)
 
 
+def test_data_that_does_not_pickle_is_said() -> None:
+    with pytest.raises(SetsupError, match="the work cannot be sent to other processes"):
+        run(square, [Unit(str(number), threading.Lock()) for number in range(4)], processes=2)
+
+
 def broken() -> Any:
     raise RuntimeError("no such thing here")
 
@@ -193,6 +198,32 @@ def leave(number: int) -> int:
 def test_a_process_that_ends_by_itself_is_said() -> None:
     with pytest.raises(SetsupError, match="ended with exit code 5 while it worked on number"):
         run(leave, units(3), processes=2)
+
+
+def signalled(number: int) -> None:
+    os.kill(os.getpid(), 40)
+
+
+@linux
+def test_a_signal_without_a_name_is_said() -> None:
+    with pytest.raises(SetsupError, match="ended by signal 40 while it worked on number"):
+        run(signalled, units(3), processes=2)
+
+
+@pytest.mark.parametrize("closed", [(0, 1), (0, 1, 2)])
+def test_standard_streams_may_be_closed(closed: tuple[int, ...], tmp_path: Path) -> None:
+    """As those of daemons: their numbers are those of the next files that are opened."""
+    code = f"""
+    import os
+    from setsup.jobs import Unit, run
+    for number in {closed}:
+        os.close(number)
+    found = run(lambda number: print(number, flush=True) or number, [Unit("", n) for n in range(4)], processes=2)
+    open({str(tmp_path / "found")!r}, "w").write(str(found))
+    os._exit(0)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=60, check=True, cwd=CHECKOUT)
+    assert (tmp_path / "found").read_text() == "[0, 1, 2, 3]"
 
 
 # -- nothing is left behind --------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from setsup_cli.output import say, show_json
 from setsup_cli.stopping import terminated
 
 if TYPE_CHECKING:
-    from setsup.shards.foreign import Indexed
+    from setsup.shards.foreign.indexing import Indexed
 
 __all__ = ["HELP", "Options", "run"]
 
@@ -44,7 +44,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Index, and say what was found."""
-    from setsup.shards.foreign import write_foreign_index
+    from setsup.shards.foreign.indexing import write_foreign_index
 
     with terminated():
         about = _about(write_foreign_index(options.url, options.out))

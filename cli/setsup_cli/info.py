@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from setsup.errors import SetsupError
 from setsup.files import Manifest
 from setsup.files.foreign import find_manifest
-from setsup.shards.places import is_shards
+from setsup.shards.stores.places import is_shards
 from setsup_cli.arguments import Image, Index, Json, Kinds, MaybeDataset, Root, Split, Table
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json

@@ -31,7 +31,7 @@ from setsup_cli.workers import On, RayAddress, RayGpus, cluster
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.shards.dataset import ShardedDataset
-    from setsup.shards.plan import Plan
+    from setsup.shards.writing.plan import Plan
 
 __all__ = ["HELP", "Options", "run"]
 
@@ -99,7 +99,7 @@ def run(options: Options) -> int:
         raise DataError(f"say where the shards go: `{' '.join(['setsup shard', *named, '--out URL'])}`")
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     dataset = _chosen(options)
-    from setsup.shards.writer import write_shards
+    from setsup.shards.writing.writer import write_shards
 
     plan: Plan | None = None
     before = 0
@@ -161,7 +161,7 @@ def _chosen(options: Options) -> "Dataset":
 
 def _there(url: str) -> int:
     """How many shards lie under an address; none where that cannot be told any more."""
-    from setsup.shards.store import open_store
+    from setsup.shards.stores.store import open_store
 
     with suppress(SetsupError):
         return sum(name.endswith(".tar") for name in open_store(url).names())

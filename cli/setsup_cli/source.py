@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setsup.errors import DataError, FactorError, near
-from setsup.shards.places import is_shards, open_place
+from setsup.shards.stores.places import is_shards, open_place
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

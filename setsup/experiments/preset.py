@@ -130,7 +130,7 @@ class Data:
 
         """
         from setsup.datasets import load
-        from setsup.shards.places import is_shards, open_place
+        from setsup.shards.stores.places import is_shards, open_place
 
         if not stand_in and is_shards(self.name):
             return open_place(self.name, root, split or self.split, self.where)

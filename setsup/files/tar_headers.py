@@ -15,6 +15,7 @@ __all__ = [
     "BARE",
     "BLOCK",
     "FILES",
+    "TELLING",
     "BadHeader",
     "Headers",
     "decimal",
@@ -39,6 +40,8 @@ BARE = frozenset(b"123456")
 """Links, devices, folders and pipes: no content follows, whatever the size says."""
 ABOUT_NEXT = frozenset(b"xXgLK")
 """Kinds that tell of the file that comes next, or of all."""
+TELLING = (b"path=", b"size=", b"GNU.sparse.")
+"""One of these is in all records that tell what matters here."""
 _HEADER = np.dtype(
     [
         ("name", "S100"),
@@ -76,7 +79,7 @@ def told_by(kind: int, content: bytes) -> dict[bytes, bytes]:
     """What a header before a file's own tells of it, as far as it matters here."""
     if kind == ord("L"):
         return {b"path": content.split(b"\0", 1)[0]}
-    if kind == ord("K") or not any(key in content for key in (b"path=", b"size=", b"GNU.sparse.")):
+    if kind == ord("K") or not any(key in content for key in TELLING):
         return {}
     found = {}
     place = 0

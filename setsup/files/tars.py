@@ -34,6 +34,7 @@ from setsup.files.tar_headers import (
     told_by,
     verified,
 )
+from setsup.files.tar_runs import Runs
 from setsup.progress import Advance, progress
 
 __all__ = ["Read", "Stretch", "joined", "list_tar", "walk"]
@@ -54,7 +55,7 @@ class Stretch:
     Attributes
     ----------
     blocks : list of bytes
-        Its headers.
+        Its headers, some of them several in one.
     at : list of int
         The byte at which each begins.
     stored : list of int, bytes
@@ -199,7 +200,7 @@ def walk(read: Read, source: Path | str, size: int = 1 << 62, at_once: int = _AT
     size : int, bytes
         Of the archive, where that is known.
     at_once : int
-        Headers in a stretch; 1 gives each file before its content is passed.
+        Headers in a stretch, or somewhat more; 1 gives each file before its content is passed.
 
     Yields
     ------
@@ -216,8 +217,22 @@ def walk(read: Read, source: Path | str, size: int = 1 << 62, at_once: int = _AT
     blocks, places, lengths = stretch.blocks, stretch.at, stretch.stored
     own: dict[bytes, bytes] = {}  # what was told of the next file
     shared: dict[bytes, bytes] = {}  # and of all
+    runs, near = Runs(read, size), at_once > 1
     at = 0
     while True:
+        if len(places) >= at_once:
+            yield stretch
+            stretch, near = Stretch(), at_once > 1
+            blocks, places, lengths = stretch.blocks, stretch.at, stretch.stored
+        if near and not own and not shared:
+            run = runs.at(at)
+            if run is not None:
+                blocks.append(run.headers)
+                places += run.at
+                lengths += run.stored
+                at = run.stop
+                continue
+            near = runs.near
         block = read(at, BLOCK)
         start = at + BLOCK
         try:
@@ -237,10 +252,6 @@ def walk(read: Read, source: Path | str, size: int = 1 << 62, at_once: int = _AT
         places.append(at)
         lengths.append(stored)
         at = start + (stored + BLOCK - 1 & -BLOCK)
-        if len(blocks) >= at_once:
-            yield stretch
-            stretch = Stretch()
-            blocks, places, lengths = stretch.blocks, stretch.at, stretch.stored
     if stretch.blocks:
         yield stretch
 

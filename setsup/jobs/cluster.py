@@ -17,8 +17,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
-
 from setsup.errors import DataError, SetsupError
 from setsup.files import disk_errors
 from setsup.jobs.process import Process
@@ -152,7 +150,7 @@ class Cluster:
                 number = waiting.popleft()
                 tries[number] += 1
                 running += 1
-                self._ask("unit", number, units[number].name, cloudpickle.dumps(units[number].data))
+                self._ask("unit", number, units[number].name, packed(units[number].data))
             kind, *told = self._told()
             if kind == "room":
                 self._room = told[0]
@@ -189,7 +187,7 @@ class Cluster:
             found: tuple[Any, ...] = pickle.loads(self._driver.end.recv_bytes())  # noqa: S301 - our own process
         except (EOFError, OSError):
             raise DataError(
-                f"the connection to the Ray cluster is lost (its process ended with {self._driver.ended()}): begin the "
+                f"the connection to the Ray cluster is lost (its process ended {self._driver.ended()}): begin the "
                 "same work again once the cluster is back, or see Ray's logs"
             ) from None
         return found

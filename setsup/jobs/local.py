@@ -2,15 +2,12 @@
 
 import logging
 import os
-import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
-
-import cloudpickle
 
 from setsup.errors import SetsupError
 from setsup.jobs.process import Process
@@ -83,11 +80,10 @@ class Crew:
     def _replace(self, worker: "_Worker") -> None:
         """Begin its unit again, in a fresh process, unless that is killed a second time."""
         del self._workers[worker.end]
-        code, number = worker.ended(), worker.number
+        how, number = worker.ended(), worker.number
         if number == _NONE:  # it had nothing to do any more
             return
         unit = self._units[number].name
-        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         if self._tries[number] == _TRIES:
             raise SetsupError(
                 f"a worker process ended {how} while it worked on {unit}, as one did before it: perhaps for lack of "
@@ -111,7 +107,7 @@ class _Worker(Process):
     def do(self, number: int, data: Any) -> None:
         """Begin a unit."""
         self.number = number
-        self.send(cloudpickle.dumps(data))
+        self.send(packed(data))
 
 
 # -- in a worker process -----------------------------------------------------------------------------------------------
@@ -119,8 +115,6 @@ class _Worker(Process):
 
 def serve(number: int) -> None:
     """Do units until the other end of a socket closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the affair of who started this, and then lets go
-    os.set_inheritable(number, False)  # a child of this process would keep it open after the end of this one
     end = Connection(number)
     asked: deque[bytes] = deque()
     there = threading.Semaphore(0)

@@ -10,7 +10,6 @@ import os
 import pickle
 import queue
 import re
-import signal
 import socket
 import sys
 import threading
@@ -44,8 +43,6 @@ ENDS = 15.0
 
 def serve(number: int) -> None:
     """Speak with a cluster until the other end of a socket closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the affair of who started this, and then lets go
-    os.set_inheritable(number, False)  # a child of this process would keep it open after the end of this one
     end = Connection(number)
     asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
     driver = _Driver(end, asked)
@@ -195,13 +192,13 @@ def _line(error: BaseException) -> str:
 def _connected(address: str | None) -> Any:
     """Connect to a cluster, or start one; :mod:`ray`."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray = imported("ray", "ray")
     address = address or os.environ.get("RAY_ADDRESS") or _LOCAL
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == _LOCAL:
         options |= {"include_dashboard": False, "object_store_memory": _STORE}
     elif address != "auto":
         _reach(address)
+    ray = imported("ray", "ray")
     try:
         ray.init(address, **options)
     except Exception as error:

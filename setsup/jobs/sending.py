@@ -12,11 +12,11 @@ import cloudpickle
 
 from setsup.errors import SetsupError
 
-__all__ = ["answer", "function_of", "outcome", "packed", "said"]
+__all__ = ["answer", "function_of", "outcome", "packed", "portable", "said"]
 
 
-def packed(function: Callable[[Any], Any]) -> bytes:
-    """A function as it is sent to other processes.
+def packed(thing: Any) -> bytes:
+    """A function, or the data of a unit, as it is sent to other processes.
 
     Raises
     ------
@@ -25,7 +25,7 @@ def packed(function: Callable[[Any], Any]) -> bytes:
 
     """
     try:
-        found: bytes = cloudpickle.dumps(function)
+        found: bytes = cloudpickle.dumps(thing)
     except Exception as error:
         raise SetsupError(
             f"the work cannot be sent to other processes ({said(error)}): leave out what it holds open (files, "
@@ -53,7 +53,7 @@ def answer(function: Callable[[Any], Any], data: bytes) -> bytes:
     try:
         found: bytes = cloudpickle.dumps((False, function(pickle.loads(data))))  # noqa: S301
     except Exception as error:
-        found = cloudpickle.dumps((True, _portable(error)))
+        found = cloudpickle.dumps((True, portable(error, "a worker process")))
     return found
 
 
@@ -81,12 +81,21 @@ def said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _portable(error: Exception) -> Exception:
-    """The exception, or where that does not survive the journey one that says the same."""
+def portable(error: Exception, where: str) -> Exception:
+    """The exception, or where that does not survive the journey one that says the same.
+
+    Parameters
+    ----------
+    error : Exception
+        As it was raised; unless it is a SetsupError, whose sentence says it all, it is given a note of its traceback.
+    where : str
+        It was raised, such as ``"a worker process"``.
+
+    """
     if not isinstance(error, SetsupError):
-        error.add_note("".join(traceback.format_exception(error)).rstrip())
+        error.add_note(f"in {where}:\n" + "".join(traceback.format_exception(error)).rstrip())
     try:
         pickle.loads(cloudpickle.dumps(error))  # noqa: S301
     except Exception:
-        return SetsupError(f"a worker process failed: {said(error)}")
+        return SetsupError(f"{where} failed: {said(error)}")
     return error

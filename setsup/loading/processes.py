@@ -1,18 +1,13 @@
 """Batches made by worker processes, in order.
 
-Workers are fresh Python processes, not forks: a fork would inherit threads' locks, open files and GL contexts. Nor do
-they import the user's script, so it needs no ``if __name__ == "__main__":`` around what it runs. Each is tied to the
-loader by one socket. When the loader goes, however it goes, the socket closes and the worker ends; nothing else could
-be left behind, no named semaphore and no shared memory.
+Workers are fresh Python processes (:mod:`setsup.jobs.process`), each tied to the loader by one socket: when the loader
+goes, however it goes, the socket closes and the worker ends.
 """
 
-import os
-import signal
 import socket
-import subprocess
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import cycle, islice
 from typing import IO, Any
 
@@ -20,16 +15,15 @@ import cloudpickle
 import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
+from setsup.jobs.process import ended, started
 from setsup.loading import wire
 from setsup.loading.batch import Batch, Finish
 from setsup.loading.ring import Allocate, Ring
 from setsup.loading.stream import Maker, Request, Stream
-from setsup.loading.worker import command
 
 __all__ = ["Crew"]
 
 _QUEUED = 2  # requests a worker has: one that it works on, and the next
-_PATIENCE = 1.0  # seconds that a worker has to end by itself
 _SIZES = 16  # of arrays, whose buffers are kept
 
 
@@ -126,16 +120,7 @@ class _Worker:
     """One worker process, seen from the loader."""
 
     def __init__(self, things: IO[bytes]) -> None:
-        self._end, theirs = socket.socketpair()
-        with theirs, _passed(theirs, things) as numbers:
-            # a process group of its own: Ctrl-C in a terminal reaches the loader alone
-            self._process = subprocess.Popen(
-                command(*numbers),
-                pass_fds=numbers,
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-                process_group=0,
-            )
+        self._end, self._process = started("setsup.loading.worker", things)
 
     def ask(self, request: Request) -> None:
         try:
@@ -157,34 +142,15 @@ class _Worker:
         with suppress(OSError):  # it may have ended by itself
             self._end.shutdown(socket.SHUT_RDWR)
 
-    def end(self) -> int:
+    def end(self) -> str:
         self._end.close()
-        try:
-            return self._process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:  # an interpreter that is busy in compiled code notices nothing
-            self._process.kill()
-            return self._process.wait()
+        return ended(self._process)
 
     def _ended(self) -> DataError:
-        code = self.end()
-        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         return DataError(
-            f"a worker process of the loader ended {how} while it made a batch, perhaps for lack of memory: lower "
-            "workers= or prefetch=, or pass workers=0 to see the error itself"
+            f"a worker process of the loader ended {self.end()} while it made a batch, perhaps for lack of memory: "
+            "lower workers= or prefetch=, or pass workers=0 to see the error itself"
         )
-
-
-@contextmanager
-def _passed(*files: socket.socket | IO[bytes]) -> Iterator[list[int]]:
-    """Numbers under which a child may have open files: not those of standard streams, which are free where closed."""
-    from fcntl import F_DUPFD_CLOEXEC, fcntl
-
-    numbers = [fcntl(file.fileno(), F_DUPFD_CLOEXEC, 3) for file in files]
-    try:
-        yield numbers
-    finally:
-        for number in numbers:
-            os.close(number)
 
 
 def _pickles(thing: Any) -> bool:

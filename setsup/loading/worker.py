@@ -2,29 +2,21 @@
 
 import os
 import queue
-import signal
 import socket
 import sys
 import threading
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 
-import cloudpickle
-
 from setsup.errors import SetsupError
+from setsup.jobs.sending import portable, said
 from setsup.loading import wire
 from setsup.loading.batch import Finish
 from setsup.loading.stream import Maker, Request
 
-__all__ = ["command", "serve"]
+__all__ = ["serve"]
 
-
-def command(end: int, things: int) -> list[str]:
-    """Command line of a worker: it imports what it needs, not the user's script."""
-    path = [entry for entry in sys.path if isinstance(entry, str)]  # others mean nothing to imports
-    said = f"import sys; sys.path[:] = {path!r}; from setsup.loading.worker import serve; serve({end}, {things})"
-    return [sys.executable, "-c", said]
+_WHERE = "a worker process of the loader"
 
 
 def serve(end: int, things: int) -> None:
@@ -39,9 +31,7 @@ def serve(end: int, things: int) -> None:
         :func:`setsup.loading.wire.store`.
 
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the loader's affair, which then lets go
     loader = socket.socket(fileno=end)
-    loader.set_inheritable(False)  # a child of this process would keep it open after the end of this one
     asked: queue.SimpleQueue[Request] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(loader, asked), daemon=True).start()
     make = _opened(things)
@@ -68,7 +58,7 @@ def _opened(things: int) -> Callable[[Request], wire.Parts]:
         os.close(things)
         _one_thread()
     except Exception as error:
-        failed = SetsupError(f"a worker process of the loader cannot open what it was sent: {_said(error)}")
+        failed = SetsupError(f"{_WHERE} cannot open what it was sent: {said(error)}")
         return lambda request: wire.packed(failed)
 
     def make(request: Request) -> wire.Parts:
@@ -76,7 +66,7 @@ def _opened(things: int) -> Callable[[Request], wire.Parts]:
             batch = maker.make(request)
             return wire.packed(batch if finish is None else finish(batch))
         except Exception as error:
-            return wire.packed(_portable(error))
+            return wire.packed(portable(error, _WHERE))
 
     return make
 
@@ -89,18 +79,3 @@ def _one_thread() -> None:
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)
-
-
-def _portable(error: Exception) -> Exception:
-    """The exception, or where that does not survive the journey one that says the same."""
-    if not isinstance(error, SetsupError):
-        error.add_note("in a worker process of the loader:\n" + "".join(traceback.format_exception(error)).rstrip())
-    try:
-        cloudpickle.loads(cloudpickle.dumps(error))
-    except Exception:
-        return SetsupError(f"a worker process of the loader failed: {_said(error)}")
-    return error
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

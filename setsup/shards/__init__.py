@@ -1,8 +1,8 @@
 """WebDataset tars with a factor index: written, indexed where others wrote them, opened at random anywhere.
 
-Modules of a layer: :mod:`~setsup.shards.layout` and :mod:`~setsup.shards.index` say what a set of shards is;
-:mod:`~setsup.shards.writer` writes one, :mod:`~setsup.shards.dataset` opens one, :mod:`~setsup.shards.foreign` indexes
-tars of others; :mod:`~setsup.shards.store` is where they lie.
+What a set of shards is stands in :mod:`~setsup.shards.layout` and :mod:`~setsup.shards.index`; how one is opened in
+:mod:`~setsup.shards.dataset`. :mod:`~setsup.shards.writing` makes one, :mod:`~setsup.shards.foreign` indexes tars of
+others, and :mod:`~setsup.shards.stores` is where they lie.
 """
 
 from importlib import import_module
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from setsup.shards.dataset import ShardedDataset, open_shards
-    from setsup.shards.foreign import index_shards
-    from setsup.shards.writer import write_shards
+    from setsup.shards.foreign.indexing import index_shards
+    from setsup.shards.writing.writer import write_shards
 
 __all__ = ["ShardedDataset", "index_shards", "open_shards", "write_shards"]
 
@@ -19,8 +19,8 @@ if not TYPE_CHECKING:
     _HOMES = {
         "ShardedDataset": "setsup.shards.dataset",
         "open_shards": "setsup.shards.dataset",
-        "index_shards": "setsup.shards.foreign",
-        "write_shards": "setsup.shards.writer",
+        "index_shards": "setsup.shards.foreign.indexing",
+        "write_shards": "setsup.shards.writing.writer",
     }
 
     def __getattr__(name: str) -> object:

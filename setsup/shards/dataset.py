@@ -15,7 +15,6 @@ from setsup.datasets.sources import fetch_images
 from setsup.errors import DataError
 from setsup.files.tar_headers import BLOCK
 from setsup.progress import progress
-from setsup.shards.cache import DEFAULT_BYTES
 from setsup.shards.decoding import (
     PICTURES,
     check_members,
@@ -30,7 +29,8 @@ from setsup.shards.finding import index_file, is_whole, read_catalogue
 from setsup.shards.index import open_index
 from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, Catalogue
 from setsup.shards.reading import MEND, LocalReader, Reader, checksums
-from setsup.shards.store import Store, open_store
+from setsup.shards.stores.cache import DEFAULT_BYTES
+from setsup.shards.stores.store import Store, open_store
 
 __all__ = ["ShardedDataset", "open_shards"]
 
@@ -364,7 +364,7 @@ def open_shards(
     if store.folder is not None:
         reader = LocalReader(store.folder, catalogue)
     else:
-        from setsup.shards.remote import RemoteReader
+        from setsup.shards.stores.reader import RemoteReader
 
         reader = RemoteReader(store, catalogue, cache)
     return ShardedDataset(store, about, catalogue, reader, checked_size(size))

@@ -8,8 +8,8 @@ from setsup.datasets.cached_arrays import made_once
 from setsup.errors import DataError
 from setsup.files import cache_folder, content_digest, need_space
 from setsup.progress import Advance
-from setsup.shards.layout import CATALOGUE, HEADER, Catalogue, Shard, parsed
-from setsup.shards.store import Range, Store
+from setsup.shards.layout import CATALOGUE, HEADER, PLAN, Catalogue, Shard, parsed
+from setsup.shards.stores.store import Range, Store
 
 __all__ = ["index_file", "is_whole", "read_catalogue"]
 
@@ -41,7 +41,7 @@ def read_catalogue(store: Store) -> Catalogue:
 
 def _no_catalogue(store: Store) -> DataError:
     url, folder = store.url, store.folder
-    if store.size(".setsup/plan.json") is not None:
+    if store.size(PLAN) is not None:
         return DataError(f"{url} is not finished: give the same `setsup shard` command again, and it goes on")
     if store.size("rendered.json") is not None:
         return DataError(f"{url} was written by `setsup render`; open it with setsup.load({url!r})")
@@ -129,7 +129,7 @@ def is_whole(store: Store, shard: Shard, check: str, advance: Advance) -> bool:
 
 def _headers(store: Store, name: str) -> str:
     """Digest of the headers of a tar; none where it is damaged."""
-    from setsup.shards.walking import listing_digest, walked
+    from setsup.shards.foreign.walking import listing_digest, walked
 
     try:
         with walked(store, name) as found:

@@ -92,7 +92,7 @@ class Places:
 
     def keys(self, rows: npt.ArrayLike) -> list[str]:
         """Keys of samples."""
-        return _column(self.path, KEY, check_rows(rows, len(self.shard)).reshape(-1))
+        return _column(self.path, KEY, check_rows(rows, len(self.shard)).reshape(-1), "string")
 
     def source_rows(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Rows of the data set that was written.
@@ -104,7 +104,7 @@ class Places:
 
         """
         index = check_rows(rows, len(self.shard))
-        return np.array(_column(self.path, SOURCE_ROW, index.reshape(-1)), np.int64).reshape(index.shape)
+        return np.array(_column(self.path, SOURCE_ROW, index.reshape(-1), "int64"), np.int64).reshape(index.shape)
 
 
 def part(
@@ -173,20 +173,25 @@ def write_index(path: Path, parts: Iterable[Any]) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows, writer, held = 0, None, None
+    rows, writer = 0, None
+    held: list[Any] = []
+    waiting = 0  # rows of these
     with written(path) as fresh:
         try:
             for one in parts:
                 writer = writer or pq.ParquetWriter(fresh, one.schema, compression="zstd", **_encodings(one.schema))
-                held = one if held is None else pa.concat_tables([held, one])
-                while len(held) >= GROUP:
-                    writer.write_table(held.slice(0, GROUP))
-                    held = held.slice(GROUP)
-                rows += len(one)
-            if writer is None or held is None:
+                held.append(one)
+                rows, waiting = rows + len(one), waiting + len(one)
+                if waiting >= GROUP:  # joined once: there may be as many parts as rows
+                    table = pa.concat_tables(held)
+                    for start in range(0, waiting - GROUP + 1, GROUP):
+                        writer.write_table(table.slice(start, GROUP))
+                    waiting %= GROUP
+                    held = [table.slice(len(table) - waiting)]
+            if writer is None:
                 raise DataError(f"{path} would be the index of no rows")
-            if len(held) or not rows:
-                writer.write_table(held)
+            if waiting or not rows:
+                writer.write_table(pa.concat_tables(held))
         finally:
             if writer is not None:
                 writer.close()
@@ -248,7 +253,7 @@ def open_index(path: Path, catalogue: Catalogue) -> tuple[FactorTable, Places]:
     spans = {name: Spans(*(column(f"{name}.{one}") for one in _COLUMNS)) for name in catalogue.members}
     # once for each index and these shards: a look at a thousand million rows takes most of a minute
     sizes = np.array([one.size for one in catalogue.shards], np.int64)
-    found = (state, hashlib.sha256(sizes.astype("<i8").tobytes()).hexdigest())
+    found = (state, tuple(catalogue.members), hashlib.sha256(sizes.astype("<i8").tobytes()).hexdigest())
     cached_array("inside", found, np.dtype(np.bool_), 1, lambda: _check(path, shard, spans, catalogue, sizes))
     return factors, Places(path, shard, spans)
 
@@ -331,7 +336,7 @@ def _read(path: Path, name: str, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return whole
 
 
-def _column(path: Path, name: str, rows: npt.NDArray[np.int64]) -> list[Any]:
+def _column(path: Path, name: str, rows: npt.NDArray[np.int64], kind: str) -> list[Any]:
     """Values of a column in some rows; only their row groups are read."""
     import pyarrow.parquet as pq
 
@@ -342,6 +347,8 @@ def _column(path: Path, name: str, rows: npt.NDArray[np.int64]) -> list[Any]:
         ends = np.cumsum([about.row_group(group).num_rows for group in range(file.num_row_groups)])
         groups, inverse = np.unique(np.searchsorted(ends, rows, "right"), return_inverse=True)
         blocks = [file.read_row_group(int(group), columns=[name]).column(name) for group in groups]
+        if any(block.null_count or not str(block.type).endswith(kind) for block in blocks):
+            raise DataError(f"the column {name} of {path} is not of the type {kind}, or has gaps; {_MEND}")
         starts = (ends[groups] - [len(block) for block in blocks])[inverse]
         return [
             blocks[place][row - start].as_py()

@@ -38,6 +38,8 @@ __all__ = [
     "FORMAT",
     "HEADER",
     "INDEX",
+    "PLAN",
+    "WORK",
     "Catalogue",
     "Member",
     "Shard",
@@ -47,6 +49,9 @@ __all__ = [
 ]
 
 CATALOGUE, INDEX, CARD = "shards.json", "index.parquet", "README.md"
+
+WORK, PLAN = ".setsup", ".setsup/plan.json"
+"""Folder of what is there only until a set is finished, and what in it says how the set is to be."""
 
 FORMAT = 1
 """Of the catalogue and the index."""

@@ -19,7 +19,7 @@ import setsup as library
 from setsup.errors import DataError
 from setsup.experiments.preset import Data
 from setsup.shards.dataset import open_shards
-from setsup.shards.places import is_shards
+from setsup.shards.stores.places import is_shards
 from setsup_cli.shard import _there
 from tests.true_files import mnist
 

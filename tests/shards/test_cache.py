@@ -8,13 +8,16 @@ import pickle
 import time
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setsup.shards import cache as module
-from setsup.shards.cache import ShardCache
+from setsup.shards.stores import cache as module
+from setsup.shards.stores.cache import ShardCache
 
 KEY = "ab" * 32
+
+linux = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="/proc tells about open files on Linux only")
 
 
 def key(number):
@@ -93,6 +96,41 @@ def test_a_shard_larger_than_the_bound_is_kept_in_part(tmp_path):
     for start in range(0, 64 << 20, 1 << 19):
         cache.keep(cache.open(KEY, 64 << 20), start, bytes(1 << 19))
         assert allocated(tmp_path) <= 4 << 20
+
+
+def test_what_is_larger_than_the_bound_is_not_kept_and_displaces_nothing(tmp_path):
+    cache = ShardCache(tmp_path, 4 << 20)
+    cache.keep(cache.open(key(1), 4096), 0, content(1, 4096))
+    cache.keep(cache.open(key(2), 64 << 20), 0, bytes(8 << 20))
+    assert allocated(tmp_path) <= 1 << 20
+    assert cache.open(key(1), 4096).read(0, 4096) == content(1, 4096)
+
+
+@linux
+def test_the_disk_has_the_room_of_removed_copies_back_at_once(tmp_path):
+    """A file takes room as long as it is open, though it has no name any more."""
+    bound, size = 4 << 20, 1 << 20
+    one, two = ShardCache(tmp_path, bound), ShardCache(tmp_path, bound)
+    for number in range(40):
+        cache = (one, two)[number % 2]
+        copy = cache.open(key(number), size)
+        for start in range(0, size, 1 << 16):
+            cache.keep(copy, start, bytes(1 << 16))
+        del copy
+        assert opened(tmp_path) <= bound + size  # the other has not looked since
+
+
+def opened(folder):
+    """What the files of a folder take that this process has open."""
+    numbers = [int(name) for name in os.listdir("/proc/self/fd")]
+    return sum(os.fstat(number).st_blocks * 512 for number in numbers if _path(number).startswith(str(folder)))
+
+
+def _path(number):
+    try:
+        return os.readlink(f"/proc/self/fd/{number}")
+    except FileNotFoundError:  # that which listed them
+        return ""
 
 
 def test_other_files_in_the_folder_are_left_alone(tmp_path):

@@ -8,9 +8,9 @@ import setsup
 from setsup.datasets import Modality
 from setsup.datasets.huggingface_card import manifests_of
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.shards.card import about, shards_card
-from setsup.shards.encoding import stored
-from setsup.shards.plan import Plan
+from setsup.shards.writing.card import about, shards_card
+from setsup.shards.writing.encoding import stored
+from setsup.shards.writing.plan import Plan
 from tests.sharded import MODALITIES, Varied
 
 
@@ -104,7 +104,7 @@ def test_licence_and_citation_are_the_manifests():
 
 
 def test_shards_of_a_benchmark_keep_its_licence(tmp_path):
-    from setsup.shards.writer import write_shards
+    from setsup.shards.writing.writer import write_shards
 
     shapes = setsup.load("shapes3d-procedural").select([0, 1, 2])
     shards = write_shards(shapes, tmp_path / "set")

@@ -11,8 +11,8 @@ from PIL import Image
 from setsup.datasets import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.shards import encoding
-from setsup.shards.encoding import Labels, encoded, stored
+from setsup.shards.writing import encoding
+from setsup.shards.writing.encoding import Labels, encoded, stored
 
 DICE = np.random.default_rng(3)
 

@@ -22,14 +22,15 @@ import setsup
 from setsup.datasets import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
-from setsup.shards import foreign_factors, spool, walking
-from setsup.shards.addresses import split_address
 from setsup.shards.dataset import open_shards
-from setsup.shards.foreign import index_shards, write_foreign_index
-from setsup.shards.grouping import grouped
+from setsup.shards.foreign import factors as foreign_factors
+from setsup.shards.foreign import spool, walking
+from setsup.shards.foreign.indexing import index_shards, write_foreign_index
+from setsup.shards.foreign.samples import grouped
 from setsup.shards.layout import parsed
-from setsup.shards.store import open_store
-from setsup.shards.writer import write_shards
+from setsup.shards.stores.addresses import split_address
+from setsup.shards.stores.store import open_store
+from setsup.shards.writing.writer import write_shards
 from tests.fuzzing import survives
 from tests.sharded import Varied
 
@@ -832,7 +833,7 @@ def test_ctrl_c_and_kills_leave_the_old_index_or_the_new_one(written):
     old = {path.name: path.read_bytes() for path in written.iterdir()}
     pack(written / "data-003.tar", documents({"shape": "ball", "size": 0, "angle": 0.5, "at": {"x": 1}}, first=90))
     code = (
-        "import os, signal, sys; import setsup.shards.foreign as f; real = f.%s\n"
+        "import os, signal, sys; import setsup.shards.foreign.indexing as f; real = f.%s\n"
         "def die(*a, **k):\n    os.kill(os.getpid(), signal.%s); return real(*a, **k)\n"
         "f.%s = die; f.write_foreign_index(sys.argv[1])"
     )

@@ -12,7 +12,7 @@ from PIL import Image
 
 import setsup
 from setsup.shards.dataset import open_shards
-from setsup.shards.writer import write_shards
+from setsup.shards.writing.writer import write_shards
 from tests.sharded import FACTORS, Varied
 
 webdataset = pytest.importorskip("webdataset")

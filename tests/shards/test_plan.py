@@ -11,7 +11,7 @@ from setsup.datasets import Modality
 from setsup.errors import DataError, FactorError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.shards.layout import Member
-from setsup.shards.plan import Plan, cut, keys, ordered, rows_a_shard
+from setsup.shards.writing.plan import Plan, cut, keys, ordered, rows_a_shard
 
 FACTORS = [
     Factor("category", Kind.NOMINAL, ("chair", "table", "lamp")),

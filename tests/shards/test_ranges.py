@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setsup.shards.ranges import GAP, MOST, merged
+from setsup.shards.stores.ranges import GAP, MOST, merged
 
 SPANS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400), st.integers(1, 60)), max_size=40)
 

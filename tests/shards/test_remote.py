@@ -5,6 +5,7 @@ import logging
 import multiprocessing
 import os
 import pickle
+import resource
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,9 +17,9 @@ from hypothesis import strategies as st
 from setsup.errors import DataError
 from setsup.files import cache_folder
 from setsup.shards.layout import CRC32C, HEADER, Catalogue, Shard
-from setsup.shards.ranges import AT_ONCE
-from setsup.shards.remote import RemoteReader
-from setsup.shards.store import open_store
+from setsup.shards.stores.ranges import AT_ONCE
+from setsup.shards.stores.reader import RemoteReader
+from setsup.shards.stores.store import open_store
 
 SIZES = (700_000, 51_200, 5_000_123, 0)
 PLENTY = 1 << 30
@@ -158,6 +159,25 @@ def test_the_copies_lie_in_the_cache_folder_and_stay_within_the_bound(served):
         assert right(reader, seed, 50)
         folder = cache_folder() / "shards"
         assert sum(path.stat().st_blocks * 512 for path in folder.iterdir()) <= bound
+
+
+def test_a_batch_of_more_shards_than_files_can_be_open(memory, monkeypatch):
+    sizes = (1000,) * 400
+    store = open_store(memory)
+    for number, size in enumerate(sizes):
+        store.put_bytes(f"data-{number:05}.tar", content(number, size))
+    reader = RemoteReader(store, catalogue(sizes=sizes), PLENTY)
+    shards = np.random.default_rng(3).permutation(400).repeat(2)
+    starts = np.arange(800) % 900
+    wanted = [content(shard, 1000)[start : start + 100] for shard, start in zip(shards, starts, strict=True)]
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 160, limits[1]))
+    try:
+        assert reader.read(shards, starts, np.full(800, 100)) == wanted
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    monkeypatch.setattr(store, "ranges", None)
+    assert reader.read(shards, starts, np.full(800, 100)) == wanted  # all of it was kept
 
 
 def test_a_copy_that_went_bad_is_dropped_and_read_again(served):

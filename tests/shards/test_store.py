@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from setsup.errors import DataError
-from setsup.shards import remote_store
-from setsup.shards.ranges import AT_ONCE
-from setsup.shards.store import Range, open_store
+from setsup.shards.stores import remote as remote_store
+from setsup.shards.stores.ranges import AT_ONCE
+from setsup.shards.stores.store import Range, open_store
 
 KINDS = ("folder", "s3", "memory", "file://")
 
@@ -484,7 +484,7 @@ def test_files_of_googles_are_read_and_refusals_told(web, tmp_path):
     script = f"""
 import sys
 from setsup.errors import DataError
-from setsup.shards.store import Range, open_store
+from setsup.shards.stores.store import Range, open_store
 store = open_store("gs://bucket/set", {{"endpoint_url": {web.url!r}, "token": "anon"}})
 print(store.names(), store.size("a.tar"), store.size("c.tar"))
 sys.stdout.flush()

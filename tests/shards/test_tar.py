@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setsup.errors import DataError
-from setsup.shards.tar import Tar, checks, headers
+from setsup.shards.writing.tar import Tar, checks, headers
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0/"), min_size=1, max_size=24)
 

@@ -22,8 +22,8 @@ import setsup
 from setsup.datasets import Modality
 from setsup.errors import DataError, FactorError, SamplerError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.shards import parts, writer
-from setsup.shards.writer import write_shards
+from setsup.shards.writing import parts, writer
+from setsup.shards.writing.writer import write_shards
 from tests.sharded import Varied, contents
 
 FEW = {"order": "by:category", "per_shard": 12}
@@ -245,7 +245,7 @@ def test_a_bucket_gets_the_same_bytes_from_two_processes(bucket, whole):
 
 
 def test_a_job_in_a_bucket_goes_on(bucket, monkeypatch, whole):
-    from setsup.shards.remote_store import RemoteStore
+    from setsup.shards.stores.remote import RemoteStore
 
     put = RemoteStore.put
 
@@ -310,7 +310,7 @@ def test_an_error_in_the_middle_leaves_what_is_finished(tmp_path, processes):
 
 def _interrupted(tmp_path, monkeypatch, folder, error):
     """Stop the writing of the last shards by an error in whatever the store does."""
-    from setsup.shards.local_store import LocalStore
+    from setsup.shards.stores.local import LocalStore
 
     put = LocalStore.put
 
@@ -386,7 +386,7 @@ def test_a_damaged_part_is_named(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("stop", ["README.md", "shards.json", "index.parquet", "clear"])
 def test_a_stop_at_the_very_end_is_mended(tmp_path, monkeypatch, whole, stop):
-    from setsup.shards.local_store import LocalStore
+    from setsup.shards.stores.local import LocalStore
 
     put_bytes, put = LocalStore.put_bytes, LocalStore.put
 
@@ -426,8 +426,8 @@ def test_a_kill_is_mended(tmp_path, whole):
     script = f"""
 import os, signal, sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
-from setsup.shards.local_store import LocalStore
-from setsup.shards.writer import write_shards
+from setsup.shards.stores.local import LocalStore
+from setsup.shards.writing.writer import write_shards
 from tests.sharded import Varied
 from tests.shards.test_writer import FEW
 put = LocalStore.put
@@ -526,7 +526,7 @@ def _job(folder):
 
 def test_two_jobs_at_once_in_a_store(memory, whole):
     """Neither waits, and both end well: whatever the one does between two steps of the other."""
-    from setsup.shards.remote_store import RemoteStore
+    from setsup.shards.stores.remote import RemoteStore
 
     url = memory
     put, nested = RemoteStore.put, []

@@ -9,7 +9,8 @@ to be known of the members. A block is marked after it was written: whoever read
 there. Nothing is locked; two that fetch the same block write the same bytes.
 
 When more than the bound is allocated on the disk, whole files are removed, those first that were not used for longest.
-Who has such a file open can read it on, and writes no more to it.
+Who has such a file open can read it on, and writes no more to it; the disk has its room back once each process that
+writes has closed it, which it does when it looks for room itself.
 """
 
 import errno
@@ -64,6 +65,8 @@ class ShardCache:
     def __init__(self, folder: Path, bound: int) -> None:
         self.folder, self.bound = folder, bound
         self._copies: dict[str, Copy] = {}
+        # less what this process and others write before they look again
+        self._room = bound - bound // _SHARE - bound // 16
         self._unseen = bound  # bytes written since the folder was looked at: it is before anything is written
         self._writes = True
 
@@ -109,11 +112,13 @@ class ShardCache:
             What they are.
 
         """
-        if not self._writes or not copy.writable:
+        if not self._writes or not copy.writable or len(content) > self._room:
             return
         if self._unseen + len(content) > self.bound // _SHARE:
             self._evict(len(content))
             self._unseen = 0
+        if copy.gone:  # just now, to make room, or by another process
+            return
         try:
             self._unseen += copy.write(start, content)
         except OSError as error:
@@ -162,15 +167,16 @@ class ShardCache:
         """Remove copies until there is room; every process may do so at once."""
         found = sorted(self._listed())
         held = sum(size for _, size, _ in found)
-        # room for what this process and others write before they look again
-        most = self.bound - max(coming, self.bound // _SHARE) - self.bound // 16
         for _, size, path in found:
-            if held <= most:
+            if held + coming <= self._room:
                 break
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             held -= size
             _log.info("%s was removed (%s) to make room", path, readable_size(size))
+        for key, copy in list(self._copies.items()):
+            if copy.gone:  # by this process or another; as long as it is open, the disk does without its room
+                self._copies.pop(key, None)
 
     def _listed(self) -> Iterator[tuple[float, int, Path]]:
         """When each copy was used last, what it takes on the disk, and where it is."""

@@ -106,8 +106,8 @@ def ordered(table: FactorTable, order: str, seed: int = 0) -> Order:
         return Order(order, len(table))
     if order == "shuffle":
         stream_key(seed, _STREAM)  # refuses what is no seed
-        return Order(order, len(table), seed)
-    kind, _, listed = order.partition(":")
+        return Order(order, len(table), int(seed))
+    kind, _, listed = order.partition(":") if isinstance(order, str) else ("", "", "")
     names = [name.strip() for name in listed.split(",")] if listed else []
     if kind != "by" or not names:
         raise DataError(f"the order of shards is 'keep', 'shuffle', or 'by:' and names of factors, not {order!r}")

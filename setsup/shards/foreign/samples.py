@@ -97,7 +97,7 @@ def grouped(listing: Listing, source: str) -> Grouped:
     member = np.full((len(keys), len(extensions)), -1, np.int64)
     member[sample, which] = rows
     _refuse_repeated(listing, rows, member[sample, which], source)
-    first = np.searchsorted(sample, np.arange(len(keys)))
+    first = np.flatnonzero(np.diff(sample, prepend=-1))
     folders = _pieces(listing.names, starts[rows][first], np.maximum(slash, starts)[rows][first])
     return Grouped(keys, folders, extensions, member)
 

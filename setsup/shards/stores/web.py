@@ -14,8 +14,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from setsup.errors import DataError
 from setsup.files import readable_size
-from setsup.shards.store import Range
-from setsup.shards.store_errors import CutShort, NoRanges, ShortRead
+from setsup.shards.stores.errors import CutShort, NoRanges, ShortRead
+from setsup.shards.stores.store import Range
 
 __all__ = ["web_links", "web_range", "web_size"]
 

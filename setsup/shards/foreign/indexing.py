@@ -21,14 +21,14 @@ from setsup.errors import DataError
 from setsup.files import content_digest, existing_folder, locked, readable_size
 from setsup.files.locks import lock_file
 from setsup.progress import progress
-from setsup.shards.addresses import split_address, tar_names
-from setsup.shards.foreign_set import FoundSet, read_tar
+from setsup.shards.foreign.spool import Spool
+from setsup.shards.foreign.tar_set import FoundSet, read_tar
+from setsup.shards.foreign.walking import AT_ONCE, in_order
 from setsup.shards.index import SHARD, write_index
 from setsup.shards.layout import CATALOGUE, HEADER, INDEX, Catalogue, Shard, parsed
-from setsup.shards.parts import PLAN, WORK, scratch
-from setsup.shards.spool import Spool
-from setsup.shards.store import Store, open_store
-from setsup.shards.walking import AT_ONCE, in_order
+from setsup.shards.stores.addresses import split_address, tar_names
+from setsup.shards.stores.store import Store, open_store
+from setsup.shards.writing.parts import PLAN, WORK, scratch
 
 if TYPE_CHECKING:
     from setsup.shards.dataset import ShardedDataset

@@ -21,20 +21,19 @@ import numpy.typing as npt
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.files import disk_errors
-from setsup.shards.encoding import Labels, encoded
 from setsup.shards.index import Spans
-from setsup.shards.layout import Shard
-from setsup.shards.plan import Order, Plan, keys
-from setsup.shards.store import Store
-from setsup.shards.tar import Tar, checks
+from setsup.shards.layout import PLAN, WORK, Shard
+from setsup.shards.stores.store import Store
+from setsup.shards.writing.encoding import Labels, encoded
+from setsup.shards.writing.plan import Order, Plan, keys
+from setsup.shards.writing.tar import Tar, checks
 
-__all__ = ["PARTS", "PLAN", "WORK", "Piece", "WriteShard", "part_name", "read_part", "scratch"]
+__all__ = ["PARTS", "Piece", "WriteShard", "part_name", "read_part", "scratch"]
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
-WORK = ".setsup"
-PLAN, PARTS = f"{WORK}/plan.json", f"{WORK}/parts"
+PARTS = f"{WORK}/parts"
 
 _BLOCK = 4 << 20  # bytes of arrays that are held at once, roughly
 _MOST = 1024  # their rows

@@ -14,9 +14,9 @@ Source: Amazon S3, API Reference, "Authenticating Requests: Using Query Paramete
 import time
 from typing import Any
 
-from setsup.shards.store import Range
-from setsup.shards.store_errors import passes
-from setsup.shards.web import web_range
+from setsup.shards.stores.errors import passes
+from setsup.shards.stores.store import Range
+from setsup.shards.stores.web import web_range
 
 __all__ = ["SignedReads"]
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
@@ -15,20 +14,22 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset
 from setsup.datasets.derived import Concat, Selection
+from setsup.datasets.huggingface_card import manifests_of
 from setsup.datasets.images import parallel
 from setsup.errors import DataError, FactorError, near
 from setsup.files import content_digest, disk_errors, locked, need_space
+from setsup.files.atomic import is_temporary
 from setsup.files.disk import make_folder
 from setsup.files.locks import lock_file
 from setsup.jobs import Ray, Unit, check_processes, run
-from setsup.shards.card import about, manifests_of, shards_card
 from setsup.shards.decoding import check_members
-from setsup.shards.encoding import stored
-from setsup.shards.index import Spans, part, write_index
-from setsup.shards.layout import CARD, CATALOGUE, CRC32C, INDEX, Catalogue, Member, Shard, parsed
-from setsup.shards.parts import PARTS, PLAN, WORK, Piece, WriteShard, part_name, read_part, scratch
-from setsup.shards.plan import Order, Plan, cut, keys, ordered, rows_a_shard
-from setsup.shards.store import Store, open_store
+from setsup.shards.index import GROUP, Spans, part, write_index
+from setsup.shards.layout import CARD, CATALOGUE, CRC32C, INDEX, PLAN, WORK, Catalogue, Member, Shard, parsed
+from setsup.shards.stores.store import Store, open_store
+from setsup.shards.writing.card import about, shards_card
+from setsup.shards.writing.encoding import stored
+from setsup.shards.writing.parts import PARTS, Piece, WriteShard, part_name, read_part, scratch
+from setsup.shards.writing.plan import Order, Plan, cut, keys, ordered, rows_a_shard
 
 if TYPE_CHECKING:
     from setsup.shards.dataset import ShardedDataset
@@ -40,7 +41,7 @@ Rows = npt.NDArray[np.int64]
 
 _LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
 _LARGEST = 1 << 30  # of a plan and a catalogue
-_LEFT = re.compile(r"\..*-[0-9a-f]{12}\.tmp|data-\d+\.tar-")  # of a process that was killed while it wrote a file
+_TOGETHER = 1024  # parts of the index at most
 
 
 def write_shards(
@@ -135,6 +136,7 @@ def write_shards(
         cuts=cut(len(dataset), rows_a_shard(row_bytes) if per_shard is None else per_shard, placed.starts),
         setsup=version("setsup"),
     )
+    _check_catalogue(dataset, plan)
     store = open_store(url, storage_options)
     work = _Work(dataset, placed, plan, store)
     if not work.finished():  # else at once what another job writes is refused, rather than waited for
@@ -168,12 +170,52 @@ def _members(dataset: Dataset, modalities: Iterable[str] | None, format: str) ->
         raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'there is none'}")
     members = {name: stored(name, dataset.modalities[name], format) for name in names}
     check_members(members, dataset.name)
+    _check_factors(dataset, names)
+    return members
+
+
+def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
+    """Refuse factors that the index could not hold."""
     none = np.empty(0, np.int64)
-    try:  # that the index takes the names of all factors
+    try:
         part(dataset.factors.select(none), [], 0, {name: Spans(none, none, none) for name in names}, none)  # type: ignore[arg-type]
     except UnicodeEncodeError as error:
         raise FactorError(f"{error.object!r}, of a factor of {dataset.name}, is no valid text; rename it") from None
-    return members
+    except (ValueError, OverflowError) as error:
+        raise FactorError(
+            f"the levels of a factor of {dataset.name} are of several types, or beyond 64 bits ({error}); rename them"
+        ) from None
+    for one in dataset.factors.factors:
+        if one.continuous and np.isinf(dataset.factors.column(one.name)).any():
+            raise FactorError(f"factor {one.name!r} has infinite values; make them unknown (nan), or another number")
+
+
+def _check_catalogue(dataset: Dataset, plan: Plan) -> None:
+    """Refuse what could be written, but not opened again."""
+    try:
+        text = _catalogue(dataset, plan, {}, (), Shard(INDEX, 0, 0, "0" * 64)).to_json().encode()
+    except UnicodeEncodeError as error:
+        wrong = error.object[error.start : error.end]
+        raise DataError(
+            f"{wrong!r} is no valid text, and stands in the name {dataset.name!r} or a unit; rename it"
+        ) from None
+    parsed(text, f"the catalogue of {dataset.name!r}")
+
+
+def _catalogue(
+    dataset: Dataset, plan: Plan, about: Mapping[str, str], shards: tuple[Shard, ...], index: Shard
+) -> Catalogue:
+    return Catalogue(
+        name=plan.name,
+        factors=dataset.factors.factors,
+        members=plan.members,
+        shards=shards,
+        index=index,
+        check=CRC32C,
+        plan=plan.digest,
+        setsup=plan.setsup,
+        about=about,
+    )
 
 
 def _looked_at(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, float]:
@@ -243,7 +285,7 @@ class _Work:
         found = parsed(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
         if found.plan != plan.digest:
             raise DataError(
-                f"{store.url} holds other shards: {found.rows:,} rows of {found.name} in {len(found.shards):,} shards"
+                f"{store.url} holds other shards: {found.rows:,} rows of {found.name} in {len(found.shards):,} tars"
                 f"{_order(found)}, written by setsup {found.setsup}; choose another place, or remove them"
             )
         return True
@@ -268,8 +310,9 @@ class _Work:
             if not self.check():
                 self._need_space(plan.rows)
             make_folder(store.folder)
-            _remove_left(store.folder)
         if self.check():
+            if store.folder is not None:
+                _remove_left(store.folder)
             return self._done()
         others = store.names()
         if others and not self.check():
@@ -325,33 +368,39 @@ class _Work:
             return
         manifests = manifests_of(dataset)
         store.put_bytes(CARD, shards_card(dataset, plan, manifests).encode())
-        catalogue = Catalogue(
-            name=plan.name,
-            factors=dataset.factors.factors,
-            members=plan.members,
-            shards=tuple(shards),
-            index=index,
-            check=CRC32C,
-            plan=plan.digest,
-            setsup=plan.setsup,
-            about=about(manifests, plan.order),
-        )
+        catalogue = _catalogue(dataset, plan, about(manifests, plan.order), tuple(shards), index)
         store.put_bytes(CATALOGUE, catalogue.to_json().encode())
         self._clear()
 
     def _parts(self, shards: list[Shard]) -> Iterator[Any]:
+        """The index, of several shards at once: each part has all levels of all factors."""
         plan, dataset = self._plan, self._dataset
-        sizes = parallel(lambda number: self._store.size(plan.shard_name(number)), list(range(plan.shards)))
-        for number, (start, stop) in enumerate(zip(plan.cuts, plan.cuts[1:], strict=False)):
-            shard, spans = read_part(self._store, plan, number)
-            if sizes[number] != shard.size:
-                raise DataError(
-                    f"{self._store.url}/{shard.name} was changed while others were written; remove it, and start again"
-                )
-            shards.append(shard)
+        lengths = np.diff(plan.cuts)
+        first = 0
+        while first < plan.shards:
+            most = int(np.searchsorted(plan.cuts, plan.cuts[first] + GROUP))
+            after = min(max(most, first + 1), first + _TOGETHER, plan.shards)
+            numbers = np.arange(first, after)
+            found = parallel(self._finished_part, numbers.tolist())
+            shards += [shard for shard, _ in found]
+            spans = {
+                name: Spans(*map(np.concatenate, zip(*(each[name] for _, each in found), strict=True)))
+                for name in plan.members
+            }
+            start, stop = plan.cuts[first], plan.cuts[after]
             rows = self._order.at(start, stop)
             source = dataset.rows[rows] if isinstance(dataset, Selection) else rows
-            yield part(dataset.factors.select(rows), keys(plan.rows, start, stop), number, spans, source)
+            tars = np.repeat(numbers, lengths[first:after])
+            yield part(dataset.factors.select(rows), keys(plan.rows, start, stop), tars, spans, source)
+            first = after
+
+    def _finished_part(self, number: int) -> tuple[Shard, dict[str, Spans]]:
+        shard, spans = read_part(self._store, self._plan, number)
+        if self._store.size(shard.name) != shard.size:
+            raise DataError(
+                f"{self._store.url}/{shard.name} was changed while others were written; remove it, and start again"
+            )
+        return shard, spans
 
     def _clear(self) -> None:
         """Take away what tells that shards are missing."""
@@ -367,9 +416,12 @@ class _Work:
 
 
 def _remove_left(folder: Path) -> None:
+    """Remove what processes left that were killed while they wrote a file."""
+    plan = folder / PLAN
     for place in (folder, folder / WORK, folder / PARTS):
         for path in place.iterdir() if place.is_dir() else ():
-            if _LEFT.match(path.name):
+            # shards that are not finished lie beside the plan, under any name
+            if is_temporary(path.name) or (place == plan.parent and path != plan and path.is_file()):
                 path.unlink(missing_ok=True)
 
 

@@ -23,8 +23,8 @@ from setsup.files.kinds import opened, unreadable
 from setsup.files.listing import Listing
 from setsup.files.tar_headers import BLOCK
 from setsup.files.tars import Read, Stretch, joined, walk
-from setsup.shards.grouping import text_bytes
-from setsup.shards.store import Range, Store
+from setsup.shards.foreign.samples import text_bytes
+from setsup.shards.stores.store import Range, Store
 
 __all__ = ["Walked", "in_order", "listing_digest", "walked"]
 

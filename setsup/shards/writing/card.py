@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from setsup.datasets.dataset import Dataset
-from setsup.datasets.huggingface_card import card, manifests_of
+from setsup.datasets.huggingface_card import card
 from setsup.factors import Factor
 from setsup.files import Manifest
 from setsup.shards.layout import Member
-from setsup.shards.plan import Plan
+from setsup.shards.writing.plan import Plan
 
-__all__ = ["about", "manifests_of", "shards_card"]
+__all__ = ["about", "shards_card"]
 
 _PLAIN = {
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -42,6 +42,7 @@ def about(manifests: Sequence[Manifest | None], order: str) -> dict[str, str]:
     Examples
     --------
     >>> import setsup
+    >>> from setsup.datasets.huggingface_card import manifests_of
     >>> found = about(manifests_of(setsup.load("shapes3d-procedural")), "keep")
     >>> found["licence"], found["order"]
     ('Apache-2.0', 'keep')

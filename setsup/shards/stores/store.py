@@ -111,13 +111,13 @@ def open_store(url: str | Path, options: Mapping[str, Any] | None = None) -> Sto
     (['notes/first.txt'], [b'el'])
 
     """
-    from setsup.shards.local_store import LocalStore
+    from setsup.shards.stores.local import LocalStore
 
     text = str(url)
     if isinstance(url, str) and text.startswith(("file://", "local://")):
         return LocalStore(Path(unquote(text.partition("://")[2])))
     if isinstance(url, Path) or not re.match(r"[A-Za-z][A-Za-z0-9+.-]+(://|::)", text):
         return LocalStore(Path(text))
-    from setsup.shards.remote_store import RemoteStore
+    from setsup.shards.stores.remote import RemoteStore
 
     return RemoteStore(text, options)

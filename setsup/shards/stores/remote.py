@@ -1,6 +1,6 @@
 """Files under an address of a store, through fsspec: S3, Google Cloud Storage, the web, the Hugging Face Hub, memory ….
 
-What a store refuses or fails to do becomes one sentence (:mod:`setsup.shards.store_errors`); what may pass is tried
+What a store refuses or fails to do becomes one sentence (:mod:`setsup.shards.stores.errors`); what may pass is tried
 again, after waits that grow.
 """
 
@@ -20,12 +20,12 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from setsup.errors import DataError, imported
 from setsup.files import readable_size, written
 from setsup.progress import progress
-from setsup.shards.file_system import SECONDS, WEB, FileSystem, file_system, web_timeout
-from setsup.shards.local_store import below
-from setsup.shards.ranges import AT_ONCE
-from setsup.shards.store import Range
-from setsup.shards.store_errors import CutShort, Failure, NoRanges, ShortRead, failure
-from setsup.shards.web import web_links, web_range, web_size
+from setsup.shards.stores.errors import CutShort, Failure, NoRanges, ShortRead, failure
+from setsup.shards.stores.file_system import SECONDS, WEB, FileSystem, file_system, web_timeout
+from setsup.shards.stores.local import below
+from setsup.shards.stores.ranges import AT_ONCE
+from setsup.shards.stores.store import Range
+from setsup.shards.stores.web import web_links, web_range, web_size
 
 __all__ = ["WAITS", "RemoteStore", "without_secrets"]
 

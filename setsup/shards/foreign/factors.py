@@ -19,7 +19,7 @@ from typing import Any
 from setsup.errors import DataError, FactorError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.infer import from_blocks
-from setsup.shards.foreign_columns import FRACTIONS, NUMBERS, TEXTS, Found, Sight
+from setsup.shards.foreign.columns import FRACTIONS, NUMBERS, TEXTS, Found, Sight
 
 __all__ = ["FEW", "FOLDER", "SHARD", "Columns"]
 

@@ -13,7 +13,7 @@ from setsup.files import disk_errors, readable_size, written
 from setsup.files.atomic import settle
 from setsup.files.disk import make_folder
 from setsup.files.values import relative
-from setsup.shards.store import Range
+from setsup.shards.stores.store import Range
 
 __all__ = ["LocalStore", "below"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from setsup.errors import DataError
 from setsup.files.values import relative
-from setsup.shards.store import Store
+from setsup.shards.stores.store import Store
 
 __all__ = ["split_address", "tar_names"]
 

@@ -1,6 +1,7 @@
 """Random access to shards in a store: near ranges together, many at once, and what was read is kept on the disk."""
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,11 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files import cache_folder
-from setsup.shards.cache import BLOCK, Copy, ShardCache
 from setsup.shards.layout import CRC32C, Catalogue, Shard
-from setsup.shards.ranges import merged
-from setsup.shards.store import Range, Store
-from setsup.shards.store_errors import CutShort
+from setsup.shards.stores.cache import BLOCK, Copy, ShardCache
+from setsup.shards.stores.errors import CutShort
+from setsup.shards.stores.ranges import merged
+from setsup.shards.stores.store import Range, Store
 
 __all__ = ["FOLDER", "RemoteReader"]
 
@@ -25,10 +26,10 @@ Integers = npt.NDArray[np.int64]
 class RemoteReader:
     r"""Reads ranges of shards that lie in a store.
 
-    What is asked for in one call becomes as few requests as pay (:func:`setsup.shards.ranges.merged`), which are under
-    way at once; so ask for whole batches. What came is kept on the disk, in blocks (:mod:`setsup.shards.cache`), before
-    anybody has checked it: who finds that the content is not what the index says calls :meth:`drop` with the number of
-    the shard, and reads again; what is wrong then is wrong in the store.
+    What is asked for in one call becomes as few requests as pay (:func:`setsup.shards.stores.ranges.merged`), which are
+    under way at once; so ask for whole batches. What came is kept on the disk, in blocks
+    (:mod:`setsup.shards.stores.cache`), before anybody has checked it: who finds that the content is not what the index
+    says calls :meth:`drop` with the number of the shard, and reads again; what is wrong then is wrong in the store.
 
     It may be used by several threads, survives pickling and forks, and holds nothing open but copies in the cache.
 
@@ -43,7 +44,7 @@ class RemoteReader:
 
     Examples
     --------
-    >>> from setsup.shards.store import open_store
+    >>> from setsup.shards.stores.store import open_store
     >>> store = open_store("memory://example")
     >>> _ = store.put_bytes("data-00000.tar", bytes(range(256)) * 8)
     >>> shard, index = Shard("data-00000.tar", 1, 2048, "0" * 64), Shard("index.parquet", 1, 9, "0" * 64)
@@ -85,19 +86,19 @@ class RemoteReader:
         """
         number, start, size = (np.asarray(one, np.int64).reshape(-1) for one in (shards, starts, sizes))
         found: list[memoryview] = [memoryview(b"")] * len(number)
-        copies = self._copies(number)
-        missing = [
-            place
-            for place, (shard, low, length) in enumerate(
-                zip(number.tolist(), start.tolist(), size.tolist(), strict=True)
-            )
-            if length and not self._kept(found, place, copies.get(shard), low, low + length)
-        ]
+        order = np.argsort(number, kind="stable")
+        asked = zip(order.tolist(), start[order].tolist(), (start + size)[order].tolist(), strict=True)
+        missing = []
+        for (place, low, high), copy in zip(asked, self._copies(number[order]), strict=True):
+            content = None if copy is None or low == high else copy.read(low, high)
+            if content is not None:
+                found[place] = memoryview(content)
+            elif low < high:
+                missing.append(place)
         if missing:
-            chosen = np.array(missing, np.int64)
-            contents = self._fetched(number[chosen], start[chosen], size[chosen], copies)
-            for place, content in zip(missing, contents, strict=True):
-                found[place] = content
+            fetched = self._fetched(number[missing], start[missing], size[missing])
+            for place, stretch in zip(missing, fetched, strict=True):
+                found[place] = stretch
         return found
 
     def drop(self, shard: int) -> None:
@@ -112,24 +113,15 @@ class RemoteReader:
         if self._cache is not None:
             self._cache.drop(self._key(shard))
 
-    def _copies(self, number: Integers) -> dict[int, Copy]:
-        """Open copies of shards."""
-        if self._cache is None:
-            return {}
-        shards = self.catalogue.shards
-        opened = ((one, self._cache.open(self._key(one), shards[one].size)) for one in np.unique(number).tolist())
-        return {one: copy for one, copy in opened if copy is not None}
+    def _copies(self, numbers: Integers) -> Iterator[Copy | None]:
+        """Copies of shards whose numbers are in order; one after the other, since they may be more than can be open."""
+        copy, last = None, -1
+        for number in numbers.tolist():
+            if self._cache is not None and number != last:
+                copy, last = self._cache.open(self._key(number), self.catalogue.shards[number].size), number
+            yield copy
 
-    @staticmethod
-    def _kept(found: list[memoryview], place: int, copy: Copy | None, start: int, stop: int) -> bool:
-        """Take a range from a copy; whether it is there."""
-        content = None if copy is None else copy.read(start, stop)
-        if content is None:
-            return False
-        found[place] = memoryview(content)
-        return True
-
-    def _fetched(self, number: Integers, start: Integers, size: Integers, copies: dict[int, Copy]) -> list[memoryview]:
+    def _fetched(self, number: Integers, start: Integers, size: Integers) -> list[memoryview]:
         """Read ranges from the store, and keep what came."""
         shards = self.catalogue.shards
         low, high = start, start + size
@@ -146,9 +138,9 @@ class RemoteReader:
         except CutShort as error:
             raise self._changed({shards[one] for one in reads.file.tolist()}, error) from error
         if self._cache is not None:
-            for shard, first, content in zip(reads.file.tolist(), reads.start.tolist(), contents, strict=True):
-                if shard in copies:
-                    self._cache.keep(copies[shard], first, content)
+            for copy, first, content in zip(self._copies(reads.file), reads.start.tolist(), contents, strict=True):
+                if copy is not None:
+                    self._cache.keep(copy, first, content)
         inside = reads.offset + (start - low)
         return [
             contents[read][offset : offset + length]

@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 from urllib.request import getproxies
 
-from setsup.shards.ranges import AT_ONCE
-from setsup.shards.signed import SignedReads
+from setsup.shards.stores.ranges import AT_ONCE
+from setsup.shards.stores.signed import SignedReads
 
 __all__ = ["S3", "SECONDS", "WEB", "FileSystem", "file_system", "web_timeout"]
 

@@ -12,15 +12,15 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable
 from setsup.files.listing import Listing
 from setsup.files.names import shown
-from setsup.shards.foreign_columns import CLASSES, JSON, Found, found_columns
-from setsup.shards.foreign_factors import Columns
-from setsup.shards.foreign_modalities import HEAD, LOOKED_AT, is_fetched, modality_names, stored_member
-from setsup.shards.grouping import Grouped, grouped
+from setsup.shards.foreign.columns import CLASSES, JSON, Found, found_columns
+from setsup.shards.foreign.factors import Columns
+from setsup.shards.foreign.modalities import HEAD, LOOKED_AT, is_fetched, modality_names, stored_member
+from setsup.shards.foreign.samples import Grouped, grouped
+from setsup.shards.foreign.spool import Spool
+from setsup.shards.foreign.walking import listing_digest, walked
 from setsup.shards.index import GROUP, KEY, SHARD, SOURCE_ROW, Spans, part
 from setsup.shards.layout import Catalogue, Member, Shard, member_name
-from setsup.shards.spool import Spool
-from setsup.shards.store import Range, Store
-from setsup.shards.walking import listing_digest, walked
+from setsup.shards.stores.store import Range, Store
 
 __all__ = ["FoundSet", "FoundTar", "read_tar"]
 

@@ -1,0 +1,1 @@
+"""Tars that others wrote: walked, taken for samples, and given an index."""
