@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 help:
 	@echo "make sample   draw two sets of Shapes3D look-alikes in which the wall's hue is held"
 	@echo "make test     linters, types, layers, tests, doctests, documentation"
-	@echo "make smoke    every experiment, shrunk to seconds: that it runs, not what it finds"
+	@echo "make smoke    every experiment, shrunk to seconds; and verbs killed 50 times each: 40 minutes"
 	@echo "make bench    speed beside peers and physical limits, in an environment of its own"
 	@echo "make clean    remove the environments and what tools left"
 
