@@ -65,6 +65,8 @@ def open_source(
     """
     if dataset is not None and is_table(dataset):
         raise DataError(f"{dataset!r} is a table of your own, not the name of a data set; give it as --table {dataset}")
+    if dataset is not None and dataset.lower().endswith(".tar") and "://" not in dataset:
+        raise DataError(f"{dataset} is one tar, not a data set; give the folder of the shards, once they are indexed")
     check_root(root)
     if index is not None and (dataset is None or not is_shards(dataset)):
         raise DataError(f"--index tells where the index of shards lies; name the shards, too, before --index {index}")

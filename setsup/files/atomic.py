@@ -11,7 +11,7 @@ from pathlib import Path
 
 from setsup.files.disk import disk_errors, make_folder
 
-__all__ = ["clear", "is_temporary", "settle", "written", "written_folder"]
+__all__ = ["beside", "clear", "is_temporary", "settle", "written", "written_folder"]
 
 _TEMPORARY = re.compile(rb"\..*-[0-9a-f]{8}-[0-9a-f]{12}\.tmp.*", re.DOTALL)
 
@@ -49,7 +49,7 @@ def written(path: Path | str) -> Iterator[Path]:
 
     """
     path = Path(path)
-    temporary = _beside(path)
+    temporary = beside(path)
     make_folder(path.parent)
     with disk_errors(path):
         try:
@@ -91,7 +91,7 @@ def written_folder(path: Path | str) -> Iterator[Path]:
 
     """
     path = Path(path)
-    temporary = _beside(path)
+    temporary = beside(path)
     make_folder(path.parent)
     with disk_errors(path):
         try:
@@ -159,7 +159,15 @@ def is_temporary(name: str | bytes) -> bool:
     return _TEMPORARY.fullmatch(os.fsencode(name)) is not None
 
 
-def _beside(path: Path) -> Path:
+def beside(path: Path) -> Path:
+    """Name for a temporary file or folder of `path`, which :func:`is_temporary` knows and :func:`clear` removes.
+
+    Examples
+    --------
+    >>> is_temporary(beside(Path("index.json")).name)
+    True
+
+    """
     start, end = _around(path)
     return path.with_name(f"{start}{secrets.token_hex(6)}{end}")
 
@@ -176,7 +184,7 @@ def _swap(temporary: Path, path: Path) -> None:
     if not path.exists():
         temporary.rename(path)
     else:
-        old = _beside(path)
+        old = beside(path)
         path.rename(old)
         try:
             temporary.rename(path)

@@ -21,7 +21,7 @@ _UNWANTED = r"(?:^|/)(?:__MACOSX|\.DS_Store|\._[^/]*)(?:/|$)"
 _ODD_BYTES = re.compile(_ODD.encode())
 _UNWANTED_TEXT = re.compile(_UNWANTED)
 _SIGNS = (b"\0/", b"\0.", b"//", b"/.", b"/\0", b"\0\0", b"\\", b":/")
-"""An odd name, with NUL around it, has one of these, or a NUL of its own; to look for them takes a third of the time."""
+"""An odd name, with NUL around it, has one of these, or a NUL of its own; a look for them takes a third of the time."""
 _FEW = 16  # names for which Arrow takes longer to start than to look
 _DRIVE = re.compile(rb"[A-Za-z]:/")
 _BYTE = re.compile(rb"\\x([0-9a-f]{2})")

@@ -1,7 +1,7 @@
 """Headers of a tar: one file's name, size and kind, and what headers of other kinds tell of the next file."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ __all__ = [
     "Headers",
     "decimal",
     "files_among",
+    "from_digits",
     "header_check",
     "is_header",
     "names_of",
@@ -55,8 +56,14 @@ _HEADER = np.dtype(
         ("rest", "V12"),
     ]
 )
+_SAME, _SIX = np.uint64(0xDFDFF8F8F8F8F8F8), np.uint64(0x303030303030)  # bits of six digits and two blanks or NUL
+_JOINS = tuple(
+    (np.uint64(bits), np.uint64(power), np.uint64(mask))
+    for bits, power, mask in ((8, 3, 0x00FF00FF00FF00FF), (16, 6, 0x0000FFFF0000FFFF), (32, 12, 0x00000000FFFFFFFF))
+)
 _FEW = 16  # headers for which numpy takes longer to start than to count
 _KIND, _PREFIX = 156, 345  # where these begin
+_SHORT, _LONG = 32, 100  # bytes of most names, and of all
 
 
 class BadHeader(Exception):
@@ -124,7 +131,7 @@ def decimal(digits: bytes) -> int:
     return int(digits)
 
 
-def verified(blocks: list[bytes], at: list[int], source: Path | str) -> Headers:
+def verified(blocks: Sequence[bytes | memoryview], at: list[int], source: Path | str) -> Headers:
     """Headers of a stretch, all of them right."""
     headers = np.frombuffer(b"".join(blocks), _HEADER) if blocks else np.empty(0, _HEADER)
     wrong = np.flatnonzero(~_right(headers))
@@ -139,7 +146,8 @@ def _right(headers: Headers) -> npt.NDArray[np.bool_]:
     """Which headers have the checksum that they say: the sum of their bytes, with blanks in its own place."""
     said = octal(headers["check"])
     content = headers.view(np.uint8).reshape(len(headers), BLOCK)
-    total = content.sum(axis=1, dtype=np.uint32) - content[:, 148:156].sum(axis=1, dtype=np.uint32) + 8 * ord(" ")
+    own = np.ascontiguousarray(headers["check"]).view(np.uint8).reshape(-1, 8)
+    total = content.sum(axis=1, dtype=np.uint32) - own.sum(axis=1, dtype=np.uint32) + 8 * ord(" ")
     right: npt.NDArray[np.bool_] = total == said
     for row in np.flatnonzero(~right).tolist():  # some old writers took bytes as signed
         signed = np.delete(content[row].view(np.int8), np.s_[148:156]).sum(dtype=np.int64) + 8 * ord(" ")
@@ -153,11 +161,24 @@ def octal(digits: Headers) -> npt.NDArray[np.int64]:
     """Numbers of up to eight octal digits, with blanks and NUL around them."""
     if len(digits) < _FEW:
         return np.array([_octal(bytes(each)) for each in digits], np.int64)
+    words = np.ascontiguousarray(digits).view("<u8")
+    if (words & _SAME == _SIX).all():  # as nearly all programs write them
+        return from_digits(words - _SIX << np.uint64(16)).astype(np.int64)
     columns = np.ascontiguousarray(digits).view(np.uint8).reshape(-1, 8).astype(np.int64).T
     found = np.zeros(columns.shape[1], np.int64)
     for column in columns:
         found = np.where((column >= ord("0")) & (column < ord("8")), 8 * found + column - ord("0"), found)
     return found
+
+
+def from_digits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Numbers of eight octal digits (0 to 7) in the bytes of a word, the first one in the lowest.
+
+    Digits are joined to pairs, then fours, then all eight.
+    """
+    for bits, power, mask in _JOINS:
+        words = ((words << power) + (words >> bits)) & mask
+    return words
 
 
 def _octal(digits: bytes) -> int:
@@ -173,9 +194,13 @@ def files_among(headers: Headers) -> list[int]:
 
 def names_of(headers: Headers, told: Mapping[int, bytes]) -> list[bytes]:
     """Names of files, from their headers or from what was told before them."""
-    names: list[bytes] = headers["name"].tolist()
+    content = headers.view(np.uint8).reshape(len(headers), BLOCK)
+    field = headers["name"]
+    if not content[:, _SHORT:_LONG].any():
+        field = field.astype(f"S{_SHORT}")  # the ends of which are found sooner
+    names: list[bytes] = field.tolist()
     # a prefix only where the magic is POSIX's: GNU's headers have times in that place
-    long = np.flatnonzero(headers.view(np.uint8).reshape(len(headers), BLOCK)[:, _PREFIX])
+    long = np.flatnonzero(content[:, _PREFIX])
     for row in long[headers["magic"][long] == b"ustar"].tolist():
         names[row] = bytes(headers["prefix"][row]).split(b"\0", 1)[0] + b"/" + names[row]
     if b"\0" in b"".join(names):

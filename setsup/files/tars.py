@@ -54,7 +54,7 @@ class Stretch:
 
     Attributes
     ----------
-    blocks : list of bytes
+    blocks : list of buffers
         Its headers, some of them several in one.
     at : list of int
         The byte at which each begins.
@@ -66,7 +66,7 @@ class Stretch:
 
     """
 
-    blocks: list[bytes] = field(default_factory=list)
+    blocks: list[bytes | memoryview] = field(default_factory=list)
     at: list[int] = field(default_factory=list)
     stored: list[int] = field(default_factory=list)
     names: dict[int, bytes] = field(default_factory=dict)

@@ -19,6 +19,7 @@ from typing import Any
 
 from setsup.errors import DataError, SetsupError
 from setsup.files import disk_errors
+from setsup.files.atomic import beside
 from setsup.jobs.process import Process
 from setsup.jobs.ray_driver import ENDS
 from setsup.jobs.ray_worker import About
@@ -210,7 +211,7 @@ def _token(folder: Path | None) -> Iterator[Path | None]:
         yield None
         return
     # named as what `written` leaves where it is killed, so that the same hands take it away
-    path = folder.absolute() / f".setsup-{secrets.token_hex(6)}.tmp"
+    path = beside(folder.absolute() / "setsup")
     with disk_errors(path):
         path.touch()
     try:

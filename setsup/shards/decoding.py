@@ -41,7 +41,8 @@ Array = npt.NDArray[Any]
 PICTURES = frozenset(("png", "jpg", "jpeg", "webp", "bmp", "gif", "tif", "tiff", "ppm", "pgm", "pbm", "pnm", "jp2"))
 """Last parts of extensions whose members are decoded as pictures."""
 
-_KINDS = "biufc"  # of dtypes: plain numbers, no objects, texts or times
+# dtypes of plain numbers, no objects, texts or times
+_NUMBERS = frozenset(np.dtype(code).name for code in ("?", *np.typecodes["AllInteger"], *np.typecodes["AllFloat"]))
 _MOST_PIXELS = 80_000_000  # as many as the decoders of pictures take
 _FEW = 3  # threads, up to which PNG is not decoded in several: see setsup.datasets.images
 _MAGIC = b"\x93NUMPY"
@@ -69,20 +70,20 @@ def check_members(members: Mapping[str, Member], source: str) -> None:
 
     """
     for name, member in members.items():
-        shape, dtype = member.modality.shape, np.dtype(member.modality.dtype)
+        shape, dtype = member.modality.shape, member.modality.dtype
         if member.format in PICTURES:
-            good = dtype == np.uint8 and len(shape) == 3 and shape[2] in (1, 3, 4)
+            good = dtype == "uint8" and len(shape) == 3 and shape[2] in (1, 3, 4)
             if not good or math.prod(size or 1 for size in shape[:2]) > _MOST_PIXELS:
                 raise DataError(
                     f"{source}: a .{member.format} cannot hold the modality {name!r}, {dtype} {shape}; pictures are "
-                    "uint8 of (height, width, 1, 3 or 4)"
+                    f"uint8 of (height, width, 1, 3 or 4), of at most {_MOST_PIXELS:,} pixels"
                 )
         elif member.format != "npy":
             raise DataError(
                 f"{source}: members of the kind .{member.extension} ({name!r}) are not read; pictures and .npy are, so "
                 "index the shards without it"
             )
-        elif dtype.kind not in _KINDS:
+        elif dtype not in _NUMBERS:
             raise DataError(f"{source}: the modality {name!r} is of {dtype}, which is not read; plain numbers are")
 
 
@@ -180,7 +181,7 @@ def put_pngs(contents: Sequence[memoryview], out: npt.NDArray[np.uint8]) -> bool
     ----------
     contents : sequence of memoryview
         Whole files.
-    out : (n, height, width, 1, 3 or 4) uint8
+    out : (n, height, width, 1, 3 or 4) uint8, in C order
         Where the pictures go.
 
     Returns

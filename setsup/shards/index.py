@@ -92,7 +92,7 @@ class Places:
 
     def keys(self, rows: npt.ArrayLike) -> list[str]:
         """Keys of samples."""
-        return _column(self.path, KEY, check_rows(rows, len(self.shard)).reshape(-1), "string")
+        return _column(self.path, KEY, check_rows(rows, len(self.shard)).reshape(-1), ("string", "large_string"))
 
     def source_rows(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Rows of the data set that was written.
@@ -104,7 +104,8 @@ class Places:
 
         """
         index = check_rows(rows, len(self.shard))
-        return np.array(_column(self.path, SOURCE_ROW, index.reshape(-1), "int64"), np.int64).reshape(index.shape)
+        found = _column(self.path, SOURCE_ROW, index.reshape(-1), ("int64",))
+        return np.array(found, np.int64).reshape(index.shape)
 
 
 def part(
@@ -336,8 +337,8 @@ def _read(path: Path, name: str, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return whole
 
 
-def _column(path: Path, name: str, rows: npt.NDArray[np.int64], kind: str) -> list[Any]:
-    """Values of a column in some rows; only their row groups are read."""
+def _column(path: Path, name: str, rows: npt.NDArray[np.int64], kinds: Sequence[str]) -> list[Any]:
+    """Values of a column of one of some types in some rows; only their row groups are read."""
     import pyarrow.parquet as pq
 
     with _readable(path), pq.ParquetFile(path) as file:
@@ -347,8 +348,8 @@ def _column(path: Path, name: str, rows: npt.NDArray[np.int64], kind: str) -> li
         ends = np.cumsum([about.row_group(group).num_rows for group in range(file.num_row_groups)])
         groups, inverse = np.unique(np.searchsorted(ends, rows, "right"), return_inverse=True)
         blocks = [file.read_row_group(int(group), columns=[name]).column(name) for group in groups]
-        if any(block.null_count or not str(block.type).endswith(kind) for block in blocks):
-            raise DataError(f"the column {name} of {path} is not of the type {kind}, or has gaps; {_MEND}")
+        if any(block.null_count or str(block.type) not in kinds for block in blocks):
+            raise DataError(f"{path}: the column {name!r} is not of {kinds[0]}, or has gaps; {_MEND}")
         starts = (ends[groups] - [len(block) for block in blocks])[inverse]
         return [
             blocks[place][row - start].as_py()

@@ -344,6 +344,7 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
         (["--out", "x", "--ray-gpus", "1"], ["go with --on ray"]),
         (["--out", "nonsense://x"], ["nonsense://x"]),
         (["nothing-such", "--out", "x"], ["no data set 'nothing-such'"]),
+        (["set/data-00000.tar", "--out", "x"], ["is one tar, not a data set; give the folder"]),
         (["mnist", "--out", "x"], ["`setsup fetch mnist`"]),
     ],
 )

@@ -70,13 +70,13 @@ def test_numbers_that_the_hub_does_not_know_are_left_to_it():
     assert "dataset_info" not in head(made(varied))
 
 
-def test_levels_that_no_whole_number_holds_are_doubles():
-    levels = {"huge": (1, 2**70), "mixed": (True, 2.5), "whole": (False, 7)}
+def test_levels_with_fractions_are_doubles():
+    levels = {"whole": (-(2**63), 2**63 - 1), "mixed": (1, 2.5), "lit": (False, True)}
     factors = [Factor(name, Kind.NOMINAL, some) for name, some in levels.items()]
     varied = Varied(2)
     varied.factors = FactorTable(factors, {name: [0, 1] for name in levels})
     columns = {one["name"]: one for one in head(made(varied, ["image"]))["dataset_info"]["features"]}
-    assert [one["dtype"] for one in columns["json"]["struct"]] == ["float64", "float64", "int64"]
+    assert [one["dtype"] for one in columns["json"]["struct"]] == ["int64", "float64", "bool"]
 
 
 def test_the_text_names_factors_columns_and_order():

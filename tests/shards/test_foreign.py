@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import webdataset
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from PIL import Image
 from webdataset.tariterators import group_by_keys, tar_file_expander
@@ -483,6 +483,23 @@ def test_few_texts_that_name_samples_are_a_key(tmp_path):
     assert (table["caption"].role, table["row"].role) == ("key", "variation")
 
 
+def test_texts_that_are_too_long_for_a_catalogue(tmp_path, monkeypatch):
+    monkeypatch.setattr(foreign_factors, "_LEVELS", 10_000)
+    pack(tmp_path / "a.tar", documents(*({"page": f"{row % 3}" * 4000, "size": row} for row in range(9))))
+    found = write_foreign_index(tmp_path)
+    assert "3 values take 12.0 kB" in found.left_out["page"]
+    assert open_shards(tmp_path).factors.names == ("size",)
+
+
+def test_the_empty_text_is_unknown_whatever_else_there_is(tmp_path):
+    pack(tmp_path / "a.tar", documents({"width": 640, "error": ""}, {"width": "", "error": None}))
+    found = write_foreign_index(tmp_path)
+    table = open_shards(tmp_path).factors
+    assert table["width"] == Factor("width", Kind.ORDINAL, (640,))
+    assert table.values("width").tolist() == [640, None]
+    assert found.left_out == {"error": "it is never known"}
+
+
 def test_names_that_the_index_uses(tmp_path):
     pack(
         tmp_path / "a.tar",
@@ -519,7 +536,14 @@ def test_a_set_of_ours_is_indexed_from_its_tars(tmp_path):
     source = Varied()
     ours = write_shards(source, folder, per_shard=12)
     expected = {name: ours.fetch(np.arange(len(ours)), [name])[name] for name in ("image", "depth")}
-    found = index_shards(folder)
+    with pytest.raises(DataError, match="a set that `setsup shard` wrote, whose index has checksums .*--out"):
+        index_shards(folder)
+    assert setsup.open_shards(folder).source_rows([3]) == [3]
+    index_shards(folder, tmp_path / "beside")
+    found = setsup.open_shards(folder, index=tmp_path / "beside")
+    (folder / "index.parquet").unlink()
+    again = index_shards(folder)
+    assert again.factors.fingerprint == found.factors.fingerprint
     assert found.factors.fingerprint == ours.factors.fingerprint
     assert dict(found.catalogue.about) == dict(ours.catalogue.about)
     assert found.name == ours.name
@@ -807,6 +831,7 @@ def test_tars_of_the_web(written, web, tmp_path, short_waits):
 # -- addresses -----------------------------------------------------------------------------------------------------
 
 
+@example(0, 10, 1, False)
 @given(st.integers(0, 300), st.integers(0, 20), st.integers(1, 6), st.booleans())
 def test_patterns_are_those_of_braceexpand(first, more, width, padded):
     import braceexpand

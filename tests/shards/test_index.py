@@ -151,6 +151,21 @@ def test_names_that_the_index_uses_itself() -> None:
             part(table, ["a", "b"], 0, {"image": Spans(*np.zeros((3, 2), np.int64))})
 
 
+def test_many_small_parts_are_joined_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many parts as rows take time in proportion to their number, not to its square."""
+    table = FactorTable.from_values({"n": [0, 1, 2] * 40})
+    span = Spans(np.array([512]), np.array([1]), np.zeros(1, np.uint32))
+    joined = []
+    concat = pa.concat_tables
+    monkeypatch.setattr(pa, "concat_tables", lambda tables: joined.append(len(tables)) or concat(tables))
+    rows = write_index(
+        tmp_path / "index.parquet", (part(table.select([row]), [str(row)], 0, {"image": span}) for row in range(120))
+    )
+    assert rows == 120
+    assert sum(joined) == 120
+    assert pq.read_table(tmp_path / "index.parquet")["n"].to_pylist() == [0, 1, 2] * 40
+
+
 def test_an_index_of_nothing(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="would be the index of no rows"):
         write_index(tmp_path / "index.parquet", [])
@@ -260,6 +275,33 @@ def test_tars_of_others_tell_no_source_rows(tmp_path: Path) -> None:
     assert dataset.keys([1]) == ["000001"]
     with pytest.raises(DataError, match="does not tell of __source_row__: the shards were written by another program"):
         dataset.source_rows([1])
+
+
+@pytest.mark.parametrize("values", [["x"] * 7, [1.5] * 7, [None] * 7, [[1]] * 7])
+def test_keys_and_source_rows_of_another_type(tmp_path: Path, values: list[object]) -> None:
+    for name, what in (("__key__", "string"), ("__source_row__", "int64")):
+        array = pa.array(values, pa.string() if values[0] is None else None)
+        if name == "__key__" and values[0] == "x":
+            array = pa.array(range(7), pa.int64())
+        folder, *_ = small_set(tmp_path / what)
+        changed(folder, lambda table, name=name, array=array: table.drop_columns([name]).append_column(name, array))
+        dataset = open_shards(folder)
+        with pytest.raises(DataError, match=rf"the column '{name}' is not of {what}, or has gaps"):
+            dataset.keys([1]) if name == "__key__" else dataset.source_rows([1])
+
+
+def test_places_are_looked_at_for_each_catalogue(tmp_path: Path) -> None:
+    """Another one may tell of members that the first did not."""
+    folder, *_ = small_set(tmp_path / "set")
+    changed(folder, lambda table: put(table, "depth.offset", 4, 1 << 40))
+    text = (folder / "shards.json").read_text()
+    about = json.loads(text)
+    del about["members"]["depth"]
+    (folder / "shards.json").write_text(json.dumps(about))
+    assert list(open_shards(folder).modalities) == ["image"]
+    (folder / "shards.json").write_text(text)
+    with pytest.raises(DataError, match="the 'depth' of row 4 would lie outside"):
+        open_shards(folder)
 
 
 def test_a_sample_that_is_said_to_lie_in_another_place(tmp_path: Path) -> None:

@@ -69,6 +69,11 @@ def test_a_shuffle_is_a_permutation_that_needs_no_whole(rows, seed):
     assert ordered(some, "keep", seed) == ordered(some, "keep")
 
 
+def test_a_seed_of_numpy_is_that_number():
+    order = ordered(FactorTable.from_values({"a": [0, 1, 2]}), "shuffle", np.int64(4))
+    assert (order.seed, type(order.seed)) == (4, int)
+
+
 def test_seeds_shuffle_differently():
     some = table(5000)
     first, second = (ordered(some, "shuffle", seed).at(0, 5000) for seed in (0, 1))

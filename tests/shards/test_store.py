@@ -11,12 +11,14 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import boto3
 import numpy as np
 import pytest
 
 from setsup.errors import DataError
+from setsup.files.atomic import is_temporary
 from setsup.shards.stores import remote as remote_store
 from setsup.shards.stores.ranges import AT_ONCE
 from setsup.shards.stores.store import Range, open_store
@@ -219,6 +221,13 @@ def test_a_file_is_moved_from_another_disk(tmp_path, monkeypatch):
     assert {one.name: one.read_bytes() for one in (tmp_path / "set").iterdir()} == {"a.tar": b"new"}
 
 
+def test_what_a_kill_leaves_of_a_fresh_file_is_known_as_temporary(tmp_path, monkeypatch):
+    left = []
+    monkeypatch.setattr(os, "link", lambda part, target: left.append(part.name))
+    open_store(tmp_path).put_bytes("plan.json", b"mine", fresh=True)
+    assert [is_temporary(name) for name in left] == [True]
+
+
 def test_a_disk_without_second_names_knows_fresh_files_too(tmp_path, monkeypatch):
     def never(*_, **__):
         raise OSError(errno.EPERM, "Operation not permitted")
@@ -250,6 +259,10 @@ def test_unknown_addresses_and_missing_libraries_are_told():
         open_store("foo://bar/x")
     with pytest.raises(DataError, match=r"http://\[bad is no address"):
         open_store("http://[bad")
+    with pytest.raises(DataError, match=r"^\[bad is no address") as error:
+        open_store("https://me:word@[bad?sig=secret")
+    assert "word" not in str(error.value)
+    assert "secret" not in str(error.value)
     with pytest.raises(DataError, match="paramiko"):
         open_store("sftp://host/x")
 
@@ -545,6 +558,48 @@ def test_what_the_web_cannot_do_is_told(web, site, tmp_path):
     web.lists = False
     with pytest.raises(DataError, match=r"is not there|no list of its files"):
         site.names()
+
+
+def test_files_are_written_only_where_they_are_whole_or_not_there(tmp_path):
+    store = open_store(f"simplecache::file://{tmp_path}/set")  # which shows a file as it grows
+    for call in (lambda: store.put("x", local(tmp_path, b"x")), lambda: store.put_bytes("x", b"x")):
+        with pytest.raises(DataError, match=r"x cannot be written: simplecache is for reading; write to a folder"):
+            call()
+    assert not (tmp_path / "set").exists()
+
+
+def test_a_server_that_sends_without_end_is_left(short_waits):
+    """As one that promises ten bytes in its headers may."""
+    sent = 0
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            nonlocal sent
+            self.send_response(206)
+            self.send_header("Content-Range", "bytes 0-9/10")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            try:
+                while sent < 1 << 30:
+                    self.wfile.write(b"%x\r\n%s\r\n" % (1 << 20, bytes(1 << 20)))
+                    sent += 1 << 20
+            except OSError:
+                self.close_connection = True
+
+        def log_message(self, *said):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        store = open_store(f"http://127.0.0.1:{server.server_address[1]}/set")
+        with pytest.raises(
+            DataError, match=r"data\.tar cannot be read in parts: its server sends more than it is asked"
+        ):
+            store.ranges([Range("data.tar", 0, 10)])
+        server.shutdown()
+    assert sent < 64 << 20
 
 
 def test_a_page_without_files_says_how_to_index(web):

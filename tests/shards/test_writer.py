@@ -206,6 +206,14 @@ def test_any_number_of_processes_gives_the_same_bytes(tmp_path, whole, processes
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["deep"]
 
 
+@pytest.mark.parametrize(("group", "together"), [(1, 9), (15, 9), (1 << 17, 2)])
+def test_the_index_is_the_same_however_many_shards_it_is_made_of_at_once(tmp_path, monkeypatch, whole, group, together):
+    monkeypatch.setattr(writer, "GROUP", group)
+    monkeypatch.setattr(writer, "_TOGETHER", together)
+    write_shards(Varied(), tmp_path / "set", **FEW)
+    assert contents(tmp_path / "set") == contents(whole)
+
+
 def test_nothing_tells_the_place(tmp_path, whole):
     marks = (str(whole).encode(), os.uname().nodename.encode(), str(Path.home()).encode())
     for name, content in contents(whole).items():
@@ -392,7 +400,7 @@ def test_a_stop_at_the_very_end_is_mended(tmp_path, monkeypatch, whole, stop):
 
     def failing(self, name, content, *, fresh=False):
         if name == stop:
-            (self.folder / f".{Path(name).stem}-0123456789ab.tmp{Path(name).suffix}").write_bytes(content[:9])
+            (self.folder / f".{Path(name).stem}-01234567-0123456789ab.tmp{Path(name).suffix}").write_bytes(content[:9])
             raise KeyboardInterrupt
         return put_bytes(self, name, content, fresh=fresh)
 
@@ -507,6 +515,23 @@ def test_a_folder_with_other_files_is_refused(tmp_path):
         write_shards(Varied(5), tmp_path / "file")
 
 
+@pytest.mark.parametrize("name", ["data-00000.tar-old", ".notes-0123456789ab.tmp"])
+def test_files_that_only_look_like_what_a_kill_leaves_stay(tmp_path, name):
+    folder = tmp_path / "set"
+    folder.mkdir()
+    (folder / name).write_text("mine")
+    (folder / "thesis.tex").touch()
+    with pytest.raises(DataError, match="holds other files"):
+        write_shards(Varied(5), folder)
+    assert (folder / name).read_text() == "mine"
+    (folder / name).unlink()
+    (folder / "thesis.tex").unlink()
+    write_shards(Varied(5), folder)
+    (folder / name).write_text("mine")
+    write_shards(Varied(5), folder)
+    assert (folder / name).read_text() == "mine"
+
+
 def test_two_jobs_at_once_in_a_folder(tmp_path, whole):
     """The second waits for the first, and finds all done."""
     context = multiprocessing.get_context("spawn")
@@ -542,7 +567,7 @@ def test_two_jobs_at_once_in_a_store(memory, whole):
         write_shards(Varied(), url, **FEW)
     assert nested
     assert in_store(url) == contents(whole)
-    with pytest.raises(DataError, match="holds other shards"):
+    with pytest.raises(DataError, match="holds other shards: 50 rows of varied in 5 shards in the order 'by:category'"):
         write_shards(Varied(), url, per_shard=12)
 
 
@@ -568,16 +593,21 @@ def test_three_threads_at_once_in_a_store(memory, whole):
 
 
 class Odd(Varied):
-    """A data set of five rows with given modalities and factors."""
+    """A data set of five rows with given modalities and factors; without a level these are 1, infinity and 0."""
 
-    def __init__(self, modality="image", factor="digit", level="a"):
+    def __init__(self, modality="image", factor="digit", level="a", name="odd", shape=(6, 5, 3), levels=None):
         super().__init__(5, NAMES)
-        self.factors = FactorTable([Factor(factor, Kind.NOMINAL, (level,))], {factor: np.zeros(5, int)})
-        self.modalities = {modality: Modality((6, 5, 3), "uint8", color="srgb")}
+        self.name = name
+        if level is None:
+            self.factors = FactorTable([Factor(factor, Kind.CONTINUOUS)], {factor: [1, np.inf, 0, 0, 0]})
+        else:
+            self.factors = FactorTable([Factor(factor, Kind.NOMINAL, levels or (level,))], {factor: np.zeros(5, int)})
+        self.modalities = {modality: Modality(shape, "uint8", color="srgb")}
 
     def fetch(self, indices, modalities=None):
         rows, names = setsup.datasets.fetch_request(self, indices, modalities)
-        return {name: np.zeros((*rows.shape, 6, 5, 3), np.uint8) for name in names}
+        shapes = {name: kind.shape for name, kind in self.modalities.items()}
+        return {name: np.zeros((*rows.shape, *shapes[name]), np.uint8) for name in names}
 
 
 @pytest.mark.parametrize(
@@ -597,6 +627,13 @@ class Odd(Varied):
         (Odd(factor="image.offset"), {}, FactorError, "column 'image.offset' of its own"),
         (Odd(level="\ud800"), {}, FactorError, "is no valid text"),
         (Odd(factor="\ud800"), {}, FactorError, "is no valid text"),
+        (Odd(level=None), {}, FactorError, "factor 'digit' has infinite values"),
+        (Odd(levels=(1, 2**70)), {}, FactorError, "cannot stand in one column"),
+        (Odd(levels=(True, 2)), {}, FactorError, "cannot stand in one column"),
+        (Odd(name="\udc80"), {}, DataError, "no valid text, and stands in the name"),
+        (Odd(name=""), {}, DataError, "the catalogue of '': name must be a text"),
+        (Odd(shape=(1,) * 9), {}, DataError, "the catalogue of 'odd': .*at most 8"),
+        (Varied(5), {"order": ["category"]}, DataError, r"not \['category'\]"),
         (Varied(5, broken=4), {}, RuntimeError, "row 4 is broken"),
     ],
 )

@@ -4,7 +4,8 @@ Convention
 ----------
 Each field of ``KEY.json`` is a column, those of an object within it ``object.field``; the fields of ``KEY.meta.json``
 are ``meta.field``. ``KEY.cls`` (``cls2``, ``class``, ``id``) is a column of that name, ``KEY.color.cls`` one named
-``color``. NaN is unknown. Lists, objects further within, and numbers that no factor can have are left out.
+``color``. NaN and the empty text are unknown. Lists, objects further within, and numbers that no factor can have are
+left out.
 """
 
 import json
@@ -171,11 +172,14 @@ class _Reader:
         import pyarrow as pa
 
         if name in self.found.arrays or not name.isprintable() or not name.strip("."):
-            self.found.left_out[shown(name)] = (
+            self.found.left_out[shown(name) or "''"] = (
                 "the name stands for another field" if name in self.found.arrays else "no name"
             )
             return
         kinds = set(map(type, values)) - {type(None)}
+        if str in kinds and "" in values:
+            values = [None if value == "" else value for value in values]
+            kinds = set(map(type, values)) - {type(None)}
         sights = self.found.sights.setdefault(name, {})
         firsts = [next(row for row, value in enumerate(values) if type(value) is kind) for kind in kinds]
         for row, kind in sorted(zip(firsts, kinds, strict=True), key=lambda first: first[0]):

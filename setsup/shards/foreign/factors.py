@@ -8,7 +8,7 @@ read off their text. A factor that an older catalogue describes stays as it is, 
 Left out, each with its reason, are fields that are never known and such as mix types. A column of texts or whole
 numbers of which more than half differ names samples, and is no factor that sets could share: with up to :data:`FEW`
 values, texts become a factor of the role ``key``; beyond, the column is left out, since every value would be a level,
-and ten million captions a catalogue of a gigabyte.
+and ten million captions a catalogue of a gigabyte. For the same reason one whose different texts are long is left out.
 """
 
 import logging
@@ -19,6 +19,7 @@ from typing import Any
 from setsup.errors import DataError, FactorError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.infer import from_blocks
+from setsup.files import readable_size
 from setsup.shards.foreign.columns import FRACTIONS, NUMBERS, TEXTS, Found, Sight
 
 __all__ = ["FEW", "FOLDER", "SHARD", "Columns"]
@@ -29,6 +30,7 @@ FOLDER, SHARD = "folder", "shard"
 FEW = 4096
 """Different values of a column that names samples, up to which it is kept, as a key."""
 
+_LEVELS = 32 << 20  # bytes of the values of a column, up to which they are levels: the catalogue has all of them
 _NAMES = 32  # different values up to which nobody can tell whether they name samples
 _COUNTED = {TEXTS, NUMBERS}
 _log = logging.getLogger("setsup")
@@ -189,6 +191,11 @@ class Columns:
                         self.left_out[name] = f"more than half of its values differ, {values}: it names samples"
                         del found[name]
         for name, known in seen.items():
+            size = sum(len(value) for value in known if isinstance(value, str))
+            if size > _LEVELS:
+                self.left_out[name] = f"its {len(known):,} values take {readable_size(size)}, too much for levels"
+                del found[name]
+                continue
             many = len(known) > _NAMES and 2 * len(known) > rows
             if many and found[name].startswith("json ") and all(isinstance(value, str) for value in known):
                 self._role_key.add(name)

@@ -6,7 +6,6 @@ are. What is found goes to ``index.parquet`` and ``shards.json``, beside the tar
 
 import logging
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,16 +18,17 @@ from urllib.parse import urlsplit
 
 from setsup.errors import DataError
 from setsup.files import content_digest, existing_folder, locked, readable_size
+from setsup.files.atomic import clear
 from setsup.files.locks import lock_file
 from setsup.progress import progress
 from setsup.shards.foreign.spool import Spool
 from setsup.shards.foreign.tar_set import FoundSet, read_tar
 from setsup.shards.foreign.walking import AT_ONCE, in_order
 from setsup.shards.index import SHARD, write_index
-from setsup.shards.layout import CATALOGUE, HEADER, INDEX, Catalogue, Shard, parsed
+from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, INDEX, PLAN, WORK, Catalogue, Shard, parsed
 from setsup.shards.stores.addresses import split_address, tar_names
 from setsup.shards.stores.store import Store, open_store
-from setsup.shards.writing.parts import PLAN, WORK, scratch
+from setsup.shards.writing.parts import scratch
 
 if TYPE_CHECKING:
     from setsup.shards.dataset import ShardedDataset
@@ -37,7 +37,6 @@ __all__ = ["Indexed", "index_shards", "write_foreign_index"]
 
 _log = logging.getLogger("setsup")
 _LARGEST = 1 << 28  # bytes of a catalogue
-_LEFT = re.compile(r"\..*-[0-9a-f]{12}\.tmp")  # of a process that was killed while it wrote a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +76,13 @@ def index_shards(
 
     Members are put together to samples as the webdataset library does. Pictures and ``.npy`` arrays are modalities, the
     fields of ``KEY.json``, the text of ``KEY.cls`` and the folders in keys are factors; where there is none of them,
-    the tar is. Texts of which more than half differ, such as captions, are no factors, and neither are lists and fields
-    that mix types; the log names what is left out. Texts, films and pickles are never opened.
+    the tar is. Lists and fields that mix types are no factors, and neither are texts with more than 4,096 values of which
+    more than half differ, such as captions; the log names what is left out. Texts, films and pickles are never opened.
 
     Indexed again, all tars are walked again, and the new files take the place of the old ones; factors stay as
     ``shards.json`` describes them as long as they have all values, so that kinds and the order of levels which somebody
-    corrected there are kept.
+    corrected there are kept. A set that :func:`~setsup.shards.writing.writer.write_shards` wrote has a better index than
+    this would give, and is refused as long as it has that.
 
     Parameters
     ----------
@@ -149,6 +149,8 @@ def write_foreign_index(
     tars, packed = tar_names(store, wanted)
     _need_writable(about, out)
     older = _older(about)
+    if older is not None and out is None:
+        _need_foreign(about, older)
     if older is not None and (out is not None or wanted is not None):
         _need_own(about, older, tars, wanted is not None)
     if older is None and about is not store:
@@ -200,6 +202,16 @@ def _older(about: Store) -> Catalogue | None:
     except DataError as error:
         _log.warning("%s; what it describes is found anew", error)
         return None
+
+
+def _need_foreign(about: Store, older: Catalogue) -> None:
+    """Refuse to put an index that knows less in the place of one that belongs to its tars."""
+    if older.check == CRC32C and about.size(INDEX) == older.index.size:
+        raise DataError(
+            f"{about.url} is a set that `setsup shard` wrote, whose index has checksums and source rows that would be "
+            "lost: where a tar is damaged, fetch it again, or remove it and give the same `setsup shard` again; to take "
+            "the tars as they are, choose another place for the index with out= (--out)"
+        )
 
 
 def _need_own(about: Store, older: Catalogue, tars: Sequence[str], chosen: bool) -> None:
@@ -278,9 +290,8 @@ def _alone(about: Store) -> Iterator[None]:
     target = about.folder / INDEX
     with locked(target):
         try:
-            for path in about.folder.iterdir():
-                if _LEFT.match(path.name):
-                    path.unlink(missing_ok=True)
+            for name in (INDEX, CATALOGUE):
+                clear(about.folder / name)
             yield
         finally:
             shutil.rmtree(about.folder / WORK, ignore_errors=True)

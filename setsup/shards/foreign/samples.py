@@ -27,8 +27,7 @@ Integers = npt.NDArray[np.int64]
 _MOST = 256
 """Extensions of a tar; where there are more, keys have dots."""
 
-_META = r"^__[^/]*__(?:$|/)"
-_HIDDEN = r"(?:^|/)(?:\.|__MACOSX/)"
+_PASSED_OVER = r"^__[^/]*__(?:$|/)|(?:^|/)(?:\.|__MACOSX/)"
 _DOT, _SLASH = ord("."), ord("/")
 
 
@@ -86,8 +85,10 @@ def grouped(listing: Listing, source: str) -> Grouped:
     """
     starts, slash, dot, ends = _cuts(listing.names)
     named = (dot > slash + 1) & (dot + 1 < ends)
-    named[matched(listing.names, _META)] = False
-    named[matched(listing.names, _HIDDEN)] = False
+    content, _ = text_bytes(listing.names)
+    text = content.tobytes()
+    if b"__" in text or b"/." in text or (content[starts] == _DOT).any():  # else the expression finds none
+        named[matched(listing.names, _PASSED_OVER)] = False
     rows = np.flatnonzero(named)
     _refuse_sparse(listing, rows, source)
     keys = _pieces(listing.names, starts[rows], dot[rows]).dictionary_encode()

@@ -188,7 +188,7 @@ def _gathered(
     """Put single headers together, for they are verified thousands at a time."""
     whole = Stretch()
     for one in single:
-        block, start, stored = one.blocks[0], one.starts.get(0, one.at[0] + BLOCK), one.stored[0]
+        block, start, stored = bytes(one.blocks[0]), one.starts.get(0, one.at[0] + BLOCK), one.stored[0]
         name = one.names.get(0) or block[:100].rstrip(b"\0")
         if stored <= NEAR and name.lower().endswith(endings):
             kept[start] = read(start, stored)

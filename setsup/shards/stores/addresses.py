@@ -100,7 +100,7 @@ def _expanded(pattern: str, address: str) -> tuple[str, ...]:
     for numbers in product(*(range(int(first), int(last) + 1) for first, last in bounds)):
         text = plain[0]
         for number, (first, last), part in zip(numbers, bounds, plain[1:], strict=True):
-            padded = first.startswith("0") or last.startswith("0")
+            padded = any(bound[0] == "0" and bound != "0" for bound in (first, last))
             text += str(number).zfill(max(len(first), len(last)) if padded else 0) + part
         found.append(text)
     return tuple(dict.fromkeys(found))

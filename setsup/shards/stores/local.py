@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from setsup.errors import DataError
 from setsup.files import disk_errors, readable_size, written
-from setsup.files.atomic import settle
+from setsup.files.atomic import beside, settle
 from setsup.files.disk import make_folder
 from setsup.files.values import relative
 from setsup.shards.stores.store import Range
@@ -122,7 +121,7 @@ class LocalStore:
             return True
         make_folder(target.parent)
         # a second name for a finished file is given only where there is none, and then to the whole content
-        part = target.with_name(f".{target.stem[:32]}-{secrets.token_hex(6)}.tmp")
+        part = beside(target)
         with disk_errors(target):
             try:
                 with part.open("xb") as file:

@@ -7,7 +7,6 @@ again, after waits that grow.
 import asyncio
 import logging
 import os
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -39,7 +38,19 @@ _PIECES = 4  # of them under way
 _RATE = 50_000.0  # bytes a second: a request may take so much longer for what it brings
 _DEPTH, _LINKS = 8, 1_000_000  # of a web server's lists: folders within folders, and files
 _UNLISTED = "index a copy on a disk with `setsup index FOLDER --out INDEX`, and open the address with that index"
-_WHOLE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oci", "oss", "hf", "memory")  # a file is put as a whole
+_WHOLE = (
+    "s3",
+    "s3a",
+    "gs",
+    "gcs",
+    "az",
+    "abfs",
+    "abfss",
+    "oci",
+    "oss",
+    "hf",
+    "memory",
+)  # written: a file is there as a whole or not at all
 _ONCE = ("gs", "gcs", "hf", "memory")  # asked once: their libraries try again by themselves, or nothing can pass
 _THREADS = 16
 _log = logging.getLogger("setsup")
@@ -155,12 +166,10 @@ class RemoteStore:
         """Move a finished local file there: under the name lies the whole of it or nothing."""
         opened = self._open()
         target = self._writable(opened, name)
-        if self._scheme == "memory":
+        if self._scheme == "memory":  # which shows a file that grows
             opened.system.pipe_file(target, path.read_bytes())
-        elif self._scheme in _WHOLE:
-            self._tried(name, lambda: opened.system.put_file(str(path), target))
         else:
-            self._tried(name, lambda: self._put_beside(opened, target, path))
+            self._tried(name, lambda: opened.system.put_file(str(path), target))
         path.unlink()
 
     def put_bytes(self, name: str, content: bytes, *, fresh: bool = False) -> bool:
@@ -184,19 +193,6 @@ class RemoteStore:
         else:
             for name, path in paths.items():
                 self._tried(name, partial(opened.system.rm_file, path), missing=True)
-
-    def _put_beside(self, opened: FileSystem, target: str, path: Path) -> None:
-        """Write a file where there is no better way than to write it under another name, and rename it."""
-        folder, _, name = target.rpartition("/")
-        beside = f"{folder}/.{name[:32]}-{secrets.token_hex(6)}.tmp"
-        opened.system.makedirs(folder, exist_ok=True)
-        try:
-            opened.system.put_file(str(path), beside)
-            opened.system.mv(beside, target)
-        except BaseException:
-            with suppress(Exception):
-                opened.system.rm_file(beside)
-            raise
 
     # -- one request ---------------------------------------------------------------------------------------------------
 
@@ -263,11 +259,8 @@ class RemoteStore:
                 async with asyncio.timeout(SECONDS + size / _RATE):
                     return await request()
             except Exception as error:
-                found = failure(error, self._scheme)
-                if wait is None or not found.again or (found.short and wait != WAITS[0]):
-                    raise self._refused(name, found) from error
-                _log.info("%s %s; trying again in %.1f s", self._said(name), found.said, wait)
-            await asyncio.sleep(wait)
+                seconds = self._again(name, failure(error, self._scheme), wait, error)
+            await asyncio.sleep(seconds)
         raise AssertionError  # pragma: no cover - the last wait is None
 
     def _tried(
@@ -283,11 +276,16 @@ class RemoteStore:
                 found = failure(error, self._scheme)
                 if (missing and found.missing) or (taken and found.taken):
                     return None
-                if wait is None or not found.again or (found.short and wait != WAITS[0]):
-                    raise self._refused(name, found) from error
-                _log.info("%s %s; trying again in %.1f s", self._said(name), found.said, wait)
-            time.sleep(wait)
+                seconds = self._again(name, found, wait, error)
+            time.sleep(seconds)
         raise AssertionError  # pragma: no cover - the last wait is None
+
+    def _again(self, name: str, found: Failure, wait: float | None, error: Exception) -> float:
+        """Seconds after which a request is tried again; or the error, where that is of no use."""
+        if wait is None or not found.again or (found.short and wait != WAITS[0]):
+            raise self._refused(name, found) from error
+        _log.info("%s %s; trying again in %.1f s", self._said(name), found.said, wait)
+        return wait
 
     def _waits(self) -> Iterator[float | None]:
         yield from () if self._scheme in _ONCE else WAITS
@@ -356,7 +354,7 @@ class RemoteStore:
         return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{quote(name)}"))
 
     def _writable(self, opened: FileSystem, name: str) -> str:
-        if self._scheme in WEB:
+        if self._scheme not in _WHOLE:
             raise DataError(
                 f"{self._said(name)} cannot be written: {self._scheme} is for reading; write to a folder or a bucket"
             )
@@ -388,7 +386,7 @@ def _bare(address: str) -> str:
     try:
         parts = urlsplit(address)
     except ValueError as error:
-        raise DataError(f"{address} is no address: {error}") from None
+        raise DataError(f"{address.partition('?')[0].rpartition('@')[2]} is no address: {error}") from None
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
 
 

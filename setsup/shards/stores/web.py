@@ -72,10 +72,15 @@ async def web_range(system: Any, url: str, wanted: Range, said: str) -> bytes:
         response.raise_for_status()
         if response.status not in (200, 206):
             raise NoRanges(f"{said} cannot be read: its server answers HTTP {response.status}; check the address")
-        content: bytes = await response.read()
-    if len(content) != stop - start:
-        raise ShortRead(len(content))
-    return content
+        pieces, left = [], stop - start
+        async for piece in response.content.iter_any():
+            pieces.append(piece)
+            left -= len(piece)
+            if left < 0:  # and who knows how many more will come
+                raise NoRanges(f"{said} cannot be read in parts: its server sends more than it is asked for; {_COPY}")
+    if left:
+        raise ShortRead
+    return b"".join(pieces)
 
 
 async def web_size(system: Any, url: str, said: str) -> int | None:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from setsup.datasets.dataset import Dataset
 from setsup.datasets.huggingface_card import card
 from setsup.factors import Factor
@@ -117,7 +115,6 @@ def _type(factor: Factor) -> str:
         return "float32"
     if isinstance(factor.levels[0], str):
         return "string"
-    if all(isinstance(level, bool) for level in factor.levels):
+    if isinstance(factor.levels[0], bool):
         return "bool"
-    whole = all(isinstance(level, int) and abs(level) < np.iinfo(np.int64).max for level in factor.levels)
-    return "int64" if whole else "float64"
+    return "int64" if all(isinstance(level, int) for level in factor.levels) else "float64"

@@ -162,7 +162,7 @@ class Labels:
     Parameters
     ----------
     factors : sequence of Factor
-        Of the tables whose rows are asked for.
+        Of the tables whose rows are asked for; continuous ones without infinite values, which JSON does not know.
 
     Examples
     --------
@@ -195,13 +195,9 @@ class Labels:
 def _texts(start: str, factor: Factor, codes: Array) -> list[bytes]:
     """Texts of numbers, or of levels too many to keep them all."""
     if factor.levels is None:
-        return [f"{start}{_NO_NUMBERS.get(text, text)}".encode() for text in codes.astype("U").tolist()]
+        return [f"{start}{'null' if text == 'nan' else text}".encode() for text in codes.astype("U").tolist()]
     levels = (*factor.levels, None)
     return [f"{start}{_json(levels[code])}".encode() for code in codes.tolist()]
-
-
-# JSON has no infinity, but a number beyond what a double holds is read as one
-_NO_NUMBERS = {"nan": "null", "inf": "1e999", "-inf": "-1e999"}
 
 
 def _json(value: Any) -> str:

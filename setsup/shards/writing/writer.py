@@ -106,7 +106,7 @@ def write_shards(
         When something else lies there, the disk is full or the store fails (the same call goes on then), or a row
         cannot be fetched or stored.
     FactorError
-        When there is no factor to order by, or one has a name that the index uses itself.
+        When there is no factor to order by, one has a name that the index uses itself, or values that it cannot hold.
 
     References
     ----------
@@ -183,7 +183,7 @@ def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
         raise FactorError(f"{error.object!r}, of a factor of {dataset.name}, is no valid text; rename it") from None
     except (ValueError, OverflowError) as error:
         raise FactorError(
-            f"the levels of a factor of {dataset.name} are of several types, or beyond 64 bits ({error}); rename them"
+            f"the levels of a factor of {dataset.name} cannot stand in one column ({error}); give them as texts"
         ) from None
     for one in dataset.factors.factors:
         if one.continuous and np.isinf(dataset.factors.column(one.name)).any():
@@ -285,8 +285,8 @@ class _Work:
         found = parsed(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
         if found.plan != plan.digest:
             raise DataError(
-                f"{store.url} holds other shards: {found.rows:,} rows of {found.name} in {len(found.shards):,} tars"
-                f"{_order(found)}, written by setsup {found.setsup}; choose another place, or remove them"
+                f"{store.url} holds other shards: {found.rows:,} rows of {found.name} in {_number(found)}, "
+                f"written by setsup {found.setsup}; choose another place, or remove them"
             )
         return True
 
@@ -375,11 +375,10 @@ class _Work:
     def _parts(self, shards: list[Shard]) -> Iterator[Any]:
         """The index, of several shards at once: each part has all levels of all factors."""
         plan, dataset = self._plan, self._dataset
-        lengths = np.diff(plan.cuts)
-        first = 0
+        cuts, first = np.asarray(plan.cuts, np.int64), 0
         while first < plan.shards:
-            most = int(np.searchsorted(plan.cuts, plan.cuts[first] + GROUP))
-            after = min(max(most, first + 1), first + _TOGETHER, plan.shards)
+            enough = int(np.searchsorted(cuts, cuts[first] + GROUP))
+            after = min(enough, first + _TOGETHER, plan.shards)
             numbers = np.arange(first, after)
             found = parallel(self._finished_part, numbers.tolist())
             shards += [shard for shard, _ in found]
@@ -390,7 +389,7 @@ class _Work:
             start, stop = plan.cuts[first], plan.cuts[after]
             rows = self._order.at(start, stop)
             source = dataset.rows[rows] if isinstance(dataset, Selection) else rows
-            tars = np.repeat(numbers, lengths[first:after])
+            tars = np.repeat(numbers, np.diff(cuts[first : after + 1]))
             yield part(dataset.factors.select(rows), keys(plan.rows, start, stop), tars, spans, source)
             first = after
 
@@ -425,6 +424,6 @@ def _remove_left(folder: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _order(catalogue: Catalogue) -> str:
-    order = catalogue.about.get("order")
-    return f" in the order {order!r}" if order else ""
+def _number(catalogue: Catalogue) -> str:
+    number, order = len(catalogue.shards), catalogue.about.get("order")
+    return f"{number:,} shard{'s' * (number != 1)}" + (f" in the order {order!r}" if order else "")
