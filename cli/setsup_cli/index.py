@@ -20,9 +20,9 @@ __all__ = ["HELP", "Options", "run"]
 HELP = """\
 To begin with: `setsup index photos`, a folder of tars. Pictures and .npy arrays become modalities; the fields of
 KEY.json, the text of KEY.cls and the folders in keys become factors. Texts of more than 4,096 values of which more
-than half differ, lists and fields of mixed types are left out, each with the reason. The index (index.parquet) and the catalogue (shards.json) lie
-beside the tars, or where --out says. Give the same command again when tars were changed or added: all are walked
-again; factors stay as shards.json describes them, so kinds can be corrected there."""
+than half differ, lists and fields of mixed types are left out, each with the reason. The index (index.parquet) and the
+catalogue (shards.json) lie beside the tars, or where --out says. Give the same command again when tars were changed or
+added: all are walked again; factors stay as shards.json describes them, so kinds can be corrected there."""
 
 _MOST = 12  # names that are listed
 

@@ -536,7 +536,7 @@ def test_a_set_of_ours_is_indexed_from_its_tars(tmp_path):
     source = Varied()
     ours = write_shards(source, folder, per_shard=12)
     expected = {name: ours.fetch(np.arange(len(ours)), [name])[name] for name in ("image", "depth")}
-    with pytest.raises(DataError, match="a set that `setsup shard` wrote, whose index has checksums .*--out"):
+    with pytest.raises(DataError, match=r"a set that `setsup shard` wrote, whose index has checksums .*--out"):
         index_shards(folder)
     assert setsup.open_shards(folder).source_rows([3]) == [3]
     index_shards(folder, tmp_path / "beside")

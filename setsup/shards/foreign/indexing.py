@@ -76,13 +76,13 @@ def index_shards(
 
     Members are put together to samples as the webdataset library does. Pictures and ``.npy`` arrays are modalities, the
     fields of ``KEY.json``, the text of ``KEY.cls`` and the folders in keys are factors; where there is none of them,
-    the tar is. Lists and fields that mix types are no factors, and neither are texts with more than 4,096 values of which
-    more than half differ, such as captions; the log names what is left out. Texts, films and pickles are never opened.
+    the tar is. Lists and fields that mix types are no factors, nor are texts with more than 4,096 values of which more
+    than half differ, such as captions; the log names what is left out. Texts, films and pickles are never opened.
 
     Indexed again, all tars are walked again, and the new files take the place of the old ones; factors stay as
     ``shards.json`` describes them as long as they have all values, so that kinds and the order of levels which somebody
-    corrected there are kept. A set that :func:`~setsup.shards.writing.writer.write_shards` wrote has a better index than
-    this would give, and is refused as long as it has that.
+    corrected there are kept. A set that :func:`~setsup.shards.writing.writer.write_shards` wrote has a better index
+    than this would give, and is refused as long as it has that.
 
     Parameters
     ----------
@@ -209,8 +209,8 @@ def _need_foreign(about: Store, older: Catalogue) -> None:
     if older.check == CRC32C and about.size(INDEX) == older.index.size:
         raise DataError(
             f"{about.url} is a set that `setsup shard` wrote, whose index has checksums and source rows that would be "
-            "lost: where a tar is damaged, fetch it again, or remove it and give the same `setsup shard` again; to take "
-            "the tars as they are, choose another place for the index with out= (--out)"
+            "lost: where a tar is damaged, fetch it again, or remove it and give the same `setsup shard` again; to "
+            "take the tars as they are, choose another place for the index with out= (--out)"
         )
 
 
