@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cloudpickle
@@ -195,7 +196,7 @@ def test_the_first_error_ends_the_work_and_says_where(address: str, tmp_path: Pa
     assert time.monotonic() - began < 60  # the others had slept for two minutes
 
 
-def test_parts_of_a_gpu(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_a_gpu(address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Of one GPU, two halves: so many units run at a time, and not the four for which there are cores."""
 
     def shown(number: int) -> tuple[float, float, str]:
@@ -218,6 +219,12 @@ def test_parts_of_a_gpu(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(square, units(2), on=Ray(address, gpus=2))
     assert said == [(CORES, 1)]
+    monkeypatch.undo()
+    Cluster._wait_for_machines(SimpleNamespace(on=Ray(gpus=2)), CORES, 1)  # type: ignore[arg-type]
+    (message,) = caplog.messages
+    assert message.startswith(
+        "a unit needs 1 core and 2 GPUs, and no machine of the cluster has more than 2 cores and 1 "
+    )
 
 
 # -- what is amiss -----------------------------------------------------------------------------------------------------
@@ -348,6 +355,29 @@ def test_a_cluster_of_its_own(tmp_path: Path) -> None:
         assert not [name for name in left if "ray" in name or "setsup" in name]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize(("needs", "said"), [("gpus=3", "1 core and 3 GPUs"), ("cpus=999", "999 cores and no GPU")])
+def test_a_cluster_of_its_own_that_is_too_small(tmp_path: Path, needs: str, said: str) -> None:
+    """Nobody can join it, so that nothing is waited for, and nothing begun."""
+    script = "import setsup; from setsup.jobs import Ray; few = setsup.load('shapes3d-procedural').select([0])"
+    script += f"; setsup.write_shards(few, 'x', on=Ray({needs}))"
+    folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "RAY_TMPDIR": str(folder), "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(CHECKOUT)},
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=90,
+        )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    last = done.stderr.splitlines()[-1]
+    assert f"DataError: a unit needs {said}, and the cluster of this machine alone has " in last
+    assert last.endswith(": ask for less, or give the address of a cluster that has them (--ray-address)")
+    assert list(tmp_path.iterdir()) == []
 
 
 # -- pictures ----------------------------------------------------------------------------------------------------------

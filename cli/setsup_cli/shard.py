@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["HELP", "Options", "run"]
 
+_NO_MODALITIES = {"camera": "cameras", "names": "names of instances"}
+
 HELP = """\
 To begin with: `setsup shard --out shapes --where "object_hue == 0.5" --order by:shape`, which needs no download. Any
 program that reads WebDataset reads the shards; `setsup sample shapes --inactive shape`, and `setsup.open_shards` in
@@ -97,6 +99,11 @@ def run(options: Options) -> int:
         named = [shlex.quote(options.dataset)] if options.dataset else []
         named += ["--table", shlex.quote(str(options.table))] if options.table else []
         raise DataError(f"say where the shards go: `{' '.join(['setsup shard', *named, '--out URL'])}`")
+    if options.out.rpartition("::")[2].startswith("memory://"):
+        raise DataError(
+            f"--out {options.out}: what this process keeps in memory ends with it; give a folder, or the address of a "
+            "store"
+        )
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     dataset = _chosen(options)
     from setsup.shards.writing.writer import write_shards
@@ -128,7 +135,7 @@ def run(options: Options) -> int:
     except KeyboardInterrupt:
         said = "" if plan is None else f"at {_there(options.out):,} of {plan.shards:,} shards; "
         raise KeyboardInterrupt(f"{said}the same command goes on") from None
-    about = _about(written, before)
+    about = _about(written, before, _left_out(dataset))
     if options.json:
         show_json(about)
     else:
@@ -159,6 +166,11 @@ def _chosen(options: Options) -> "Dataset":
     return dataset
 
 
+def _left_out(dataset: "Dataset") -> list[str]:
+    """What the data set tells of its rows, and shards do not."""
+    return [said for name, said in _NO_MODALITIES.items() if hasattr(dataset, name)]
+
+
 def _there(url: str) -> int:
     """How many shards lie under an address; none where that cannot be told any more."""
     from setsup.shards.stores.store import open_store
@@ -183,7 +195,7 @@ def _what(plan: "Plan", there: int, url: str) -> str:
     return f"{plan.name}: {plan.rows:,} rows in {shards} ({stored}{size}){done}, to {url}"
 
 
-def _about(found: "ShardedDataset", before: int) -> dict[str, Any]:
+def _about(found: "ShardedDataset", before: int, left_out: list[str]) -> dict[str, Any]:
     """What is said of finished shards, for machines."""
     catalogue = found.catalogue
     order = catalogue.about.get("order", "")
@@ -205,6 +217,7 @@ def _about(found: "ShardedDataset", before: int) -> dict[str, Any]:
             }
             for name, one in catalogue.members.items()
         },
+        "left_out": left_out,
         "open": f"setsup.open_shards({found.url!r})",
         "next": shlex.join(_next(found, order)),
     }
@@ -224,5 +237,7 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
     yield f"factors: {', '.join(factors)}"
     yield f"members: {', '.join([*(one['member'] for one in about['modalities'].values()), 'KEY.json'])}"
+    if about["left_out"]:
+        yield f"left out, since shards hold modalities and factors: {', '.join(about['left_out'])}"
     yield about["open"]
     yield about["next"]

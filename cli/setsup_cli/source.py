@@ -65,11 +65,15 @@ def open_source(
     """
     if dataset is not None and is_table(dataset):
         raise DataError(f"{dataset!r} is a table of your own, not the name of a data set; give it as --table {dataset}")
-    if dataset is not None and dataset.lower().endswith(".tar") and "://" not in dataset:
-        raise DataError(f"{dataset} is one tar, not a data set; give the folder of the shards, once they are indexed")
+    if dataset is not None and dataset.lower().endswith(".tar") and not Path(dataset).is_dir():
+        raise _one_tar(dataset, index)
     check_root(root)
     if index is not None and (dataset is None or not is_shards(dataset)):
-        raise DataError(f"--index tells where the index of shards lies; name the shards, too, before --index {index}")
+        named = "" if dataset is None else f", which {dataset!r} does not"
+        raise DataError(
+            "--index tells where the index of shards lies; name the shards, too, by the folder or address that holds "
+            f"them{named}, before --index {index}"
+        )
     if table is None:
         if image is not None or kinds:
             raise DataError("--image and --kinds describe a table of your own; give it with --table FILE")
@@ -87,6 +91,17 @@ def open_source(
     from setsup.datasets import open_table
 
     return open_table(table, image, kinds=assignments(kinds, "--kinds", "kind"))
+
+
+def _one_tar(word: str, index: str | None) -> DataError:
+    folder = word[: word.rfind("/")] if "/" in word.strip("/") else "."
+    first = (
+        ""
+        if index is not None or (Path(folder) / "shards.json").is_file()
+        else f", once `setsup index {folder}` has indexed it"
+    )
+    given = folder if index is None else f"{folder} --index {index}"
+    return DataError(f"{word} is one tar, not a data set; give the folder that holds it: {given}{first}")
 
 
 def is_table(word: str) -> bool:

@@ -10,10 +10,13 @@ where ``my_package.rooms`` is a module with a function ``open(root: Path | None)
 its own benchmarks, gives the dataset a card with licence and citation, and named splits.
 """
 
+import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from inspect import signature
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,8 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, near
 
 __all__ = ["load", "names"]
+
+_BESIDE = 1000  # folders that are looked at for one that may have been meant
 
 
 def names() -> list[str]:
@@ -108,7 +113,39 @@ def _open(name: str, root: Path | None, options: Mapping[str, Any]) -> object:
         return _opened(name, lambda root: open_rendered(name), root, options)
     if "://" in name or (Path(name).expanduser() / "shards.json").is_file():
         raise DataError(f"{name} holds shards, which are opened by setsup.open_shards({name!r})")
-    raise DataError(f"there is no data set {name!r}{near(name, names())} (`setsup datasets` lists them)")
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> DataError:
+    """Say what lies under a word that names no data set, or what else may have been meant."""
+    folder = Path(name).expanduser()
+    if os.path.isdir(folder):
+        if os.path.isdir(folder / ".setsup"):
+            return DataError(f"{name} is not finished: give the same `setsup shard` command again, and it goes on")
+        lacks = f"{name} is a folder, but holds no set of shards"
+        if any(any(folder.glob(pattern)) for pattern in ("*.tar", "*/*.tar")):
+            return DataError(f"{lacks}, only tars; index them once with `setsup index {name}`")
+        return DataError(
+            f"{lacks} (shards.json) and no render (rendered.json); name another folder, or a data set (`setsup "
+            f"datasets` lists them), whose files lie in --root {name}"
+        )
+    beside = _beside(name)
+    if "/" in name or os.path.exists(folder):
+        state = "is a file" if os.path.exists(folder) else "is not there"
+        said = near(name, beside) if beside else "; name a folder, or a data set (`setsup datasets` lists them)"
+        return DataError(f"{name} {state}{said}")
+    return DataError(f"there is no data set {name!r}{near(name, [*beside, *names()])} (`setsup datasets` lists them)")
+
+
+def _beside(name: str) -> list[str]:
+    """Folders in the same place that hold shards or a render, written as that place is."""
+    place, slash, _ = name.rstrip("/").rpartition("/")
+    found = []
+    with suppress(OSError), os.scandir(Path(place + slash).expanduser()) as entries:
+        for entry in islice(entries, _BESIDE):
+            if any(os.path.isfile(Path(entry.path, mark)) for mark in ("shards.json", "rendered.json")):
+                found.append(place + slash + entry.name)
+    return sorted(found)
 
 
 def _open_own(name: str, root: Path | None, options: Mapping[str, Any]) -> object:

@@ -21,7 +21,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.files import disk_errors
 from setsup.files.atomic import beside
 from setsup.jobs.process import Process
-from setsup.jobs.ray_driver import ENDS
+from setsup.jobs.ray_driver import ENDS, needs
 from setsup.jobs.ray_worker import About
 from setsup.jobs.sending import outcome, packed
 from setsup.jobs.units import Unit
@@ -87,7 +87,8 @@ class Cluster:
     Raises
     ------
     DataError
-        When Ray is not installed, or the cluster cannot be reached or takes no work.
+        When Ray is not installed, the cluster cannot be reached or takes no work, or one of this machine alone has not
+        what a unit needs.
 
     """
 
@@ -175,9 +176,9 @@ class Cluster:
 
     def _wait_for_machines(self, cores: float, gpus: float) -> None:
         _log.warning(
-            "a unit needs %g cores and %g GPUs, and no machine of the cluster has more than %g and %g: waiting for one "
-            "to join",
-            *(self.on.cpus, self.on.gpus, cores, gpus),
+            "a unit needs %s, and no machine of the cluster has more than %s: waiting for one to join",
+            needs(self.on.cpus, self.on.gpus),
+            needs(cores, gpus),
         )
 
     def _ask(self, *what: Any) -> None:

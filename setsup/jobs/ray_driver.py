@@ -16,7 +16,7 @@ import threading
 import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setsup.errors import DataError, SetsupError, imported
 from setsup.jobs.ray_worker import DONE, task
@@ -25,7 +25,7 @@ from setsup.jobs.sending import said
 if TYPE_CHECKING:
     from setsup.jobs.cluster import Ray
 
-__all__ = ["ENDS", "serve"]
+__all__ = ["ENDS", "needs", "serve"]
 
 _LOCAL = "local"
 _ADDRESS = re.compile(r"(?:ray://)?\[?(?P<host>[\w.:-]+?)\]?:(?P<port>\d{1,5})")
@@ -81,14 +81,19 @@ class _Driver:
         on = self._asked.get()
         if on is None:
             return
+        address = on.address or os.environ.get("RAY_ADDRESS") or _LOCAL
         try:
-            self._ray = _connected(on.address)
+            self._ray = _connected(address)
         except SetsupError as error:
             self._tell("refused", error)
             return
         self.connected = True
         try:
             self._prepare(on)
+            most = self._most()
+            if address == _LOCAL and not most.fitting:  # which nobody can join
+                self._tell("refused", _too_small(on, most))
+                return
             self._tell("ready")
             while self._turn():
                 pass
@@ -150,16 +155,19 @@ class _Driver:
         now = time.monotonic()
         if self._room and now - self._looked < _LOOK:
             return
-        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        fitting = sum(_fitting(node, self._on) for node in nodes)
-        room, self._looked = max(1, _AHEAD * fitting), now
+        found = self._most()
+        room, self._looked = max(1, _AHEAD * found.fitting), now
         if room != self._room:
             self._room = room
             self._tell("room", room)
-        if not fitting and not self._warned:
+        if not found.fitting and not self._warned:
             self._warned = True
-            most = {name: max((node.get(name, 0) for node in nodes), default=0) for name in ("CPU", "GPU")}
-            self._tell("none", most["CPU"], most["GPU"])
+            self._tell("none", found.cores, found.gpus)
+
+    def _most(self) -> "_Most":
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        cores, gpus = (max((node.get(name, 0) for node in nodes), default=0) for name in ("CPU", "GPU"))
+        return _Most(sum(_fitting(node, self._on) for node in nodes), cores, gpus)
 
     def _stop(self) -> None:
         """Have all units end, and wait until they have; what then still runs, Ray kills when this process leaves."""
@@ -173,6 +181,34 @@ class _Driver:
 
     def _tell(self, *what: Any) -> None:
         self._end.send_bytes(pickle.dumps(what))
+
+
+class _Most(NamedTuple):
+    """How many units the machines of a cluster can run at a time, and the most that one of them has."""
+
+    fitting: int
+    cores: float
+    gpus: float
+
+
+def needs(cores: float, gpus: float) -> str:
+    """Cores and GPUs in words.
+
+    Examples
+    --------
+    >>> needs(1.0, 0.5), needs(2, 0)
+    ('1 core and 0.5 GPUs', '2 cores and no GPU')
+
+    """
+    number = f"{gpus:g} GPU{'s' * (gpus != 1)}" if gpus else "no GPU"
+    return f"{cores:g} core{'s' * (cores != 1)} and {number}"
+
+
+def _too_small(on: "Ray", most: _Most) -> DataError:
+    return DataError(
+        f"a unit needs {needs(on.cpus, on.gpus)}, and the cluster of this machine alone has "
+        f"{needs(most.cores, most.gpus)}: ask for less, or give the address of a cluster that has them (--ray-address)"
+    )
 
 
 def _fitting(node: dict[str, float], on: "Ray") -> int:
@@ -189,10 +225,9 @@ def _line(error: BaseException) -> str:
 # -- connecting --------------------------------------------------------------------------------------------------------
 
 
-def _connected(address: str | None) -> Any:
+def _connected(address: str) -> Any:
     """Connect to a cluster, or start one; :mod:`ray`."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    address = address or os.environ.get("RAY_ADDRESS") or _LOCAL
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == _LOCAL:
         options |= {"include_dashboard": False, "object_store_memory": _STORE}

@@ -28,7 +28,7 @@ from setsup.shards.decoding import (
 from setsup.shards.finding import index_file, is_whole, read_catalogue
 from setsup.shards.index import open_index
 from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, Catalogue
-from setsup.shards.reading import MEND, LocalReader, Reader, checksums
+from setsup.shards.reading import LocalReader, Reader, checksums, mend
 from setsup.shards.stores.cache import DEFAULT_BYTES
 from setsup.shards.stores.store import Store, open_store
 
@@ -128,7 +128,8 @@ class ShardedDataset(Dataset):
 
     def __repr__(self) -> str:
         """Show where the shards lie, and how many samples they have."""
-        return f"ShardedDataset({self.url!r}, {len(self):,} rows in {len(self.catalogue.shards):,} shards)"
+        number = len(self.catalogue.shards)
+        return f"ShardedDataset({self.url!r}, {len(self):,} rows in {number:,} shard{'s' * (number != 1)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what opens the index where it arrives."""
@@ -196,7 +197,8 @@ class ShardedDataset(Dataset):
         again = self._reader.read(shards, offset, size) if differ.size else []
         for turn, content, value in zip(differ.tolist(), again, checksums(again, check), strict=True):
             if value != expected[turn]:
-                raise DataError(f"{self._label(name, int(seen[turn]))} has changed since it was indexed; {MEND}")
+                label = self._label(name, int(seen[turn]))
+                raise DataError(f"{label} has changed since it was indexed; {mend(check)}")
             found[places[turn]] = content
         modality, head = self.catalogue.members[name].modality, self._heads[name]
         whole = (
@@ -264,7 +266,7 @@ class ShardedDataset(Dataset):
             if not fits or array.dtype.newbyteorder("=") != modality.dtype:
                 raise DataError(
                     f"{self._label(name, row)} is {array.dtype} {array.shape}, not {modality.dtype} {modality.shape} "
-                    f"as the catalogue says; {MEND}"
+                    f"as the catalogue says; {mend(self.catalogue.check)}"
                 )
             found.append(array if size is None else shrunk(array, size))
             if found[-1].shape != found[0].shape:

@@ -8,8 +8,9 @@ from setsup.datasets.cached_arrays import made_once
 from setsup.errors import DataError
 from setsup.files import cache_folder, content_digest, need_space
 from setsup.progress import Advance
-from setsup.shards.layout import CATALOGUE, HEADER, PLAN, Catalogue, Shard, parsed
-from setsup.shards.stores.store import Range, Store
+from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, PLAN, Catalogue, Shard, parsed
+from setsup.shards.stores.errors import NotThere
+from setsup.shards.stores.store import Range, Store, joined
 
 __all__ = ["index_file", "is_whole", "read_catalogue"]
 
@@ -32,9 +33,11 @@ def read_catalogue(store: Store) -> Catalogue:
 
     """
     try:
-        return parsed(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
-    except DataError:
-        if store.size(CATALOGUE) is not None:
+        return parsed(store.read(CATALOGUE, _LARGEST), joined(store.url, CATALOGUE))
+    except DataError as error:
+        # a disk says in many ways that there is no such file; a store that failed is not asked again, which takes long
+        there = not isinstance(error, NotThere) if store.folder is None else store.size(CATALOGUE) is not None
+        if there:
             raise
     raise _no_catalogue(store)
 
@@ -69,11 +72,13 @@ def index_file(store: Store, catalogue: Catalogue) -> Path:
     Raises
     ------
     DataError
-        When the store has another index, or refuses, or the disk is full.
+        When there is no index, or another one, the store refuses, or the disk is full.
 
     """
     index = catalogue.index
     if store.folder is not None:
+        if not os.path.exists(store.folder / index.name):
+            raise _no_index(store, catalogue)
         return store.folder / index.name
     target = cache_folder() / "prepared" / index.digest[:32] / "index.parquet"
 
@@ -82,15 +87,27 @@ def index_file(store: Store, catalogue: Catalogue) -> Path:
 
     def save(path: Path) -> None:
         need_space(path.parent, index.size, f"the index of {store.url}")
-        store.get(index.name, path)
+        try:
+            store.get(index.name, path)
+        except NotThere:
+            raise _no_index(store, catalogue) from None
         if path.stat().st_size != index.size or content_digest(path) != index.digest:
             path.unlink()
-            raise DataError(
-                f"{store.url}/{index.name} is not the index of which {CATALOGUE} there tells; make it anew with "
-                f"`setsup index {store.url}`"
-            )
+            ours = catalogue.check == CRC32C
+            anew = "fetch both again" if ours else f"make it anew with `setsup index {store.url}`"
+            lies = joined(store.url, index.name)
+            raise DataError(f"{lies} is not the index of which {CATALOGUE} there tells; {anew}")
 
     return made_once(target, kept, save)
+
+
+def _no_index(store: Store, catalogue: Catalogue) -> DataError:
+    lacks = f"{joined(store.url, catalogue.index.name)} is not there, the index of these shards"
+    if catalogue.check != HEADER:
+        return DataError(f"{lacks}; fetch it again, or remove all of the set and write it anew with `setsup shard`")
+    if catalogue.shards and store.size(catalogue.shards[0].name) is not None:
+        return DataError(f"{lacks}; make it anew with `setsup index {store.url}`")
+    return DataError(f"{lacks}; make it anew with `setsup index FOLDER-OF-TARS --out {store.url}`")
 
 
 def is_whole(store: Store, shard: Shard, check: str, advance: Advance) -> bool:

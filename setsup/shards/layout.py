@@ -60,7 +60,7 @@ CRC32C, HEADER = "crc32c", "header"
 """What the index says to check members by: the CRC-32C of the content, or the checksum field of the tar header before
 it (of tars that others wrote, whose content was not read when they were indexed)."""
 
-_MEND = "fetch it again, or make it anew with `setsup index`"
+_MEND = "fetch it again, write the set anew with `setsup shard`, or index tars of others anew with `setsup index`"
 _EXTENSION = r"[a-z0-9_-]+"
 
 

@@ -12,15 +12,12 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files.tar_headers import BLOCK, header_check
-from setsup.shards.layout import HEADER, Catalogue, Shard
+from setsup.shards.layout import CRC32C, HEADER, Catalogue
 
-__all__ = ["MAPS", "MEND", "LocalReader", "Reader", "checksums"]
+__all__ = ["MAPS", "LocalReader", "Reader", "checksums", "mend"]
 
 MAPS = 4096
 """Tars that a reader maps at once; Linux allows a process 65,530 maps of all kinds."""
-
-MEND = "index it anew with `setsup index`, or fetch it again"
-"""What to do where a tar is not the one that was indexed."""
 
 
 class Reader(Protocol):
@@ -80,7 +77,7 @@ class LocalReader:
     Examples
     --------
     >>> import tempfile
-    >>> from setsup.shards.layout import CRC32C, Catalogue
+    >>> from setsup.shards.layout import CRC32C, Catalogue, Shard
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "data-00000.tar").write_bytes(bytes(range(256)) * 8)
     >>> shard, index = Shard("data-00000.tar", 1, 2048, "0" * 64), Shard("index.parquet", 1, 9, "0" * 64)
@@ -92,7 +89,7 @@ class LocalReader:
 
     def __init__(self, folder: Path, catalogue: Catalogue) -> None:
         self.folder, self.catalogue = folder, catalogue
-        self._map = lru_cache(maxsize=MAPS)(partial(_map, folder, catalogue.shards))
+        self._map = lru_cache(maxsize=MAPS)(partial(_map, folder, catalogue))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the maps, which belong to this process."""
@@ -115,28 +112,46 @@ class LocalReader:
         self._map.cache_clear()
 
 
-def _map(folder: Path, shards: tuple[Shard, ...], number: int) -> memoryview:
+def mend(check: str) -> str:
+    """What to do where a tar is not the one that was indexed.
+
+    Parameters
+    ----------
+    check : str
+        By what the catalogue has members checked, which tells whether setsup wrote them.
+
+    Examples
+    --------
+    >>> mend("header")
+    'index it anew with `setsup index`, or fetch it again'
+
+    """
+    if check == CRC32C:
+        return "fetch the tar again, or remove it and start the same `setsup shard` again"
+    return "index it anew with `setsup index`, or fetch it again"
+
+
+def _map(folder: Path, catalogue: Catalogue, number: int) -> memoryview:
     """Bytes of a tar, which must have the size that was indexed."""
     import pyarrow as pa
 
-    path, size = folder / shards[number].name, shards[number].size
+    path, size, advice = folder / catalogue.shards[number].name, catalogue.shards[number].size, mend(catalogue.check)
     try:
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode):
-            raise DataError(f"{path} is no file; a shard was expected: {MEND}")
+            raise DataError(f"{path} is no file; a shard was expected: {advice}")
         if about.st_size != size:
-            raise _changed(path, about.st_size, size)
+            raise _changed(path, about.st_size, size, advice)
         # mapped by Arrow, since maps of the standard library keep a descriptor each
         with pa.memory_map(str(path)) as file:
             if file.size() != size:
-                raise _changed(path, file.size(), size)
+                raise _changed(path, file.size(), size, advice)
             # one byte holds the whole map; to ask for all would have the system read the file ahead
             held = file.read_buffer(1)
     except FileNotFoundError:
-        raise DataError(
-            f"{path} is missing, a shard that the catalogue tells of; fetch it again, or index the others anew with "
-            "`setsup index`"
-        ) from None
+        ours = catalogue.check == CRC32C
+        anew = "start the same `setsup shard` again" if ours else "index the others anew with `setsup index`"
+        raise DataError(f"{path} is missing, a shard that the catalogue tells of; fetch it again, or {anew}") from None
     except OSError as error:
         if error.errno is None:  # it was opened, but not mapped
             raise DataError(
@@ -147,8 +162,8 @@ def _map(folder: Path, shards: tuple[Shard, ...], number: int) -> memoryview:
     return memoryview(pa.foreign_buffer(held.address, size, held)).cast("B") if size else memoryview(b"")
 
 
-def _changed(path: Path, found: int, size: int) -> DataError:
-    return DataError(f"{path} has changed since it was indexed: it has {found:,} bytes, not {size:,}; {MEND}")
+def _changed(path: Path, found: int, size: int, advice: str) -> DataError:
+    return DataError(f"{path} has changed since it was indexed: it has {found:,} bytes, not {size:,}; {advice}")
 
 
 def checksums(contents: Sequence[memoryview], check: str) -> list[int]:

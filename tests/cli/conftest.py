@@ -12,7 +12,10 @@ import pytest
 from PIL import Image
 
 from setsup_cli.main import main
+from tests.stores import bucket, s3
 from tests.true_files import mnist
+
+__all__ = ["bucket", "s3"]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from setsup.experiments.preset import Data
 from setsup.shards.dataset import open_shards
 from setsup.shards.stores.places import is_shards
 from setsup_cli.shard import _there
+from tests.stores import Bucket
 from tests.true_files import mnist
 
 Run = Callable[..., Any]
@@ -94,12 +95,16 @@ def test_json(setsup: Run, digits: Path, tmp_path: Path) -> None:
         "order": "shuffle",
         "factors": {"digit": 10, "split": 2},
         "modalities": {"image": {"shape": [28, 28, 1], "dtype": "uint8", "unit": "", "member": "KEY.npy"}},
+        "left_out": [],
         "open": f"setsup.open_shards('{tmp_path}/out')",
         "next": f"setsup sample {tmp_path}/out --inactive digit",
     }
     again = setsup(*words, "--order", "shuffle", "--seed", 3, "--per-shard", 32)
     assert again.json == {**found.json, "written_now": 0}
     refused(setsup(*words, "--order", "shuffle", "--seed", 4, "--per-shard", 32), f"{tmp_path}/out", "other shards")
+    tars[0].unlink()
+    again = setsup(*words, "--order", "shuffle", "--seed", 3, "--per-shard", 32)
+    assert again.json == {**found.json, "written_now": 32}
 
 
 def test_the_same_bytes_anywhere_and_by_any_number_of_processes(setsup: Run, digits: Path, tmp_path: Path) -> None:
@@ -148,6 +153,10 @@ def test_a_folder_of_renderings(setsup: Run, tmp_path: Path) -> None:
     found = setsup("shard", "drawn", "--out", "out", "--json")
     assert (found.code, found.err) == (0, "")
     assert [one["member"] for one in found.json["modalities"].values()] == ["KEY.png", "KEY.depth.npy"]
+    assert found.json["left_out"] == ["cameras", "names of instances"]
+    said = "left out, since shards hold modalities and factors: cameras, names of instances"
+    few = setsup("shard", "drawn", "--where", "shape != 'cube'", "--out", "few")
+    assert said in few.out.splitlines()
     shards, drawn = open_shards("out"), library.load("drawn")
     for name, array in drawn.fetch(np.arange(12)).items():
         np.testing.assert_array_equal(shards.fetch(np.arange(12))[name], array)
@@ -241,18 +250,47 @@ def test_an_index_elsewhere(setsup: Run, folder: Path, tmp_path: Path) -> None:
     for words in (["sample", "--inactive", "digit"], ["info"]):
         found = setsup(words[0], "tars", "--index", "index", *words[1:])
         assert (found.code, found.err) == (0, "")
-    refused(setsup("info", "mnist", "--index", "index"), "name the shards, too")
+    refused(setsup("info", "mnist", "--index", "index"), "name the shards, too", "which 'mnist' does not")
+    refused(setsup("info", "tars/data-00000.tar", "--index", "index"), "give the folder", ": tars --index index")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "tars").rename(tmp_path / "deep" / "train")
+    (tmp_path / "deep" / "mine").mkdir()
+    refused(setsup("info", "deep", "--index", "deep/mine"), "mine has no shards.json")
 
 
-def test_a_store(setsup: Run, digits: Path, folder: Path) -> None:
+@pytest.mark.parametrize("verb", [["sample"], ["info"], ["shard", "--out", "x"]])
+def test_folders_and_words_that_are_no_set(setsup: Run, folder: Path, tmp_path: Path, verb: list[str]) -> None:
+    for name in ("my", "begun/.setsup", "deep/train"):
+        (tmp_path / name).mkdir(parents=True)
+    shutil.copytree(folder, tmp_path / "shapes")
+    tar = next(folder.glob("*.tar"))
+    shutil.copy(tar, tmp_path / "deep" / "train" / "0.tar")
+    for word, said in {
+        "my": ["my is a folder, but holds no set of shards"],
+        "begun": ["`setsup shard`"],
+        "deep": ["not indexed", "`setsup index "],
+        "deep/train/0.tar": ["one tar", "give the folder that holds it: deep/train, once `setsup index deep/train`"],
+        f"shapes/{tar.name}": ["one tar", "give the folder that holds it: shapes\n"],
+        "s3://bucket/set/0.tar": ["one tar", "give the folder that holds it: s3://bucket/set,"],
+        "shpes": ["did you mean 'shapes' or"],
+        "./shpes": ["./shpes is not there; did you mean './shapes'?"],
+        "shapes/README.md": ["shapes/README.md is a file; name a folder"],
+        "s3:/bucket/set": ["did you mean s3://bucket/set?"],
+    }.items():
+        refused(setsup(verb[0], word, *verb[1:]), *said)
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_store(setsup: Run, digits: Path, folder: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same shards, and all verbs that read, at an address."""
     fsspec = pytest.importorskip("fsspec")
-    url = "memory://bucket/digits"
+    monkeypatch.setenv("AWS_ENDPOINT_URL", bucket.options["endpoint_url"])
+    url = bucket.url
     found = setsup("shard", "mnist", "--root", digits, "--out", url, "--order", "by:digit")
     assert (found.code, found.err) == (0, "")
     assert found.out.splitlines()[-2:] == [f"setsup.open_shards('{url}')", f"setsup sample {url} --inactive digit"]
-    store = fsspec.filesystem("memory")
-    there = {name.rpartition("/")[2]: store.cat(name) for name in store.find("/bucket/digits")}
+    store = fsspec.filesystem("s3", **bucket.options)
+    there = {name.rpartition("/")[2]: store.cat(name) for name in store.find(url)}
     assert there == contents(folder)
     card = setsup("info", url)
     assert (card.code, card.err) == (0, "")
@@ -261,7 +299,7 @@ def test_a_store(setsup: Run, digits: Path, folder: Path) -> None:
     assert setsup("sample", folder, "--inactive", "digit", "--out", "near").code == 0
     for name in ("draws.jsonl", "sheet.png"):
         assert Path("far", name).read_bytes() == Path("near", name).read_bytes()
-    refused(setsup("info", "memory://bucket/nothing"), "memory://bucket/nothing")
+    refused(setsup("info", f"{url}/nothing"), f"{url}/nothing")
 
 
 def test_the_library_says_what_opens_shards(setsup: Run, folder: Path) -> None:
@@ -343,6 +381,8 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
         (["--out", "x", "--on", "slurm"], ["there is only --on ray"]),
         (["--out", "x", "--ray-gpus", "1"], ["go with --on ray"]),
         (["--out", "nonsense://x"], ["nonsense://x"]),
+        (["--out", "memory://x"], ["memory://x: what this process keeps in memory ends with it"]),
+        (["--out", "x", "--on", "ray", "--ray-address", "127.0.0.1:1"], ["nothing answers at 127.0.0.1:1"]),
         (["nothing-such", "--out", "x"], ["no data set 'nothing-such'"]),
         (["set/data-00000.tar", "--out", "x"], ["is one tar, not a data set; give the folder"]),
         (["mnist", "--out", "x"], ["`setsup fetch mnist`"]),

@@ -63,6 +63,24 @@ def test_unknown_names_get_near_ones_and_the_command():
         load("mnits")
 
 
+def test_folders_that_hold_no_data_set_are_told(tmp_path):
+    (tmp_path / "tars" / "train").mkdir(parents=True)
+    (tmp_path / "tars" / "train" / "0.tar").touch()
+    (tmp_path / "begun" / ".setsup").mkdir(parents=True)
+    (tmp_path / "rooms").mkdir()
+    (tmp_path / "rooms" / "rendered.json").touch()
+    (tmp_path / "none").mkdir()
+    for name, said in {
+        "tars": "tars is a folder, but holds no set of shards, only tars; index them once with `setsup index .*tars`",
+        "begun": "begun is not finished: give the same `setsup shard` command again",
+        "none": "none is a folder, but holds no set of shards .* and no render",
+        "romos": "romos is not there; did you mean '.*/rooms'?",
+        "absent/x": "absent/x is not there; name a folder, or a data set",
+    }.items():
+        with pytest.raises(DataError, match=said):
+            load(str(tmp_path / name))
+
+
 def test_missing_files_give_the_command(tmp_path, monkeypatch):
     monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("SETSUP_DATA", raising=False)

@@ -5,6 +5,8 @@ import logging
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -259,6 +261,24 @@ def _held(folder):
         except FileNotFoundError:
             continue
     return total
+
+
+def test_nothing_is_said_when_an_interpreter_ends(tmp_path):
+    script = """
+import os
+import sys
+from pathlib import Path
+from setsup.shards.stores import cache
+
+kept = cache.ShardCache(Path(sys.argv[1]), 1 << 20)
+copy = kept.open("ab" * 32, 10_000)
+kept.keep(copy, 0, bytes(512))
+os.held = copy  # which goes when the module of copies is gone
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
 
 
 def test_few_descriptors_however_many_shards(tmp_path):

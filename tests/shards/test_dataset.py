@@ -235,7 +235,7 @@ def test_a_member_that_has_changed_is_named(tmp_path: Path) -> None:
         with pytest.raises(
             DataError,
             match=r"the 'image' of row 4 \(key 000004\) in .*set/data-00001\.tar has changed since it was indexed; "
-            "index it anew with `setsup index`",
+            "fetch the tar again, or remove it and start the same `setsup shard` again",
         ):
             dataset.fetch([[3, 4], [5, 4]])
     assert (dataset.fetch([3, 5])["image"] == images[[3, 5]]).all()
@@ -489,10 +489,38 @@ def test_an_index_in_a_store_that_is_another(
     content = store.cat(path)
     for other in (content[:-1], content + b"x", content[:50] + bytes([content[50] ^ 1]) + content[51:]):
         store.pipe(path, other)
-        with pytest.raises(DataError, match=r"index\.parquet is not the index of which shards\.json there tells"):
+        with pytest.raises(
+            DataError, match=r"index\.parquet is not the index of which shards\.json there tells; fetch both again"
+        ):
             open_shards(url)
     store.pipe(path, content)
     assert len(open_shards(url)) == 7
+
+
+def test_an_index_that_is_gone_says_how_to_have_it_again(
+    far: tuple[str, np.ndarray, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fsspec import filesystem
+
+    monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "cache"))
+    filesystem("memory").rm(f"{far[0]}/index.parquet")
+    with pytest.raises(DataError, match=r"index\.parquet is not there.*; fetch it again, .*anew with `setsup shard`"):
+        open_shards(far[0])
+    folder, *_ = small_set(tmp_path / "theirs", check="header")
+    (folder / "index.parquet").unlink()
+    with pytest.raises(DataError, match=r"index\.parquet is not there.*`setsup index .*theirs`$"):
+        open_shards(folder)
+    folder, *_ = small_set(tmp_path / "tars", check="header", index=tmp_path / "about")
+    (tmp_path / "about" / "index.parquet").unlink()
+    with pytest.raises(DataError, match=r"index\.parquet is not there.*`setsup index FOLDER-OF-TARS --out .*about`$"):
+        open_shards(folder, index=tmp_path / "about")
+
+
+def test_a_store_that_fails_is_asked_for_the_catalogue_in_one_round(web: Any, short_waits: None) -> None:
+    web.failing = [503] * 99
+    with pytest.raises(DataError, match=r"/set/shards\.json cannot be had now"):
+        open_shards(f"{web.url}/set")
+    assert len(web.seen) == 4
 
 
 def test_shards_of_a_store_that_are_missing(memory: str) -> None:

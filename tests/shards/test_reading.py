@@ -21,9 +21,9 @@ from tests.shards.handmade import crc32c, places, write_tar
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 
 
-def catalogue(sizes: dict[str, int]) -> Catalogue:
+def catalogue(sizes: dict[str, int], check: str = CRC32C) -> Catalogue:
     shards = tuple(Shard(name, 0, size, "0" * 64) for name, size in sizes.items())
-    return Catalogue("it", (), {}, shards, Shard("index.parquet", 0, 0, "0" * 64), CRC32C, "", "1.0")
+    return Catalogue("it", (), {}, shards, Shard("index.parquet", 0, 0, "0" * 64), check, "", "1.0")
 
 
 @pytest.fixture
@@ -96,10 +96,12 @@ def test_a_tar_of_another_size(reader: LocalReader, tmp_path: Path) -> None:
     with (tmp_path / "2.tar").open("ab") as file:
         file.write(b"x")
     take(reader, [(0, 0, 10)])
-    with pytest.raises(
-        DataError, match=r"2\.tar has changed since it was indexed: it has 5,001 bytes, not 5,000; .*`setsup index`"
-    ):
+    said = r"2\.tar has changed since it was indexed: it has 5,001 bytes, not 5,000; "
+    with pytest.raises(DataError, match=f"{said}fetch the tar again, or remove it and start the same `setsup shard` "):
         take(reader, [(0, 0, 10), (2, 0, 10)])
+    foreign = LocalReader(tmp_path, catalogue({"2.tar": 5000}, HEADER))
+    with pytest.raises(DataError, match=f"{said}index it anew with `setsup index`, or fetch it again"):
+        take(foreign, [(0, 0, 10)])
     (tmp_path / "3.tar").write_bytes(b"")
     with pytest.raises(DataError, match=r"3\.tar has changed .* it has 0 bytes, not 1,536"):
         take(reader, [(3, 0, 10)])
@@ -111,8 +113,13 @@ def test_a_missing_tar_and_what_is_none(reader: LocalReader, tmp_path: Path) -> 
     (tmp_path / "1.tar").mkdir()
     (tmp_path / "2.tar").unlink()
     os.mkfifo(tmp_path / "2.tar")
-    with pytest.raises(DataError, match=r"0\.tar is missing, a shard .* fetch it again"):
+    with pytest.raises(
+        DataError, match=r"0\.tar is missing, a shard .* fetch it again, or start the same `setsup shard`"
+    ):
         take(reader, [(0, 0, 1)])
+    foreign = LocalReader(tmp_path, catalogue({"0.tar": 1024}, HEADER))
+    with pytest.raises(DataError, match=r"0\.tar is missing, .*, or index the others anew with `setsup index`"):
+        take(foreign, [(0, 0, 1)])
     for number in (1, 2):
         with pytest.raises(DataError, match=rf"{number}\.tar is no file; a shard was expected"):
             take(reader, [(number, 0, 1)])

@@ -237,7 +237,7 @@ def test_a_shard_of_another_size_has_changed(kind, size, request, tmp_path, shor
     with pytest.raises(DataError, match=r"has changed since it was indexed|not the 700,000 expected") as caught:
         reader.read([0], [600_000], [1000])
     assert "data-00000.tar" in str(caught.value)
-    assert "setsup index" in str(caught.value)
+    assert "`setsup shard`" in str(caught.value)  # which wrote it, by its checksums
 
 
 def test_a_shard_that_is_gone_is_named(served):

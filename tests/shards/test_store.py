@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -265,6 +266,51 @@ def test_unknown_addresses_and_missing_libraries_are_told():
     assert "secret" not in str(error.value)
     with pytest.raises(DataError, match="paramiko"):
         open_store("sftp://host/x")
+
+
+@pytest.mark.parametrize(
+    ("address", "right"),
+    [
+        ("s3:/b/x", "s3://b/x"),
+        ("s3:b/x", "s3://b/x"),
+        ("S3:/b", "s3://b"),
+        ("gs:b", "gs://b"),
+        ("https:/host.org/set", "https://host.org/set"),
+        ("memory:/set", "memory://set"),
+        ("file:/tmp/set", "file:///tmp/set"),
+    ],
+)
+def test_an_address_that_lacks_a_slash_is_no_folder(address, right, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=f"{address} is no address.* did you mean {right}\\?"):
+        open_store(address)
+    assert list(tmp_path.iterdir()) == []
+    if not address.startswith("file:"):
+        (tmp_path / address).mkdir(parents=True)
+        assert open_store(address).folder == tmp_path / address
+    assert open_store(f"./{address}").folder == tmp_path / address
+
+
+def test_folders_may_have_colons(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("my:set", "a b:c", "12:30", "x/s3:/y", "C:set"):
+        assert open_store(name).folder == tmp_path / name
+
+
+@pytest.mark.parametrize("address", ["s3://", "s3:///set", "gs://", "https:///set", "simplecache::s3://"])
+def test_an_address_without_a_bucket_is_told_as_given(address):
+    if "::" in address:
+        assert open_store(address).url == address
+        return
+    with pytest.raises(DataError, match=f"^{address} names no (bucket|server); an address such as"):
+        open_store(address)
+
+
+def test_addresses_are_said_as_given():
+    store = open_store("memory://")
+    assert store.url == "memory://"
+    with pytest.raises(DataError, match=r"^memory://gone\.tar is not there"):
+        store.read("gone.tar", 10)
 
 
 @pytest.mark.parametrize(
@@ -699,6 +745,33 @@ def test_an_address_that_cannot_be_reached_is_told(short_waits):
     for address in ("http://127.0.0.1:9/set", "https://no-such-host.invalid/set"):
         with pytest.raises(DataError, match=f"{address}/a.tar cannot be reached"):
             open_store(address).ranges([Range("a.tar", 0, 1)])
+
+
+@pytest.mark.parametrize("kind", ["http", "http by name", "s3"])
+def test_where_nobody_answers_is_tried_twice(kind, bucket, short_waits, caplog):
+    address = {"http": "http://127.0.0.1:9/set", "http by name": "https://no-such-host.invalid/set", "s3": bucket.url}
+    store = open_store(address[kind], {"endpoint_url": "http://127.0.0.1:9"} if kind == "s3" else None)
+    with caplog.at_level("INFO", "setsup"), pytest.raises(DataError, match="cannot be reached"):
+        store.size("a.tar")
+    assert sum("trying again" in record.message for record in caplog.records) == 1
+
+
+def test_libraries_say_where_a_failure_comes_from_in_the_log_only(web, site, caplog):
+    address = f"{web.url.replace('http://', 'http://me:word@')}/set?sig=secret"
+    web.failing = [403, 403]
+    with pytest.raises(DataError) as caught:
+        open_store(address).size("a.tar")
+    assert "aiohttp" not in "".join(traceback.format_exception(caught.value))
+    with caplog.at_level("DEBUG", "setsup"), pytest.raises(DataError):
+        open_store(address).size("a.tar")
+    assert "ClientResponseError" in caplog.text
+    assert "Traceback" in caplog.text
+    assert "secret" not in caplog.text
+    assert "word@" not in caplog.text
+    web.failing = [418]  # of which nobody knows what it means
+    with pytest.raises(DataError) as caught:
+        open_store(address).size("a.tar")
+    assert "aiohttp" in "".join(traceback.format_exception(caught.value))
 
 
 def test_ctrl_c_ends_the_requests(web, site):

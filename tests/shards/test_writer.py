@@ -466,6 +466,102 @@ def test_a_finished_set_is_opened(tmp_path, whole):
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_tars_of_a_finished_set_that_are_lost_are_written_again(tmp_path, whole, processes):
+    """Those alone; content is not looked at, and what verify() names comes back once it is removed."""
+    folder, said = tmp_path / "set", []
+    shutil.copytree(whole, folder)
+    (folder / "data-00001.tar").unlink()
+    os.truncate(folder / "data-00003.tar", 700)
+    content = (folder / "data-00000.tar").read_bytes()
+    (folder / "data-00000.tar").unlink()
+    (folder / "data-00000.tar").write_bytes(content[:1000] + bytes([content[1000] ^ 1]) + content[1001:])
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    sizes = {shard[0]: shard[1] for shard in json.loads((whole / "shards.json").read_text())["shards"]}
+    more = {"processes": processes, "begun": lambda plan, rows: said.append(plan.rows - rows), **FEW}
+    shards = write_shards(Varied(), folder, **more)
+    assert said == [sizes["data-00001.tar"] + sizes["data-00003.tar"]]
+    after = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert {name for name in after if after[name] != before.get(name)} == {"data-00001.tar", "data-00003.tar"}
+    assert shards.verify() == ["data-00000.tar"]
+    (folder / "data-00000.tar").unlink()
+    assert write_shards(Varied(), folder, **more).verify() == []
+    assert contents(tmp_path) == {f"set/{name}": content for name, content in contents(whole).items()}
+    assert [path.name for path in folder.iterdir() if path.is_dir()] == []
+
+
+def test_a_lost_tar_of_a_bucket_is_written_again(bucket, whole):
+    import fsspec
+
+    said = []
+    more = {"storage_options": bucket.options, "begun": lambda plan, rows: said.append(plan.rows - rows), **FEW}
+    write_shards(Varied(), bucket.url, **more)
+    system = fsspec.filesystem("s3", **bucket.options)
+    system.rm_file(f"{bucket.url}/data-00004.tar")
+    system.pipe_file(f"{bucket.url}/data-00002.tar", b"cut")
+    write_shards(Varied(), bucket.url, **more)
+    shards = json.loads((whole / "shards.json").read_text())["shards"]
+    assert said == [50, shards[2][1] + shards[4][1]]
+    assert in_store(bucket.url, bucket.options) == contents(whole)
+
+
+def test_a_lost_tar_is_not_replaced_by_other_rows(tmp_path, whole):
+    """Of which only those are noticed before that are looked at."""
+
+    class Other(Varied):
+        def row(self, row, name):
+            return super().row(row + 1000 * (row not in (0, 24, 49) and row % 7 == 3), name)
+
+    folder = tmp_path / "set"
+    looked = {"modalities": ["depth"]}
+    write_shards(Varied(), folder, per_shard=12, **looked)
+    (folder / "data-00000.tar").unlink()
+    before = contents(folder)
+    with pytest.raises(
+        DataError, match=r"data-00000\.tar was lost, and the data set gives other rows now.* write it anew"
+    ):
+        write_shards(Other(), folder, per_shard=12, **looked)
+    assert contents(folder) == before
+    assert not (folder / ".setsup").exists()
+
+
+@pytest.mark.parametrize(("cut", "said"), [(None, "is missing"), (9, "has 9 bytes, not ")])
+def test_a_finished_set_without_its_index_is_refused(tmp_path, whole, cut, said):
+    folder = tmp_path / "set"
+    shutil.copytree(whole, folder)
+    if cut is None:
+        (folder / "index.parquet").unlink()
+    else:
+        os.truncate(folder / "index.parquet", cut)
+    before = contents(folder)
+    with pytest.raises(
+        DataError, match=rf"index\.parquet {said}.*; fetch it again, or remove all of the set and write"
+    ):
+        write_shards(Varied(), folder, **FEW)
+    assert contents(folder) == before
+
+
+def test_a_catalogue_of_other_tars_is_refused(tmp_path, whole):
+    folder = tmp_path / "set"
+    shutil.copytree(whole, folder)
+    text = (folder / "shards.json").read_text()
+    (folder / "shards.json").write_text(text.replace("data-00002.tar", "data-00007.tar"))
+    with pytest.raises(DataError, match=r"shards\.json is damaged: it tells of other tars; fetch it again"):
+        write_shards(Varied(), folder, **FEW)
+
+
+def test_a_cluster_that_cannot_be_used_leaves_nothing_behind(tmp_path, memory):
+    from setsup.jobs import Ray
+
+    pytest.importorskip("ray")
+    for place in (tmp_path / "set", memory):
+        with pytest.raises(DataError, match=r"nothing answers at 127\.0\.0\.1:1 "):
+            write_shards(Varied(), place, on=Ray("127.0.0.1:1"), **FEW)
+    assert list(tmp_path.iterdir()) == []
+    assert in_store(memory) == {}
+    write_shards(Varied(5), tmp_path / "set")  # by any other plan
+
+
 @pytest.mark.parametrize(
     ("dataset", "change"),
     [

@@ -17,7 +17,7 @@ import errno
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -221,9 +221,11 @@ class Copy:
         elif found != whole:
             raise ValueError
 
-    def __del__(self) -> None:
-        with suppress(AttributeError, OSError):  # it was never opened; the system ends
-            os.close(self._file)
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # modules may be gone when this is called
+        try:
+            close(self._file)
+        except (AttributeError, OSError):  # it was never opened; the system ends
+            pass
 
     @property
     def gone(self) -> bool:

@@ -7,17 +7,25 @@ none of those libraries has to be imported for it.
 
 import errno
 import re
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from setsup.errors import DataError, SetsupError
 
-__all__ = ["CutShort", "Failure", "NoRanges", "ShortRead", "failure", "passes"]
+__all__ = ["CutShort", "Failure", "NoRanges", "NotThere", "ShortRead", "failure", "passes", "traced"]
 
 _PASSING = (408, 409, 425, 429, 500, 502, 503, 504)  # answers that may be another one in a moment
 _LOCAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EMFILE, errno.ENFILE)
 _SILENT = ("TimeoutError", "Timeout", "TimeoutException")
 _UNREACHED = ("ConnectionError", "ClientConnectionError", "HTTPClientError", "TransportError", "NetworkError")
+_ABSENT = (  # nobody answers under that name and port
+    "ClientConnectorError",
+    "EndpointConnectionError",
+    "ConnectionRefusedError",
+    "NameResolutionError",
+    "gaierror",
+)
 _DROPPED = (
     "ServerDisconnectedError",
     "ConnectionResetError",
@@ -56,6 +64,10 @@ class NoRanges(DataError):
     """A server gives whole files only."""
 
 
+class NotThere(DataError):
+    """A file is not there."""
+
+
 class ShortRead(Exception):
     """Fewer bytes came than were asked for."""
 
@@ -70,20 +82,26 @@ class Failure:
         Behind the name of the file: ``is not there``, ``cannot be read: …``; with what to do.
     again : bool
         Whether it may pass.
+    once : bool
+        Whether one more attempt is enough to know.
     missing : bool
         The file is not there.
     short : bool
         The file ends before what was asked for.
     taken : bool
         A file is there, where there should be none.
+    unknown : bool
+        It is of no known kind: where it comes from tells more than its first line.
 
     """
 
     said: str
     again: bool = False
+    once: bool = False
     missing: bool = False
     short: bool = False
     taken: bool = False
+    unknown: bool = False
 
 
 def failure(error: Exception, scheme: str) -> Failure:
@@ -105,7 +123,7 @@ def failure(error: Exception, scheme: str) -> Failure:
     if isinstance(error, SetsupError) or (isinstance(error, OSError) and error.errno in _LOCAL):
         raise error
     if isinstance(error, ShortRead):
-        return Failure("ends before the bytes that were asked for", again=True, short=True)
+        return Failure("ends before the bytes that were asked for", again=True, once=True, short=True)
     mend = _CREDENTIALS.get(scheme, "check the credentials in the address or in the options")
     names = _names(error)
     status = _status(error)
@@ -132,9 +150,11 @@ def failure(error: Exception, scheme: str) -> Failure:
     if names.intersection(_DROPPED):
         return Failure("cannot be had now: the connection dropped; try again later", True)
     if names.intersection(_UNREACHED):
-        return Failure(f"cannot be reached ({_first(error)}); check the address and the network", True)
+        once = bool(names.intersection(_ABSENT))
+        return Failure(f"cannot be reached ({_first(error)}); check the address and the network", True, once)
     said = f"HTTP {status}, {_first(error)}" if status else _first(error)
-    return Failure(f"cannot be had: the store reports {said}; check the address and the options", status is None)
+    said = f"cannot be had: the store reports {said}; check the address and the options"
+    return Failure(said, status is None, unknown=True)
 
 
 def passes(error: Exception) -> bool:
@@ -145,6 +165,11 @@ def passes(error: Exception) -> bool:
     if status is not None:
         return status in _PASSING or status == 416
     return bool(names.intersection((*_SILENT, *_UNREACHED, *_DROPPED)))
+
+
+def traced(error: BaseException) -> str:
+    """Traceback of an exception and of what led to it, without passwords and signatures."""
+    return _SECRETS.sub(r"\1", "".join(traceback.format_exception(error)))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -12,6 +12,7 @@ from setsup.files import disk_errors, readable_size, written
 from setsup.files.atomic import beside, settle
 from setsup.files.disk import make_folder
 from setsup.files.values import relative
+from setsup.shards.stores.errors import NotThere
 from setsup.shards.stores.store import Range
 
 __all__ = ["LocalStore", "below"]
@@ -198,6 +199,6 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise DataError(f"{path} is not there; fetch or write it anew") from None
+        raise NotThere(f"{path} is not there; fetch or write it anew") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error

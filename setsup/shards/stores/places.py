@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setsup.errors import DataError
+from setsup.shards.stores.store import meant
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -27,11 +28,13 @@ def is_shards(word: str) -> bool:
     (True, False)
 
     """
-    if "://" in word:
+    if "://" in word or meant(word) is not None:
         return True
     folder = Path(word).expanduser()
     if not any((folder / name).exists() for name in _MARKS) and not any(folder.glob("*.tar")):
-        return False
+        # in folders within, as others write them; shards may also lie below a render
+        if (folder / "rendered.json").exists() or not any(folder.glob("*/*.tar")):
+            return False
     from setsup.datasets import names
 
     return word not in names()

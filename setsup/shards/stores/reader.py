@@ -10,10 +10,11 @@ import numpy.typing as npt
 from setsup.errors import DataError
 from setsup.files import cache_folder
 from setsup.shards.layout import CRC32C, Catalogue, Shard
+from setsup.shards.reading import mend
 from setsup.shards.stores.cache import BLOCK, Copy, ShardCache
 from setsup.shards.stores.errors import CutShort
 from setsup.shards.stores.ranges import merged
-from setsup.shards.stores.store import Range, Store
+from setsup.shards.stores.store import Range, Store, joined
 
 __all__ = ["FOLDER", "RemoteReader"]
 
@@ -136,7 +137,7 @@ class RemoteReader:
         try:
             contents = [memoryview(one) for one in self.store.ranges(wanted)]
         except CutShort as error:
-            raise self._changed({shards[one] for one in reads.file.tolist()}, error) from error
+            raise self._changed({shards[one] for one in reads.file.tolist()}, error) from None
         if self._cache is not None:
             for copy, first, content in zip(self._copies(reads.file), reads.start.tolist(), contents, strict=True):
                 if copy is not None:
@@ -154,8 +155,8 @@ class RemoteReader:
             if size != shard.size:
                 has = "is not there any more" if size is None else f"has {size:,} bytes, not {shard.size:,}"
                 return DataError(
-                    f"{self.store.url.rstrip('/')}/{shard.name} has changed since it was indexed: it {has}; index it "
-                    "anew with `setsup index`, or fetch it again"
+                    f"{joined(self.store.url, shard.name)} has changed since it was indexed: it {has}; "
+                    f"{mend(self.catalogue.check)}"
                 )
         return error
 

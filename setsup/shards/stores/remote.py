@@ -7,6 +7,7 @@ again, after waits that grow.
 import asyncio
 import logging
 import os
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,11 +20,11 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from setsup.errors import DataError, imported
 from setsup.files import readable_size, written
 from setsup.progress import progress
-from setsup.shards.stores.errors import CutShort, Failure, NoRanges, ShortRead, failure
-from setsup.shards.stores.file_system import SECONDS, WEB, FileSystem, file_system, web_timeout
+from setsup.shards.stores.errors import CutShort, Failure, NoRanges, NotThere, ShortRead, failure, traced
+from setsup.shards.stores.file_system import S3, SECONDS, WEB, FileSystem, file_system, web_timeout
 from setsup.shards.stores.local import below
 from setsup.shards.stores.ranges import AT_ONCE
-from setsup.shards.stores.store import Range
+from setsup.shards.stores.store import Range, joined
 from setsup.shards.stores.web import web_links, web_range, web_size
 
 __all__ = ["WAITS", "RemoteStore", "without_secrets"]
@@ -87,9 +88,14 @@ class RemoteStore:
             raise DataError(
                 f"{self.url} is no address that can be opened ({error}): a folder, s3://…, gs://…, https://… or hf://… "
                 "was expected"
-            ) from error
+            ) from None
         except ImportError as error:
-            raise DataError(f"{self.url} needs a library that is not installed: {error}") from error
+            raise DataError(f"{self.url} needs a library that is not installed: {error}") from None
+        if self._scheme in (*S3, *WEB, "gs", "gcs") and re.search(r"(^|:)[^:/]+://(/|$)", self.url):
+            what = "server" if self._scheme in WEB else "bucket"
+            raise DataError(
+                f"{self.url} names no {what}; an address such as {self._scheme}://{what}/folder was expected"
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._address, self._options)
@@ -282,8 +288,8 @@ class RemoteStore:
 
     def _again(self, name: str, found: Failure, wait: float | None, error: Exception) -> float:
         """Seconds after which a request is tried again; or the error, where that is of no use."""
-        if wait is None or not found.again or (found.short and wait != WAITS[0]):
-            raise self._refused(name, found) from error
+        if wait is None or not found.again or (found.once and wait != WAITS[0]):
+            raise self._refused(name, found, error) from (error if found.unknown else None)
         _log.info("%s %s; trying again in %.1f s", self._said(name), found.said, wait)
         return wait
 
@@ -291,8 +297,11 @@ class RemoteStore:
         yield from () if self._scheme in _ONCE else WAITS
         yield None
 
-    def _refused(self, name: str, found: Failure) -> DataError:
-        return (CutShort if found.short else DataError)(f"{self._said(name)} {found.said}")
+    def _refused(self, name: str, found: Failure, error: Exception) -> DataError:
+        if _log.isEnabledFor(logging.DEBUG):  # the sentence says it all, but not to who looks for a fault in a library
+            _log.debug("%s: %s", self._said(name), traced(error))
+        kind = CutShort if found.short else NotThere if found.missing else DataError
+        return kind(f"{self._said(name)} {found.said}")
 
     # -- names ---------------------------------------------------------------------------------------------------------
 
@@ -339,7 +348,8 @@ class RemoteStore:
             try:
                 opened = file_system(self._address, self._scheme, self._options)
             except Exception as error:
-                raise self._refused("", failure(error, self._scheme)) from error
+                found = failure(error, self._scheme)
+                raise self._refused("", found, error) from (error if found.unknown else None)
             self._opened = opened
         return opened
 
@@ -363,11 +373,11 @@ class RemoteStore:
     def _need_size(self, name: str) -> int:
         size = self.size(name)
         if size is None:
-            raise DataError(f"{self._said(name)} is not there; check the address, or write it anew")
+            raise NotThere(f"{self._said(name)} is not there; check the address, or write it anew")
         return size
 
     def _said(self, name: str) -> str:
-        return f"{self.url.rstrip('/')}/{name}" if name else self.url
+        return joined(self.url, name) if name else self.url
 
 
 def without_secrets(address: str) -> str:
@@ -384,10 +394,13 @@ def without_secrets(address: str) -> str:
 
 def _bare(address: str) -> str:
     try:
-        parts = urlsplit(address)
+        urlsplit(address)
     except ValueError as error:
         raise DataError(f"{address.partition('?')[0].rpartition('@')[2]} is no address: {error}") from None
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
+    # by hand: put together again from its parts, an address without a server would be another one
+    scheme, marks, rest = re.sub(r"[?#].*|[\t\r\n]", "", address, flags=re.DOTALL).rpartition("://")
+    server, slash, path = rest.partition("/")
+    return f"{scheme}{marks}{server.rpartition('@')[2]}{slash}{path}"
 
 
 def _created(system: Any, path: str, content: bytes) -> bool:

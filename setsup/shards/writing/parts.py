@@ -42,12 +42,16 @@ _KEY = b"setsup"
 
 
 class Piece(NamedTuple):
-    """A shard to be written: its number, its places in the order, and its rows where these cannot be computed."""
+    """A shard to be written: its number, its places in the order, and its rows where these cannot be computed.
+
+    Of a finished set that has lost it, also what it was and is to be again.
+    """
 
     number: int
     start: int
     stop: int
     rows: Array | None
+    expected: Shard | None = None
 
 
 class WriteShard:
@@ -74,8 +78,8 @@ class WriteShard:
 
     def __call__(self, piece: Piece) -> None:
         """Write a shard, unless it is there, or another job has finished them all."""
-        store, plan = self._store, self._plan
-        if store.size(part_name(piece.number)) is not None or store.size(PLAN) is None:
+        store, plan, expected = self._store, self._plan, piece.expected
+        if expected is None and (store.size(part_name(piece.number)) is not None or store.size(PLAN) is None):
             return
         name = plan.shard_name(piece.number)
         with scratch(store) as folder, disk_errors(folder / name if store.folder is None else store.folder / name):
@@ -85,12 +89,19 @@ class WriteShard:
                     tar = Tar(file)
                     spans = self._write(tar, piece)
                     tar.end()
+                shard = Shard(name, piece.stop - piece.start, tar.size, tar.digest)
+                if expected is not None and shard != expected:
+                    raise DataError(
+                        f"{store.url}/{name} was lost, and the data set gives other rows now, or they are compressed "
+                        f"otherwise: {shard.size:,} bytes, not the {expected.size:,} of this SHA-256 "
+                        f"{expected.digest:.12}…; fetch that file again, or remove all of the set and write it anew"
+                    )
                 store.put(name, path)
             finally:
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
-        shard = Shard(name, piece.stop - piece.start, tar.size, tar.digest)
-        store.put_bytes(part_name(piece.number), _part(spans, shard))
+        if expected is None:
+            store.put_bytes(part_name(piece.number), _part(spans, shard))
 
     def _write(self, tar: Tar, piece: Piece) -> dict[str, Spans]:
         plan, table = self._plan, self._dataset.factors

@@ -1,6 +1,5 @@
 """Write any data set as shards: killed at any moment and started again, it goes on, to the same bytes."""
 
-import hashlib
 import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,21 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset
-from setsup.datasets.derived import Concat, Selection
+from setsup.datasets.derived import Selection
 from setsup.datasets.huggingface_card import manifests_of
 from setsup.datasets.images import parallel
-from setsup.errors import DataError, FactorError, near
+from setsup.errors import DataError
 from setsup.files import content_digest, disk_errors, locked, need_space
 from setsup.files.atomic import is_temporary
 from setsup.files.disk import make_folder
 from setsup.files.locks import lock_file
 from setsup.jobs import Ray, Unit, check_processes, run
-from setsup.shards.decoding import check_members
+from setsup.jobs.cluster import Cluster
 from setsup.shards.index import GROUP, Spans, part, write_index
-from setsup.shards.layout import CARD, CATALOGUE, CRC32C, INDEX, PLAN, WORK, Catalogue, Member, Shard, parsed
+from setsup.shards.layout import CARD, CATALOGUE, INDEX, PLAN, WORK, Catalogue, Shard, parsed
 from setsup.shards.stores.store import Store, open_store
 from setsup.shards.writing.card import about, shards_card
-from setsup.shards.writing.encoding import stored
+from setsup.shards.writing.material import catalogue_of, check_catalogue, looked_at, stored_members
 from setsup.shards.writing.parts import PARTS, Piece, WriteShard, part_name, read_part, scratch
 from setsup.shards.writing.plan import Order, Plan, cut, keys, ordered, rows_a_shard
 
@@ -39,9 +38,9 @@ __all__ = ["write_shards"]
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
-_LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
 _LARGEST = 1 << 30  # of a plan and a catalogue
 _TOGETHER = 1024  # parts of the index at most
+_ANEW = "fetch it again, or remove all of the set and write it anew"
 
 
 def write_shards(
@@ -62,7 +61,12 @@ def write_shards(
 
     Equal arguments give equal bytes in all files, wherever they go and for any number of processes, however often the
     work was stopped; what a kill loses is the shards that were being written. Another process that writes the same to
-    the same folder waits; in a store, where nobody can wait, both write the same files.
+    the same folder waits; in a store, where nobody can wait, both write the same files. Of a finished set those tars
+    are written again that are missing or have another size than the catalogue tells; contents are not compared, which
+    ``verify`` of the data set does: remove what it names, and write again.
+
+    Shards hold modalities and factors. What else a data set tells of its rows, such as the cameras and the names of
+    instances of a folder of ``setsup render``, is not in them.
 
     Parameters
     ----------
@@ -103,8 +107,9 @@ def write_shards(
     Raises
     ------
     DataError
-        When something else lies there, the disk is full or the store fails (the same call goes on then), or a row
-        cannot be fetched or stored.
+        When something else lies there, the disk is full or the store fails (the same call goes on then), a row cannot
+        be fetched or stored, the cluster cannot be used, or the data set gives other rows now than those of a tar that
+        is missing.
     FactorError
         When there is no factor to order by, one has a name that the index uses itself, or values that it cannot hold.
 
@@ -123,9 +128,9 @@ def write_shards(
 
     """
     check_processes(processes, on)
-    members = _members(dataset, modalities, format)
+    members = stored_members(dataset, modalities, format)
     placed = ordered(dataset.factors, order, seed)
-    content, row_bytes = _looked_at(dataset, members)
+    content, row_bytes = looked_at(dataset, members)
     plan = Plan(
         name=dataset.name,
         factors=dataset.factors.fingerprint,
@@ -136,10 +141,10 @@ def write_shards(
         cuts=cut(len(dataset), rows_a_shard(row_bytes) if per_shard is None else per_shard, placed.starts),
         setsup=version("setsup"),
     )
-    _check_catalogue(dataset, plan)
+    check_catalogue(dataset, plan)
     store = open_store(url, storage_options)
     work = _Work(dataset, placed, plan, store)
-    if not work.finished():  # else at once what another job writes is refused, rather than waited for
+    if work.finished() is None:  # else at once what another job writes is refused, rather than waited for
         work.check()
     with locked(store.folder) if store.folder is not None else nullcontext():
         try:
@@ -154,98 +159,6 @@ def write_shards(
     return open_shards(url, storage_options=storage_options)
 
 
-# -- what is to be written ---------------------------------------------------------------------------------------------
-
-
-def _members(dataset: Dataset, modalities: Iterable[str] | None, format: str) -> dict[str, Member]:
-    if not len(dataset):
-        raise DataError(f"{dataset.name} has no rows to write")
-    if isinstance(modalities, str):
-        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the text {modalities!r}")
-    names = dict.fromkeys(dataset.modalities if modalities is None else modalities)
-    for name in names:
-        if name not in dataset.modalities:
-            raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
-    if not names:
-        raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'there is none'}")
-    members = {name: stored(name, dataset.modalities[name], format) for name in names}
-    check_members(members, dataset.name)
-    _check_factors(dataset, names)
-    return members
-
-
-def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
-    """Refuse factors that the index could not hold."""
-    none = np.empty(0, np.int64)
-    try:
-        part(dataset.factors.select(none), [], 0, {name: Spans(none, none, none) for name in names}, none)  # type: ignore[arg-type]
-    except UnicodeEncodeError as error:
-        raise FactorError(f"{error.object!r}, of a factor of {dataset.name}, is no valid text; rename it") from None
-    except (ValueError, OverflowError) as error:
-        raise FactorError(
-            f"the levels of a factor of {dataset.name} cannot stand in one column ({error}); give them as texts"
-        ) from None
-    for one in dataset.factors.factors:
-        if one.continuous and np.isinf(dataset.factors.column(one.name)).any():
-            raise FactorError(f"factor {one.name!r} has infinite values; make them unknown (nan), or another number")
-
-
-def _check_catalogue(dataset: Dataset, plan: Plan) -> None:
-    """Refuse what could be written, but not opened again."""
-    try:
-        text = _catalogue(dataset, plan, {}, (), Shard(INDEX, 0, 0, "0" * 64)).to_json().encode()
-    except UnicodeEncodeError as error:
-        wrong = error.object[error.start : error.end]
-        raise DataError(
-            f"{wrong!r} is no valid text, and stands in the name {dataset.name!r} or a unit; rename it"
-        ) from None
-    parsed(text, f"the catalogue of {dataset.name!r}")
-
-
-def _catalogue(
-    dataset: Dataset, plan: Plan, about: Mapping[str, str], shards: tuple[Shard, ...], index: Shard
-) -> Catalogue:
-    return Catalogue(
-        name=plan.name,
-        factors=dataset.factors.factors,
-        members=plan.members,
-        shards=shards,
-        index=index,
-        check=CRC32C,
-        plan=plan.digest,
-        setsup=plan.setsup,
-        about=about,
-    )
-
-
-def _looked_at(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, float]:
-    """Look at a few rows: what cannot be fetched leaves nothing that was begun.
-
-    Returns a digest of them, and of which rows of which data sets these are; and the bytes of a row's arrays.
-    """
-    digest = hashlib.sha256()
-    for rows in _chosen_rows(dataset):
-        digest.update(np.ascontiguousarray(rows, "<i8").data)
-    ragged = any(None in member.modality.shape for member in members.values())
-    most = min(len(dataset), _LOOKED_AT_RAGGED if ragged else _LOOKED_AT)
-    size = 0
-    for row in np.unique(np.linspace(0, len(dataset) - 1, most).astype(np.int64)).tolist():
-        for name, array in dataset.fetch(row, tuple(members)).items():
-            digest.update(f"{name} {array.dtype} {array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-            size += array.nbytes
-    return digest.hexdigest(), size / most
-
-
-def _chosen_rows(dataset: Dataset) -> Iterator[Rows]:
-    if isinstance(dataset, Selection):
-        yield dataset.rows
-        yield from _chosen_rows(dataset.source)
-    elif isinstance(dataset, Concat):
-        for one in dataset.datasets:
-            yield from _chosen_rows(one)
-
-
 # -- the work ----------------------------------------------------------------------------------------------------------
 
 
@@ -258,37 +171,69 @@ class _Work:
     def do(
         self, write: WriteShard, processes: int, on: Ray | None, begun: Callable[[Plan, int], object] | None
     ) -> None:
-        plan, store = self._plan, self._store
-        if self.finished():
-            if store.folder is not None or store.size(PLAN) is not None:  # the last to go
-                self._clear()
+        found = self.finished()
+        lost = [] if found is None else self._lost(found)
+        if found is not None and not lost:
+            self._tidy()
             if begun is not None:
-                begun(plan, plan.rows)
+                begun(self._plan, self._plan.rows)
             return
-        done = self._begin()
-        lengths = np.diff(plan.cuts).tolist()
-        left = [number for number in range(plan.shards) if number not in done]
-        missing = sum(lengths[number] for number in left)
+        # connected before anything is written: where that fails, nothing was begun
+        with nullcontext() if on is None else Cluster(on) as cluster:
+            if found is None:
+                self._write(write, self._begin(), processes, cluster, begun)
+                self._finish()
+                return
+            try:
+                pieces = [self._piece(number, found.shards[number]) for number in lost]
+                self._write(write, pieces, processes, cluster, begun)
+            finally:
+                self._tidy()
+
+    def _write(
+        self,
+        write: WriteShard,
+        pieces: list[Piece],
+        processes: int,
+        cluster: Cluster | None,
+        begun: Callable[[Plan, int], object] | None,
+    ) -> None:
+        plan, folder = self._plan, self._store.folder
+        units = [Unit(plan.shard_name(piece.number), piece, piece.stop - piece.start) for piece in pieces]
+        missing = sum(unit.size for unit in units)
         self._need_space(missing)
         if begun is not None:
             begun(plan, plan.rows - missing)
-        units = [Unit(plan.shard_name(number), self._piece(number), lengths[number]) for number in left]
-        place = store.folder if on is not None else None
-        run(write, units, processes=processes, on=on, folder=place, what=f"writing {plan.name}", counted="rows")
-        self._finish()
+        if folder is not None:
+            make_folder(folder / WORK)
+        place = folder if cluster is not None else None
+        run(write, units, processes=processes, on=cluster, folder=place, what=f"writing {plan.name}", counted="rows")
 
-    def finished(self) -> bool:
-        """Whether all is there; what another plan made is refused."""
+    def finished(self) -> Catalogue | None:
+        """The catalogue of a set of which all was written; what another plan made is refused."""
         plan, store = self._plan, self._store
         if store.size(CATALOGUE) is None:
-            return False
+            return None
         found = parsed(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
         if found.plan != plan.digest:
             raise DataError(
                 f"{store.url} holds other shards: {found.rows:,} rows of {found.name} in {_number(found)}, "
                 f"written by setsup {found.setsup}; choose another place, or remove them"
             )
-        return True
+        return found
+
+    def _lost(self, found: Catalogue) -> list[int]:
+        """Which tars of a finished set are missing, or of another size than when they were written."""
+        plan, store = self._plan, self._store
+        names = [plan.shard_name(number) for number in range(plan.shards)]
+        if [shard.name for shard in found.shards] != names:
+            raise DataError(f"{store.url}/{CATALOGUE} is damaged: it tells of other tars; {_ANEW}")
+        size = store.size(INDEX)
+        if size != found.index.size:
+            state = "is missing" if size is None else f"has {size:,} bytes, not {found.index.size:,}"
+            raise DataError(f"{store.url}/{INDEX} {state}; {_ANEW}")
+        sizes = parallel(store.size, names)
+        return [number for number, shard in enumerate(found.shards) if sizes[number] != shard.size]
 
     def check(self) -> bool:
         """Whether this work was begun; other work is refused."""
@@ -303,8 +248,8 @@ class _Work:
             "give it that, choose another place, or remove what is there"
         )
 
-    def _begin(self) -> set[int]:
-        """Take the place for this work; which shards are there already."""
+    def _begin(self) -> list[Piece]:
+        """Take the place for this work; what is to be written."""
         plan, store = self._plan, self._store
         if store.folder is not None:
             if not self.check():
@@ -313,7 +258,8 @@ class _Work:
         if self.check():
             if store.folder is not None:
                 _remove_left(store.folder)
-            return self._done()
+            done = self._done()
+            return [self._piece(number) for number in range(plan.shards) if number not in done]
         others = store.names()
         if others and not self.check():
             raise DataError(
@@ -322,7 +268,7 @@ class _Work:
             )
         if not store.put_bytes(PLAN, plan.to_json().encode(), fresh=True):
             self.check()
-        return set()
+        return [self._piece(number) for number in range(plan.shards)]
 
     def _done(self) -> set[int]:
         plan, store = self._plan, self._store
@@ -338,10 +284,10 @@ class _Work:
 
         return {number for number, good in enumerate(parallel(whole, list(range(plan.shards)))) if good}
 
-    def _piece(self, number: int) -> Piece:
+    def _piece(self, number: int, expected: Shard | None = None) -> Piece:
         start, stop = self._plan.cuts[number : number + 2]
         rows = self._order.sorted
-        return Piece(number, start, stop, None if rows is None else rows[start:stop])
+        return Piece(number, start, stop, None if rows is None else rows[start:stop], expected)
 
     def _need_space(self, rows: int) -> None:
         """Refuse what a disk has no room for, as far as can be told: what is written as it is."""
@@ -362,13 +308,13 @@ class _Work:
                 index = Shard(INDEX, plan.rows, (folder / INDEX).stat().st_size, content_digest(folder / INDEX))
                 store.put(INDEX, folder / INDEX)
         except DataError:
-            if not self.finished():  # in a store another job may have been faster
+            if self.finished() is None:  # in a store another job may have been faster
                 raise
             self._clear()
             return
         manifests = manifests_of(dataset)
         store.put_bytes(CARD, shards_card(dataset, plan, manifests).encode())
-        catalogue = _catalogue(dataset, plan, about(manifests, plan.order), tuple(shards), index)
+        catalogue = catalogue_of(dataset, plan, about(manifests, plan.order), tuple(shards), index)
         store.put_bytes(CATALOGUE, catalogue.to_json().encode())
         self._clear()
 
@@ -400,6 +346,11 @@ class _Work:
                 f"{self._store.url}/{shard.name} was changed while others were written; remove it, and start again"
             )
         return shard, spans
+
+    def _tidy(self) -> None:
+        """Take away what is left beside a finished set."""
+        if self._store.folder is not None or self._store.size(PLAN) is not None:  # the last to go
+            self._clear()
 
     def _clear(self) -> None:
         """Take away what tells that shards are missing."""

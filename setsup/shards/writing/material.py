@@ -1,0 +1,129 @@
+"""What of a data set goes into shards, and whether all of it can be stored, before anything is written."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.dataset import Dataset
+from setsup.datasets.derived import Concat, Selection
+from setsup.errors import DataError, FactorError, near
+from setsup.shards.decoding import check_members
+from setsup.shards.index import Spans, part
+from setsup.shards.layout import CRC32C, INDEX, Catalogue, Member, Shard, parsed
+from setsup.shards.writing.encoding import stored
+from setsup.shards.writing.plan import Plan
+
+__all__ = ["catalogue_of", "check_catalogue", "looked_at", "stored_members"]
+
+Rows = npt.NDArray[np.int64]
+
+_LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
+
+
+def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: str) -> dict[str, Member]:
+    """How the modalities of a data set are stored, with pictures in a format.
+
+    Raises
+    ------
+    DataError
+        There are no rows, no such modality, or one that cannot be stored.
+    FactorError
+        The index could not hold a factor.
+
+    """
+    if not len(dataset):
+        raise DataError(f"{dataset.name} has no rows to write")
+    if isinstance(modalities, str):
+        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the text {modalities!r}")
+    names = dict.fromkeys(dataset.modalities if modalities is None else modalities)
+    for name in names:
+        if name not in dataset.modalities:
+            raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
+    if not names:
+        raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'there is none'}")
+    members = {name: stored(name, dataset.modalities[name], format) for name in names}
+    check_members(members, dataset.name)
+    _check_factors(dataset, names)
+    return members
+
+
+def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
+    """Refuse factors that the index could not hold."""
+    none = np.empty(0, np.int64)
+    try:
+        part(dataset.factors.select(none), [], 0, {name: Spans(none, none, none) for name in names}, none)  # type: ignore[arg-type]
+    except UnicodeEncodeError as error:
+        raise FactorError(f"{error.object!r}, of a factor of {dataset.name}, is no valid text; rename it") from None
+    except (ValueError, OverflowError) as error:
+        raise FactorError(
+            f"the levels of a factor of {dataset.name} cannot stand in one column ({error}); give them as texts"
+        ) from None
+    for one in dataset.factors.factors:
+        if one.continuous and np.isinf(dataset.factors.column(one.name)).any():
+            raise FactorError(f"factor {one.name!r} has infinite values; make them unknown (nan), or another number")
+
+
+def check_catalogue(dataset: Dataset, plan: Plan) -> None:
+    """Refuse what could be written, but not opened again.
+
+    Raises
+    ------
+    DataError
+        A name is no valid text, or the catalogue would be refused when it is read.
+
+    """
+    try:
+        text = catalogue_of(dataset, plan, {}, (), Shard(INDEX, 0, 0, "0" * 64)).to_json().encode()
+    except UnicodeEncodeError as error:
+        wrong = error.object[error.start : error.end]
+        raise DataError(
+            f"{wrong!r} is no valid text, and stands in the name {dataset.name!r} or a unit; rename it"
+        ) from None
+    parsed(text, f"the catalogue of {dataset.name!r}")
+
+
+def catalogue_of(
+    dataset: Dataset, plan: Plan, about: Mapping[str, str], shards: tuple[Shard, ...], index: Shard
+) -> Catalogue:
+    """The catalogue of what a plan says, once the shards and the index are there."""
+    return Catalogue(
+        name=plan.name,
+        factors=dataset.factors.factors,
+        members=plan.members,
+        shards=shards,
+        index=index,
+        check=CRC32C,
+        plan=plan.digest,
+        setsup=plan.setsup,
+        about=about,
+    )
+
+
+def looked_at(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, float]:
+    """Look at a few rows: what cannot be fetched leaves nothing that was begun.
+
+    Returns a digest of them, and of which rows of which data sets these are; and the bytes of a row's arrays.
+    """
+    digest = hashlib.sha256()
+    for rows in _chosen_rows(dataset):
+        digest.update(np.ascontiguousarray(rows, "<i8").data)
+    ragged = any(None in member.modality.shape for member in members.values())
+    most = min(len(dataset), _LOOKED_AT_RAGGED if ragged else _LOOKED_AT)
+    size = 0
+    for row in np.unique(np.linspace(0, len(dataset) - 1, most).astype(np.int64)).tolist():
+        for name, array in dataset.fetch(row, tuple(members)).items():
+            digest.update(f"{name} {array.dtype} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+            size += array.nbytes
+    return digest.hexdigest(), size / most
+
+
+def _chosen_rows(dataset: Dataset) -> Iterator[Rows]:
+    if isinstance(dataset, Selection):
+        yield dataset.rows
+        yield from _chosen_rows(dataset.source)
+    elif isinstance(dataset, Concat):
+        for one in dataset.datasets:
+            yield from _chosen_rows(one)
