@@ -6,6 +6,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,10 @@ def children() -> list[int]:
     tasks = Path("/proc/self/task")
     if not tasks.exists():
         return []
-    found = [int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+    found = []
+    for task in tasks.iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # of a thread that has ended meanwhile
+            found += [int(pid) for pid in (task / "children").read_text().split()]
     return [pid for pid in found if b"setsup.loading.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 

@@ -784,9 +784,13 @@ def test_ctrl_c_ends_the_requests(web, site):
         signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        site.ranges([Range("data-00000.tar", start, start + 1) for start in range(2000)])
-    thread.join()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job has it ignored
+    try:
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            site.ranges([Range("data-00000.tar", start, start + 1) for start in range(2000)])
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)
     time.sleep(1.0)
     assert len(web.seen) <= 4 * AT_ONCE
