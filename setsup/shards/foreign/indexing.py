@@ -206,7 +206,10 @@ def _older(about: Store) -> Catalogue | None:
 
 def _need_foreign(about: Store, older: Catalogue) -> None:
     """Refuse to put an index that knows less in the place of one that belongs to its tars."""
-    if older.check == CRC32C and about.size(INDEX) == older.index.size:
+    sound = older.check == CRC32C and about.size(INDEX) == older.index.size
+    if sound and about.folder is not None:
+        sound = content_digest(about.folder / INDEX) == older.index.digest
+    if sound:
         raise DataError(
             f"{about.url} is a set that `setsup shard` wrote, whose index has checksums and source rows that would be "
             "lost: where a tar is damaged, fetch it again, or remove it and give the same `setsup shard` again; to "
