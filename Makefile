@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help sample test smoke lint docs bench clean
+# hundreds of processes of the tests start from the sources, which are compiled once and not by each of them
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help sample test smoke lint docs collected bench clean
 
 help:
 	@echo "make sample   draw two sets of Shapes3D look-alikes in which the wall's hue is held"
@@ -42,7 +45,12 @@ lint: $(STAMPS)/all
 docs: $(STAMPS)/all
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-test: lint docs
+# every test can be imported; and is compiled, while mypy has but one core
+collected: $(STAMPS)/all
+	$(BIN)/python -m pytest --doctest-modules --collect-only -qq >/dev/null || $(BIN)/python -m pytest --doctest-modules --collect-only -qq
+
+test: $(STAMPS)/all
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint docs collected
 	$(BIN)/python -m pytest --doctest-modules --numprocesses auto --dist loadfile
 
 smoke: $(STAMPS)/all

@@ -73,15 +73,18 @@ def _share(what: str, dataset: Dataset, images: npt.NDArray[np.uint8], bound: Bo
 
 
 def _against_torch(frames: Frames, images: npt.NDArray[np.uint8]) -> Iterator[Row]:
+    """Torch's DataLoader twice: with what a batch of ours holds, and with less, pictures and no labels."""
     torch = peer("torch")
     if torch is None:
         return
-    for workers, least in ((0, 2), (2, 7)):
+    codes = np.stack([frames.factors.codes(name) for name in frames.factors.names], axis=-1)
+    items = {"a picture and its labels": _Labelled(images, codes), "a picture and no labels": _Items(images)}
+    for (item, dataset), (workers, least) in itertools.product(items.items(), ((0, 2), (2, 7))):
         sampler = itertools.cycle(np.random.default_rng(3).integers(0, COUNT, (512, SIZE)).tolist())
-        theirs = iter(torch.DataLoader(_Items(images), batch_sampler=sampler, num_workers=workers))
+        theirs = iter(torch.DataLoader(dataset, batch_sampler=sampler, num_workers=workers))
         found = _in_turn(_loader(frames, to="torch"), theirs, **CLOCK)
         times = ratio(found["other"], found["ours"])
-        said = rate(found["ours"], "images"), f"torch DataLoader, an item at a time, {workers} workers"
+        said = rate(found["ours"], "images"), f"torch DataLoader, {item} at a time, {workers} workers"
         what = f"sets of {SIZE} in memory, to torch"
         yield Row(TOPIC, what, *said, rate(found["other"], "images"), times, "×", at_least(least))
 
@@ -103,6 +106,19 @@ class _Items:
         import torch
 
         return torch.from_numpy(self.images[row])
+
+
+class _Labelled(_Items):
+    """What published classes for Shapes3D and its like give it: one picture an item, and the vector of its labels."""
+
+    def __init__(self, images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int64]) -> None:
+        super().__init__(images)
+        self.labels = labels
+
+    def __getitem__(self, row: int) -> Any:
+        import torch
+
+        return super().__getitem__(row), torch.from_numpy(self.labels[row])
 
 
 def _decoding(folder: Path) -> Iterator[Row]:

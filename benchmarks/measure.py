@@ -15,6 +15,8 @@ __all__ = ["Side", "Spread", "alternate", "on_one_core", "ratio"]
 
 Seconds = npt.NDArray[np.float64]
 
+_GROWTH = 10  # times as many calls, at most, as were timed last
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -99,12 +101,12 @@ def on_one_core() -> Iterator[None]:
 
 
 def _calls_for(side: Side, seconds: float, clock: Callable[[], float], warm: bool) -> int:
-    """Find how many calls fill a block."""
+    """Find how many calls fill a block, by filling one: the first calls of a stream find what it made ahead."""
     calls = 1
     if warm:
         _timed(side, calls, clock)
     while warm and side.before is None and (took := _timed(side, calls, clock)) < seconds:
-        calls = max(calls * 2, int(calls * seconds / max(took, 1e-6)))
+        calls = max(calls * 2, min(calls * _GROWTH, int(calls * seconds / max(took, 1e-9))))
     return calls
 
 

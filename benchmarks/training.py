@@ -47,7 +47,7 @@ def _step(root: Path) -> Iterator[Row]:
     preset = find_preset("abc/mnist")
     dataset = preset.data.open(root)
     batches = iter(Loader(dataset, preset.drawing.sampler(dataset.factors, 0), workers=0))
-    method: Any = fresh_method(preset, 0)
+    method: Any = fresh_method(preset, dataset.factors, 0)
     adam = method.configure_optimizers()
     embeddings = [method.embed(next(batches)).detach().requires_grad_() for _ in range(4)]
     turn = iter(range(10**9))

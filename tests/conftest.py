@@ -1,6 +1,8 @@
 """What all tests share: hypothesis profiles, a cache folder of their own, and the genuine files."""
 
+import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,18 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a process a core: threads of each wou
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Garbage is looked for among what tests make, and not among the tests and libraries, which all stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
 
 GENUINE = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -4,6 +4,7 @@ Two habits keep ``--help`` fast, for tyro imports heavy parsers otherwise: help 
 what may be absent has one of the types below, unions of the old kind with None first.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Union
 
@@ -22,9 +23,13 @@ __all__ = [
     "MaybeFolders",
     "MaybeNumber",
     "MaybePath",
+    "MaybeSize",
     "MaybeText",
     "MaybeWords",
+    "Named",
+    "Opening",
     "Root",
+    "Source",
     "Split",
     "Table",
     "option",
@@ -35,6 +40,7 @@ MaybeNumber = Union[None, int]  # noqa: UP007
 MaybePath = Union[None, Path]  # noqa: UP007
 MaybeFolders = Union[None, tuple[Path, ...]]  # noqa: UP007
 MaybeWords = Union[None, tuple[str, ...]]  # noqa: UP007
+MaybeSize = Union[None, tuple[int, int]]  # noqa: UP007
 
 
 def option(metavar: str | None, text: str, hint: str = "") -> Any:
@@ -97,8 +103,34 @@ Kinds = Annotated[
 ]
 """The option ``--kinds``."""
 
+Opening = Annotated[
+    MaybeWords,
+    option("NAME=VALUE ...", "What opens the data set takes beside, as `setsup info` lists it: size=64,64 margin=0.1."),
+]
+"""The option ``--option``."""
+
 Device = Annotated[MaybeText, option("cpu|cuda|cuda:N", "Where networks run.", "(default: a GPU if any)")]
 """The option ``--device``."""
 
 Json = Annotated[bool, option(None, "Print one JSON value in place of words.")]
 """The option ``--json`` that all verbs have."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """Options of verbs that open a data set by its name, or where it lies."""
+
+    dataset: MaybeDataset = None
+    root: Root = None
+    split: Split = None
+    index: Index = None
+    option: Opening = None
+
+
+@dataclass(frozen=True)
+class Source(Named):
+    """Options of verbs that also open a table of the user's own."""
+
+    table: Table = None
+    image: Image = None
+    kinds: Kinds = None

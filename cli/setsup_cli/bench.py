@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import SamplerError
 from setsup.progress import progress
-from setsup_cli.arguments import Index, Json, MaybeDataset, MaybeWords, Root, Split, option
+from setsup_cli.arguments import Json, MaybeWords, Named, option
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.source import check_factors, open_source
+from setsup_cli.source import check_factors, open_named
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -33,13 +33,9 @@ _DRAWS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Options(Named):
     """Options of the verb."""
 
-    dataset: MaybeDataset = None
-    root: Root = None
-    split: Split = None
-    index: Index = None
     inactive: Annotated[MaybeWords, option("FACTOR ...", "Factors that the sets hold.")] = None
     json: Json = False
 
@@ -48,7 +44,7 @@ def run(options: Options) -> int:
     """Measure and print rates."""
     from setsup.samplers import SetSampler
 
-    dataset = open_source(options.dataset, options.root, split=options.split, index=options.index)
+    dataset = open_named(options)
     held = list(options.inactive) if options.inactive is not None else _first(dataset)
     check_factors(held, dataset.factors, f"`setsup info {options.dataset or dataset.name}`")
     sampler = SetSampler(dataset.factors, inactive=held, size=32, sets=2, small="drop")

@@ -6,7 +6,7 @@ another machine.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,12 @@ _FORMAT = 1
 
 
 def header(
-    dataset: "Dataset", sampler: "Sampler", steps: int, table: Mapping[str, Any] | None, split: str | None
+    dataset: "Dataset",
+    sampler: "Sampler",
+    steps: int,
+    table: Mapping[str, Any] | None,
+    split: str | None,
+    opened: Mapping[str, str | None],
 ) -> dict[str, Any]:
     """First line of the file.
 
@@ -46,6 +51,8 @@ def header(
         How a table of the user's own was read.
     split : str, optional
         Which part of the data set the rows are of.
+    opened : mapping of str to str or None
+        Options that the data set was opened with, in words; None for one that says where data lie.
 
     """
     import setsup
@@ -61,6 +68,8 @@ def header(
     }
     if split is not None:
         found["split"] = split
+    if opened:
+        found["options"] = dict(opened)
     return found if table is None else {**found, "table": dict(table)}
 
 
@@ -137,6 +146,39 @@ class Recorded:
         """How a table of the user's own was read: ``image`` and ``kinds``; None for a data set with a name."""
         found: dict[str, Any] | None = self.head.get("table")
         return found
+
+    @property
+    def opened(self) -> dict[str, str | None]:
+        """Options that the data set was opened with, in words; None for one that says where data lie."""
+        return dict(self.head.get("options", {}))
+
+    def opening(self, given: Sequence[str]) -> list[str]:
+        """Words of ``--option`` that open the data set again.
+
+        Parameters
+        ----------
+        given : sequence of str
+            Those of the replay: what says where data lie, and nothing else.
+
+        Raises
+        ------
+        DataError
+            When there are others, or one of these is missing.
+
+        """
+        named = {word.partition("=")[0]: word for word in given}
+        words = []
+        for name, value in self.opened.items():
+            if value is None and name not in named:
+                raise DataError(
+                    f"{self.path} was drawn with --option {name}=…, which says where data lie: give it, too"
+                )
+            words.append(named.pop(name) if value is None else f"{name}={value}")
+        if named:
+            raise DataError(
+                f"{self.path} tells how the data set was opened; leave out --option {' '.join(named.values())}"
+            )
+        return words
 
     def check_source(self, dataset: str | None, table: Path | None) -> None:
         """Refuse options that name another data set than the file's.
@@ -232,6 +274,9 @@ def read_draws(path: Path) -> Recorded:
         raise DataError(f"{path}, line 1: expected image and kinds under table, not {table!r}")
     if not isinstance(head.get("split", ""), str):
         raise DataError(f"{path}, line 1: expected a name as split, not {head['split']!r}")
+    opened = head.get("options", {})
+    if not isinstance(opened, dict) or not all(isinstance(value, str | None) for value in opened.values()):
+        raise DataError(f"{path}, line 1: expected a text for each of the options, not {opened!r}")
     if head["format"] != _FORMAT:
         raise DataError(
             f"{path} has the format {head['format']}, this version reads {_FORMAT}; use setsup {head['setsup']}"

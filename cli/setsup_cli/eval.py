@@ -1,8 +1,9 @@
 """``setsup eval``: what a paper measures, on trained methods."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from functools import reduce
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -10,9 +11,9 @@ from tyro.conf import Positional
 
 from setsup.errors import SetsupError
 from setsup_cli.arguments import Device, Json, MaybeFolders, MaybeText, MaybeWords, Root, option
-from setsup_cli.output import say, show_json, show_table
+from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.runs import check_device, evaluated, number, opened, words_about
-from setsup_cli.settings import nested
+from setsup_cli.settings import nested, shown
 from setsup_cli.source import check_root
 from setsup_cli.usage import words_given
 
@@ -79,7 +80,10 @@ def run(options: Any) -> int:
         if not options.json:
             for line in words_about(one):
                 say(line)
-        names = list(evaluate(one, preset, only=options.only or (), root=options.root, device=options.device))
+        begun = None if options.json else _announced(options.only or list(preset.evaluations))
+        names = list(
+            evaluate(one, preset, only=options.only or (), root=options.root, device=options.device, begun=begun)
+        )
         kept = {name: one.measured()[name] for name in names}
         found.append({**_about(one), "preset": preset.name, "evaluations": kept})
         if not options.json:
@@ -87,6 +91,20 @@ def run(options: Any) -> int:
     if options.json:
         show_json(found)
     return 0
+
+
+def _announced(names: Sequence[str]) -> "Callable[[str, Evaluation], None]":
+    """Say of each evaluation what is measured, as it begins: some take many minutes."""
+    numbers = count(1)
+
+    def begun(name: str, evaluation: "Evaluation") -> None:
+        from setsup.experiments.settings import about
+
+        (_, kind), *settings = about(evaluation).items()
+        said = ", ".join([kind, *(f"{setting} {shown(value)}" for setting, value in settings)])
+        say_prose(f"measuring {name}, {next(numbers)} of {len(set(names))}: {said}")
+
+    return begun
 
 
 def _evaluations(runs: "Sequence[Run]", name: str | None) -> "dict[str, Evaluation]":
@@ -115,6 +133,7 @@ def _about(run: "Run") -> dict[str, Any]:
         "folder": str(run.folder),
         "seed": run.seed,
         "stand_in": run.stand_in,
+        "file_changed": run.file_changed,
         "smoke": run.preset.shrunk,
         "steps": run.progress().steps,
         "finished": run.finished,

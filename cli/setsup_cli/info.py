@@ -7,10 +7,10 @@ from setsup.errors import SetsupError
 from setsup.files import Manifest
 from setsup.files.foreign import find_manifest
 from setsup.shards.stores.places import is_shards
-from setsup_cli.arguments import Image, Index, Json, Kinds, MaybeDataset, Root, Split, Table
+from setsup_cli.arguments import Json, Source
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
-from setsup_cli.source import DEFAULT, open_source
+from setsup_cli.source import DEFAULT, open_named
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -25,16 +25,9 @@ files."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Options(Source):
     """Options of the verb."""
 
-    dataset: MaybeDataset = None
-    table: Table = None
-    image: Image = None
-    kinds: Kinds = None
-    root: Root = None
-    split: Split = None
-    index: Index = None
     json: Json = False
 
 
@@ -47,7 +40,9 @@ def run(options: Options) -> int:
         closed = ""
     except SetsupError as error:
         # a card without its data is still a card
-        if manifest is None or any(given is not None for given in (options.root, options.split, options.index)):
+        if manifest is None or any(
+            given is not None for given in (options.root, options.split, options.index, options.option)
+        ):
             raise
         dataset, closed = None, str(error)
     card = {**_about(manifest), **_of_shards(dataset), **_content(dataset, manifest)}
@@ -61,8 +56,7 @@ def run(options: Options) -> int:
 def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":
     if manifest is not None and manifest.name == "table":
         return None  # it stands for the user's own files
-    kinds = options.kinds or ()
-    return open_source(options.dataset, options.root, options.table, options.image, kinds, options.split, options.index)
+    return open_named(options)
 
 
 def _about(manifest: Manifest | None) -> dict[str, Any]:

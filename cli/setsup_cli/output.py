@@ -9,11 +9,13 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
-from setsup.errors import SetsupError
+from setsup.errors import DataError, SetsupError
+from setsup.files.disk import need_writable
 
-__all__ = ["output_errors", "say", "say_licence", "say_prose", "show_json", "show_table", "write"]
+__all__ = ["check_picture", "output_errors", "say", "say_licence", "say_prose", "show_json", "show_table", "write"]
 
 _PIPED = 160
 """Columns of a table that goes to a file or another program."""
@@ -62,6 +64,20 @@ def say_prose(text: str, piped: int | None = None) -> None:
     if width is not None:
         text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
     say(text)
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a file that no picture can be written to, before there is one.
+
+    Raises
+    ------
+    DataError
+        When it has not the ending .png, or its folder may not be written.
+
+    """
+    if path.suffix.lower() != ".png":
+        raise DataError(f"--out {path} must be a picture: give it the ending .png")
+    need_writable(path)
 
 
 def say_licence(licence: Mapping[str, str | None]) -> None:

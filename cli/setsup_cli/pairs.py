@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from setsup.errors import DataError
 from setsup_cli import recipes
 from setsup_cli.arguments import Json, option
-from setsup_cli.output import say, show_json, show_table
-from setsup_cli.recipes import Ranges, RecipeName, RendererName, Rows, Seed, Where, list_recipes, made, table
+from setsup_cli.output import check_picture, say, show_json, show_table
+from setsup_cli.recipes import Drawn, list_recipes, made, table
 
 if TYPE_CHECKING:
     from setsup.correspondence import PixelPairs
@@ -26,17 +26,11 @@ _STATES = ("visible", "occluded", "outside", "no_surface")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Options(Drawn):
     """Options of the verb, without those of a recipe."""
 
-    recipe: RecipeName = None
     draws: Annotated[int, option("N", "Pairs of views.", "(default: 5)")] = 5
     lines: Annotated[int, option("N", "Lines in each picture.", "(default: 24)")] = 24
-    rows: Rows = None
-    ranges: Ranges = None
-    where: Where = None
-    seed: Seed = 0
-    renderer: RendererName = "auto"
     out: Annotated[Path, option("FILE", "Picture that is written.", "(default: ./setsup-pairs.png)")] = Path(
         "setsup-pairs.png"
     )
@@ -56,6 +50,7 @@ def run(options: Any) -> int:
     for name in ("draws", "lines"):
         if getattr(options, name) < 1:
             raise DataError(f"--{name} must be 1 or more, not {getattr(options, name)}")
+    check_picture(options.out)
     import numpy as np
 
     from setsup.correspondence import PairSampler, spatial

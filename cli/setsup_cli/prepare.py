@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from setsup.files import load_manifest
-from setsup_cli.arguments import Dataset, Json, Root
+from setsup_cli.arguments import Dataset, Json, Opening, Root
 from setsup_cli.output import say, show_json
 from setsup_cli.source import check_root
 
@@ -23,6 +23,7 @@ class Options:
 
     dataset: Dataset
     root: Root = None
+    option: Opening = None
     json: Json = False
 
 
@@ -32,10 +33,13 @@ def run(options: Options) -> int:
     check_root(options.root)
     adapter = load_manifest(name).adapter
     prepare = getattr(import_module(adapter), "prepare", None) if adapter else None
-    if prepare is None:
-        prepared = []
-    else:
-        prepared = prepare(options.root)
+    from setsup.datasets.registry import options_in
+    from setsup_cli.opening import read_options
+
+    given = read_options(
+        options.option or (), {} if prepare is None else options_in(prepare), f"`setsup prepare {name}`"
+    )
+    prepared = [] if prepare is None else prepare(options.root, **given)
     paths = [prepared] if isinstance(prepared, Path) else list(prepared)
     if options.json:
         show_json({"name": name, "arrays": [str(path) for path in paths]})

@@ -1,6 +1,6 @@
 """Recipes on the command line: which there are, their options, and the recipe and rows that options describe.
 
-Options that all verbs of recipes have stand here once, as types to annotate their fields with.
+Options that all verbs of recipes have stand here once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,32 +21,40 @@ if TYPE_CHECKING:
     from setsup.factors import FactorTable
     from setsup.scenes import Mesh, Recipe
 
-__all__ = ["Ranges", "RecipeName", "RendererName", "Rows", "Seed", "Where", "asked", "list_recipes", "made", "table"]
+__all__ = ["Drawn", "asked", "list_recipes", "made", "table"]
 
-RecipeName = Annotated[Positional[MaybeText], option("[RECIPE]", "What is drawn: object, room or shapes3d.")]
-"""A recipe that may be named."""
+_RecipeName = Annotated[Positional[MaybeText], option("[RECIPE]", "What is drawn: object, room or shapes3d.")]
 
-Rows = Annotated[MaybeNumber, option("N", "Rows at random in place of the grid: every factor uniform over its levels.")]
-"""The option ``--rows``."""
+_Rows = Annotated[
+    MaybeNumber, option("N", "Rows at random in place of the grid: every factor uniform over its levels.")
+]
 
-Ranges = Annotated[
+_Ranges = Annotated[
     MaybeWords,
     option("FACTOR=LOW:HIGH ...", "With --rows, factors that are uniform over a range of numbers instead."),
 ]
-"""The option ``--ranges``."""
 
-Where = Annotated[MaybeText, option("EXPRESSION", "Only rows such as \"shape != 'cube'\".")]
-"""The option ``--where``."""
+_Where = Annotated[MaybeText, option("EXPRESSION", "Only rows such as \"shape != 'cube'\".")]
 
-Seed = Annotated[int, option("N", "Seed of all that is random.", "(default: 0)")]
-"""The option ``--seed``."""
+_Seed = Annotated[int, option("N", "Seed of all that is random.", "(default: 0)")]
 
 _PARTS = {"size": "HEIGHT WIDTH", "count": "LEAST MOST"}
 
-RendererName = Annotated[
+_RendererName = Annotated[
     str, option("NAME", "What draws: embree, gl, pyrender, or the best that works here.", "(default: auto)")
 ]
-"""The option ``--renderer``."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Options of verbs that draw recipes."""
+
+    recipe: _RecipeName = None
+    rows: _Rows = None
+    ranges: _Ranges = None
+    where: _Where = None
+    seed: _Seed = 0
+    renderer: _RendererName = "auto"
 
 
 def asked(verb: str, base: type, about: str, words: Sequence[str]) -> tuple[type, str]:

@@ -11,7 +11,7 @@ from setsup.files import readable_size
 from setsup_cli import recipes
 from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeWords, option
 from setsup_cli.output import say, show_json
-from setsup_cli.recipes import Ranges, RecipeName, RendererName, Rows, Seed, Where, list_recipes, made, table
+from setsup_cli.recipes import Drawn, list_recipes, made, table
 from setsup_cli.stopping import terminated
 from setsup_cli.workers import On, RayAddress, RayGpus, cluster
 
@@ -32,21 +32,18 @@ _LARGE = 1_000_000_000  # bytes, of which it is said how to have fewer
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Options(Drawn):
     """Options of the verb, without those of a recipe."""
 
-    recipe: RecipeName = None
     out: Annotated[MaybePath, option("FOLDER", "Folder of the pictures: new, or one that was begun so.")] = None
     modalities: Annotated[MaybeWords, option(_OUTPUTS, "What is kept beside the cameras.", "(default: all)")] = None
-    rows: Rows = None
-    ranges: Ranges = None
     matches: Annotated[
         MaybeNumber,
         option("N", "Pairs of views of one scene in place of single ones, with the partner of every pixel."),
     ] = None
-    where: Where = None
-    seed: Seed = 0
-    renderer: RendererName = "auto"
+    skip_broken: Annotated[
+        bool, option(None, "Finish without rows that cannot be drawn; FOLDER/failed.json lists them.")
+    ] = False
     processes: Annotated[int, option("N", "Processes that draw.", "(default: 1)")] = 1
     on: On = None
     ray_address: RayAddress = None
@@ -91,7 +88,15 @@ def run(options: Any) -> int:
 
     try:
         with terminated():
-            found = render(dataset, options.out, options.modalities, processes=options.processes, on=on, begun=begun)
+            found = render(
+                dataset,
+                options.out,
+                options.modalities,
+                processes=options.processes,
+                on=on,
+                skip_broken=options.skip_broken,
+                begun=begun,
+            )
     except KeyboardInterrupt:
         done, total = drawn_rows(options.out)
         raise KeyboardInterrupt(
@@ -130,6 +135,7 @@ def _about(found: "RenderedFolder", before: int) -> dict[str, Any]:
         "recipe": found.name.removeprefix("rendered "),
         "renderer": found.renderer_name,
         "rows": len(found),
+        "left_out": found.left_out,
         "drawn_now": len(found) - before,
         "factors": {one.name: len(one) or None for one in found.factors.factors},
         "modalities": {
@@ -143,6 +149,8 @@ def _about(found: "RenderedFolder", before: int) -> dict[str, Any]:
 
 def _words(about: Mapping[str, Any]) -> Iterator[str]:
     yield f"drawn by {about['renderer']}, {about['drawn_now']:,} now"
+    if about["left_out"]:
+        yield f"{about['left_out']:,} rows cannot be drawn and are left out: {about['folder']}/failed.json lists them"
     factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
     yield f"factors: {', '.join(factors)}"
     yield f"modalities: {', '.join(about['modalities'])}; cameras, and names of instances"

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional
 
-from setsup.errors import DataError
 from setsup_cli.arguments import Json, MaybeFolders, MaybePath, MaybeText, option
-from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.output import check_picture, say, say_prose, show_json, show_table
 
 if TYPE_CHECKING:
     from setsup.experiments.report.findings import Findings, Line
@@ -59,8 +58,8 @@ def run(options: Options) -> int:
         else:
             show_table(["report", "what it shows"], [[name, report.shows] for name, report in listed.items()])
         return 0
-    if options.out is not None and options.out.suffix.lower() != ".png":
-        raise DataError(f"--out {options.out} must be a picture: give it the ending .png")
+    if options.out is not None:
+        check_picture(options.out)
     report = find_report(options.report)
     folders = options.runs or ((_DEFAULT,) if _DEFAULT.is_dir() else ())
     findings = report_on(report, folders)

@@ -10,7 +10,10 @@ from setsup.errors import SetsupError
 if TYPE_CHECKING:
     from setsup.experiments import Preset, Run
 
-__all__ = ["check_device", "evaluated", "number", "opened", "words_about"]
+__all__ = ["CHANGED", "check_device", "evaluated", "number", "opened", "words_about"]
+
+CHANGED = "the file that holds its preset is another than it was trained with; what follows is by the file as it is now"
+"""Said of a run whose method may have been another."""
 
 
 def opened(folder: Path, preset: str | None = None) -> "Run":
@@ -83,6 +86,8 @@ def words_about(run: "Run") -> Iterator[str]:
         yield f"NOT FINISHED: {preset.steps:,} steps are asked for"
     if run.stand_in and preset.data is not None:
         yield f"trained on {preset.data.stand_in}, a STAND-IN for {preset.data.name}"
+    if run.file_changed:
+        yield f"FILE CHANGED: {CHANGED}"
     if preset.shrunk:
         yield "shrunk by --smoke, to see that it runs: what it finds means nothing"
 

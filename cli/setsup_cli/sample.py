@@ -5,24 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import SamplerError
-from setsup_cli.arguments import (
-    Image,
-    Index,
-    Json,
-    Kinds,
-    MaybeDataset,
-    MaybeNumber,
-    MaybePath,
-    MaybeText,
-    MaybeWords,
-    Root,
-    Split,
-    Table,
-    option,
-)
+from setsup.files.disk import need_writable
+from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeText, MaybeWords, Source, option
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.sampling import build_sampler, check_places, chosen_sampler
-from setsup_cli.source import assignments, is_place, open_source
+from setsup_cli.source import DEFAULT, assignments, is_place, open_named, open_source
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -38,19 +25,13 @@ your own. The last line printed is the path of the contact sheet."""
 
 _STEPS_SHOWN = 4
 _SETS_SHOWN = 16
+_PLACES = ("dataset", "table", "root", "index", "option")
+"""Options that say where data lie, which a replay is given anew."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Options(Source):
     """Options of the verb."""
-
-    dataset: MaybeDataset = None
-    table: Table = None
-    image: Image = None
-    kinds: Kinds = None
-    root: Root = None
-    split: Split = None
-    index: Index = None
 
     inactive: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold these factors.")] = None
     active: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold all factors but these.")] = None
@@ -116,13 +97,14 @@ def run(options: Options) -> int:
     """Draw, write, print."""
     if options.steps < 1:
         raise SamplerError(f"--steps must be 1 or more, not {options.steps}")
+    need_writable(options.out / "sheet.png")
     drawn = _asked(options) if options.replay is None else _replayed(options, options.replay)
     from setsup_cli.draws import header, lines, write_files
     from setsup_cli.sheets import draw_sheet
 
     # the picture first: when an image cannot be read, no file is written
     sheet = draw_sheet(drawn.dataset, drawn.sampler, drawn.draws, _STEPS_SHOWN)
-    head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table, drawn.split)
+    head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table, drawn.split, drawn.opened)
     paths = write_files(options.out, head, drawn.draws, sheet)
     if options.json:
         files = {name: str(path) for name, path in paths.items()}
@@ -138,9 +120,8 @@ def run(options: Options) -> int:
 class _Drawn:
     """What was drawn from what; ``table`` tells a later replay how a user's table was read, not where it lies.
 
-    ``split`` names the part of a data set whose rows were drawn.
-
-    Each of the ``notes`` is a line for the user.
+    ``split`` names the part of a data set whose rows were drawn, and ``opened`` has the options that it was opened
+    with, as they were given; None for one that says where data lie. Each of the ``notes`` is a line for the user.
     """
 
     dataset: "Dataset"
@@ -148,16 +129,14 @@ class _Drawn:
     draws: "Draw"
     table: dict[str, Any] | None
     split: str | None
+    opened: dict[str, str | None]
     notes: list[str]
 
 
 def _asked(options: Options) -> _Drawn:
     kind = chosen_sampler(options)
     check_places(options)
-    kinds = options.kinds or ()
-    dataset = open_source(
-        options.dataset, options.root, options.table, options.image, kinds, options.split, options.index
-    )
+    dataset = open_named(options)
     if kind is None:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
@@ -171,9 +150,19 @@ def _asked(options: Options) -> _Drawn:
 
     options, notes = suited(kind, options, dataset.factors, card)
     if options.table is not None:
-        table = {"image": options.image, "kinds": assignments(kinds, "--kinds", "kind")}
+        table = {"image": options.image, "kinds": assignments(options.kinds or (), "--kinds", "kind")}
     sampler = build_sampler(kind, options, dataset.factors, card)
-    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, options.split, notes)
+    return _Drawn(dataset, sampler, sampler.block(0, options.steps), table, options.split, _opened_with(options), notes)
+
+
+def _opened_with(options: Options) -> dict[str, str | None]:
+    if not options.option:
+        return {}
+    from setsup.datasets.registry import options_of
+    from setsup_cli.opening import path_options
+
+    given = {name: value for name, _, value in (word.partition("=") for word in options.option)}
+    return dict(given) | dict.fromkeys(given.keys() & path_options(options_of(options.dataset or DEFAULT)))
 
 
 def _replayed(options: Options, path: Path) -> _Drawn:
@@ -181,7 +170,7 @@ def _replayed(options: Options, path: Path) -> _Drawn:
 
     for field in fields(Options):
         given = getattr(options, field.name) != field.default
-        if given and field.name not in ("dataset", "table", "root", "index", "replay", "out", "json"):
+        if given and field.name not in (*_PLACES, "replay", "out", "json"):
             raise SamplerError(f"--replay takes everything about the draws from its file; leave out --{field.name}")
     recorded = read_draws(path)
     recorded.check_source(options.dataset, options.table)
@@ -192,11 +181,20 @@ def _replayed(options: Options, path: Path) -> _Drawn:
     if options.dataset is not None and is_place(options.dataset):
         name = options.dataset
     split = recorded.head.get("split")
-    dataset = open_source(name, options.root, options.table, image, kinds, split, options.index)
+    dataset = open_source(
+        name,
+        options.root,
+        table=options.table,
+        image=image,
+        kinds=kinds,
+        split=split,
+        index=options.index,
+        option=recorded.opening(options.option or ()),
+    )
     sampler = recorded.sampler(dataset)
     draws = recorded.draws(sampler)
     notes = [f"the same draws as {path}"] if recorded.steps else []
-    return _Drawn(dataset, sampler, draws, table, split, notes)
+    return _Drawn(dataset, sampler, draws, table, split, recorded.opened, notes)
 
 
 def _words(drawn: _Drawn) -> "list[list[SetWords]]":

@@ -9,22 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.files import readable_size
-from setsup_cli.arguments import (
-    Image,
-    Index,
-    Json,
-    Kinds,
-    MaybeDataset,
-    MaybeNumber,
-    MaybeText,
-    MaybeWords,
-    Root,
-    Split,
-    Table,
-    option,
-)
+from setsup_cli.arguments import Json, MaybeNumber, MaybeSize, MaybeText, MaybeWords, Source, option
 from setsup_cli.output import say, show_json
-from setsup_cli.source import DEFAULT, check_factors, open_source
+from setsup_cli.source import DEFAULT, check_factors, open_named
 from setsup_cli.stopping import terminated
 from setsup_cli.workers import On, RayAddress, RayGpus, cluster
 
@@ -45,16 +32,8 @@ same command goes on; the bytes are the same for any number of processes or mach
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class Options(Source):
     """Options of the verb."""
-
-    dataset: MaybeDataset = None
-    table: Table = None
-    image: Image = None
-    kinds: Kinds = None
-    root: Root = None
-    split: Split = None
-    index: Index = None
 
     out: Annotated[
         MaybeText,
@@ -82,6 +61,14 @@ class Options:
     modalities: Annotated[
         MaybeWords, option("NAME ...", "What is kept of each row, such as image depth.", "(default: all)")
     ] = None
+    size: Annotated[
+        MaybeSize,
+        option(
+            "HEIGHT WIDTH",
+            "Resize pictures, antialiased, until they just cover this size, and cut out the centre.",
+            "(default: as they are)",
+        ),
+    ] = None
     per_shard: Annotated[
         MaybeNumber, option("N", "Rows a shard at most.", "(default: those of 268 MB of arrays, up to 100,000)")
     ] = None
@@ -106,8 +93,10 @@ def run(options: Options) -> int:
         )
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     dataset = _chosen(options)
+    from setsup.shards.stores.store import open_store
     from setsup.shards.writing.writer import write_shards
 
+    url = open_store(options.out).url  # as it will be opened, wherever that is from
     plan: Plan | None = None
     before = 0
 
@@ -116,7 +105,7 @@ def run(options: Options) -> int:
         nonlocal plan, before
         plan, before = found, there
         if not options.json:
-            say(_what(found, there, str(options.out)))
+            say(_what(found, there, url))
 
     try:
         with terminated():
@@ -127,6 +116,7 @@ def run(options: Options) -> int:
                 per_shard=options.per_shard,
                 format=options.format,
                 modalities=options.modalities,
+                size=options.size,
                 seed=options.seed,
                 processes=options.processes,
                 on=on,
@@ -135,7 +125,7 @@ def run(options: Options) -> int:
     except KeyboardInterrupt:
         said = "" if plan is None else f"at {_there(options.out):,} of {plan.shards:,} shards; "
         raise KeyboardInterrupt(f"{said}the same command goes on") from None
-    about = _about(written, before, _left_out(dataset))
+    about = _about(written, before, _left_out(dataset, written))
     if options.json:
         show_json(about)
     else:
@@ -145,15 +135,7 @@ def run(options: Options) -> int:
 
 
 def _chosen(options: Options) -> "Dataset":
-    dataset = open_source(
-        options.dataset,
-        options.root,
-        options.table,
-        options.image,
-        options.kinds or (),
-        options.split,
-        options.index,
-    )
+    dataset = open_named(options)
     kind, _, named = options.order.partition(":")
     if kind == "by":
         card = f"`setsup info {f'--table {options.table}' if options.table else options.dataset or DEFAULT}`"
@@ -166,9 +148,9 @@ def _chosen(options: Options) -> "Dataset":
     return dataset
 
 
-def _left_out(dataset: "Dataset") -> list[str]:
-    """What the data set tells of its rows, and shards do not."""
-    return [said for name, said in _NO_MODALITIES.items() if hasattr(dataset, name)]
+def _left_out(dataset: "Dataset", written: "Dataset") -> list[str]:
+    """What the data set tells of its rows, and the shards do not."""
+    return [said for name, said in _NO_MODALITIES.items() if hasattr(dataset, name) and not hasattr(written, name)]
 
 
 def _there(url: str) -> int:
@@ -186,7 +168,9 @@ def _there(url: str) -> int:
 def _what(plan: "Plan", there: int, url: str) -> str:
     import numpy as np
 
-    kinds = [member.modality for member in plan.members.values()]
+    from setsup.shards.layout import VIEW
+
+    kinds = [member.modality for member in plan.members.values() if member != VIEW]
     row = sum(math.prod(size or 0 for size in kind.shape) * np.dtype(kind.dtype).itemsize for kind in kinds)
     size = "" if any(None in kind.shape for kind in kinds) else f", {readable_size(row * plan.rows)} of arrays"
     stored = ", ".join(f"{name} as {member.format}" for name, member in plan.members.items())
@@ -215,7 +199,12 @@ def _about(found: "ShardedDataset", before: int, left_out: list[str]) -> dict[st
                 "unit": one.modality.unit,
                 "member": f"KEY.{one.extension}",
             }
+            for name, one in catalogue.arrays.items()
+        },
+        **{
+            f"{name}s": f"KEY.{one.extension}"
             for name, one in catalogue.members.items()
+            if name not in catalogue.arrays
         },
         "left_out": left_out,
         "open": f"setsup.open_shards({found.url!r})",
@@ -236,7 +225,9 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     yield f"{readable_size(about['bytes'])}, {about['written_now']:,} rows written now"
     factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
     yield f"factors: {', '.join(factors)}"
-    yield f"members: {', '.join([*(one['member'] for one in about['modalities'].values()), 'KEY.json'])}"
+    cameras = [about["cameras"]] if "cameras" in about else []
+    members = [*(one["member"] for one in about["modalities"].values()), *cameras, "KEY.json"]
+    yield f"members: {', '.join(members)}"
     if about["left_out"]:
         yield f"left out, since shards hold modalities and factors: {', '.join(about['left_out'])}"
     yield about["open"]

@@ -1,15 +1,18 @@
 """Which data set a verb works on: a name, a folder of pictures or of shards, or a table of the user's own."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from setsup.errors import DataError, FactorError, near
+from setsup.files.homes import expanded
 from setsup.shards.stores.places import is_shards, open_place
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
+    from setsup_cli.arguments import Named
 
 __all__ = [
     "DEFAULT",
@@ -19,10 +22,14 @@ __all__ = [
     "is_place",
     "is_table",
     "numbers",
+    "open_named",
     "open_source",
+    "options_given",
 ]
 
 _ARCHIVES = (".zip", ".tar", ".gz", ".tgz")
+
+_OPENED = ("dataset", "root", "split", "index", "option", "table", "image", "kinds")
 
 DEFAULT = "shapes3d-procedural"
 """What the verbs work on when nothing is named: drawn on demand, no download."""
@@ -31,11 +38,13 @@ DEFAULT = "shapes3d-procedural"
 def open_source(
     dataset: str | None,
     root: Path | str | None = None,
+    *,
     table: Path | None = None,
     image: str | None = None,
     kinds: Sequence[str] = (),
     split: str | None = None,
     index: str | None = None,
+    option: Sequence[str] = (),
 ) -> "Dataset":
     """Open the data set that options name.
 
@@ -56,6 +65,8 @@ def open_source(
         A split or subset of the named data set.
     index : str, optional
         Folder or address of an index of the shards that does not lie beside them.
+    option : sequence of str
+        ``name=value`` for what the data set's own ``open`` takes beside.
 
     Raises
     ------
@@ -78,19 +89,48 @@ def open_source(
         if image is not None or kinds:
             raise DataError("--image and --kinds describe a table of your own; give it with --table FILE")
         if dataset is not None and is_shards(dataset):
+            options_given(dataset, option)
             return open_place(dataset, root, split, index=index)
         from setsup.datasets import load
 
-        return load(dataset or DEFAULT, root, split)
+        name = dataset or DEFAULT
+        return load(name, root, split, **options_given(name, option))
     if dataset is not None:
         raise DataError(f"give a data set or --table, not both: {dataset!r} and {str(table)!r}")
     if split is not None:
         raise DataError("--split is for named data sets; choose rows of a --table with --where")
+    if option:
+        raise DataError("--option is for named data sets; a --table takes --image and --kinds")
     if root is not None:
         raise DataError("--root is for published files; paths in a --table stand relative to its own folder")
     from setsup.datasets import open_table
 
     return open_table(table, image, kinds=assignments(kinds, "--kinds", "kind"))
+
+
+def open_named(options: "Named") -> "Dataset":
+    """Open the data set that the options of a verb name, as :func:`open_source` does."""
+    given = {field.name: getattr(options, field.name) for field in fields(options) if field.name in _OPENED}
+    return open_source(**{name: value for name, value in given.items() if value is not None or name == "dataset"})
+
+
+def options_given(name: str, words: Sequence[str]) -> dict[str, Any]:
+    """Options of a data set that words such as ``size=64,64`` give, by its name.
+
+    Raises
+    ------
+    DataError
+        When it has no such option, or a value is ill-formed.
+
+    """
+    if not words:
+        return {}
+    if is_shards(name):
+        raise DataError(f"--option is for published data sets; {name} holds shards, which take none")
+    from setsup.datasets.registry import options_of
+    from setsup_cli.opening import read_options
+
+    return read_options(words, options_of(name), name)
 
 
 def _one_tar(word: str, index: str | None) -> DataError:
@@ -111,7 +151,7 @@ def is_table(word: str) -> bool:
 
 def is_place(word: str) -> bool:
     """Whether a word says where data lie, and not what they are called: a folder of ``setsup render``, or shards."""
-    return (Path(word).expanduser() / "rendered.json").is_file() or is_shards(word)
+    return (expanded(word) / "rendered.json").is_file() or is_shards(word)
 
 
 def check_root(root: Path | str | None) -> None:

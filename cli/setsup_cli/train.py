@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from tyro.conf import Positional
 
-from setsup.errors import DataError
-from setsup_cli.arguments import Json, MaybePath, MaybeText, Root, option
+from setsup.errors import DataError, SetsupError
+from setsup_cli.arguments import Json, MaybePath, MaybeText, Opening, Root, option
 from setsup_cli.output import say, show_json
-from setsup_cli.runs import number
+from setsup_cli.runs import CHANGED, number
 from setsup_cli.settings import changed, setting_fields, shown
-from setsup_cli.source import check_root
+from setsup_cli.source import check_root, options_given
 from setsup_cli.usage import words_given
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ HELP = """\
 All settings of a preset are options: `setsup train abc/fig3a --help` explains them, and `setsup train abc/fig3a
 --steps 100 --drawing.size 16` changes two. Ctrl-C stops after the step at work; the same command goes on from there."""
 
-_NO_SETTINGS = ("name", "shows", "seeds", "evaluations", "shrunk")
+_NO_SETTINGS = ("name", "shows", "seeds", "evaluations", "shrunk", "digest")
 _RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "SLURM_PROCID")
 
 
@@ -73,6 +73,7 @@ class Options:
         MaybeLoggers,
         option("tensorboard|wandb ...", "Where metrics go beside the run's folder."),
     ] = None
+    option: Opening = None
     json: Json = False
 
 
@@ -91,11 +92,14 @@ def run(options: Any) -> int:
     """Train and print, or list the presets."""
     if options.preset is None:
         return _list(options.json)
+    from setsup.experiments.loggers import need_logger
     from setsup.experiments.settings import put
 
+    for name in options.log or ():
+        need_logger(name)  # before torch is imported, and data are opened
     check_root(options.root)
     usual = _preset(options.preset, options.smoke)
-    other = changed(options, usual, _NO_SETTINGS)
+    other = changed(options, usual, _NO_SETTINGS) | _opening(options, usual)
     preset = put(usual, other)
     found: list[dict[str, Any]] = []
     try:
@@ -109,6 +113,17 @@ def run(options: Any) -> int:
     if options.json and _speaks():
         show_json({"preset": preset.name, "shows": preset.shows, "changed": other, "runs": found})
     return 0
+
+
+def _opening(options: Any, preset: "Preset") -> dict[str, Any]:
+    """The setting of the preset that holds how its data set is opened, where that is asked for otherwise."""
+    if not options.option:
+        return {}
+    if preset.data is None or options.stand_in:
+        what = preset.name if preset.data is None else f"the stand-in of {preset.name}"
+        raise SetsupError(f"--option is for published data sets; {what} opens none")
+    asked = dict(preset.data.options) | options_given(preset.data.name, options.option)
+    return {} if asked == dict(preset.data.options) else {"data.options": tuple(asked.items())}
 
 
 def _preset(name: str, shrink: bool) -> "Preset":
@@ -160,9 +175,13 @@ def _what(options: Any, usual: "Preset", other: dict[str, Any]) -> Iterator[str]
     yield f"data: {', '.join(parts)}"
     if other:
         before = flat(usual)
-        words = [f"{key} {shown(value)} (not {shown(before[key])})" for key, value in other.items()]
+        words = [f"{key} {_shown(key, value)} (not {_shown(key, before[key])})" for key, value in other.items()]
         yield f"changed: {', '.join(words)}"
     yield f"{other.get('steps', usual.steps):,} steps, {options.precision}, {_devices(options)}"
+
+
+def _shown(key: str, value: Any) -> str:
+    return shown([f"{name}={value}" for name, value in value] if key == "data.options" else value)
 
 
 def _devices(options: Any) -> str:
@@ -189,6 +208,8 @@ def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) 
         if told:
             for line in (*heading, _place(*begun[0])):
                 say(line)
+            if run.file_changed:
+                say(f"FILE CHANGED: {CHANGED}")
 
     how = How(**{field.name: value for field in fields(How) if (value := getattr(options, field.name)) is not None})
     folder = _folder(options, preset) / f"seed-{seed}"
@@ -236,6 +257,7 @@ def _found(options: Any, run: "Run", before: "Progress") -> dict[str, Any]:
         "folder": str(run.folder),
         "seed": run.seed,
         "stand_in": run.stand_in,
+        "file_changed": run.file_changed,
         "steps": now.steps,
         "from_step": before.steps,
         "seconds": now.seconds,

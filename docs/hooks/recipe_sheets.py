@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import rendered_sheets
 from PIL import Image
 
 from setsup.datasets import Dataset
@@ -77,7 +78,43 @@ def cmc(shapes: Dataset) -> Image.Image:
             if name == "cmc-alexnet":
                 grey = (found[view][0, :, channel : channel + 1].clamp(-1, 1) + 1) / 2
                 rows.append((words, image, colors_of(grey[None])))
+    rows += room_rows()
     return sheet(rows, 'recipe("cmc-alexnet"), …\nchannels of views: -1 is black, 1 is white')
+
+
+def room_rows() -> list[Row]:
+    """Patches of one rendered room, in all its modalities."""
+    import torch
+
+    from setsup.datasets.rendered import RenderedDataset
+    from setsup.loading.transforms.recipes import recipe
+    from setsup.scenes.recipes import Room
+
+    kinds = {"image": "color", "depth": "depth", "normals": "normal", "instances": "label"}
+    rooms = RenderedDataset(Room(rooms=1, pairs=1, size=(120, 160), seed=1), renderer="embree")
+    room = rooms.fetch([0], list(kinds))
+    batch = {name: torch.from_numpy(np.repeat(found[None], RESULTS, axis=1)) for name, found in room.items()}
+    batch["image"] = batch["image"].movedim(-1, -3)
+    found = recipe("cmc-nyu", size=64, modalities=kinds)({**batch, "step": 0})
+    found["image"] = found["image"].movedim(-3, -1)
+    rows: list[Row] = []
+    for name in kinds:
+        # one scale of greys for the room and all its patches
+        first, *made = drawn(name, [room[name][0], *found[name][0].numpy()])
+        words = "cmc-nyu, size=64\nthe patch of a room of 120 x 160, which all views show" if name == "image" else name
+        rows.append((words, first[::3, ::3], made))
+    return rows
+
+
+def drawn(name: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Modalities as bytes to look at, all on the scale of the first."""
+    if name != "depth":
+        return [rendered_sheets.picture(name, array) for array in arrays]
+    near, far = arrays[0][arrays[0] > 0].min(), arrays[0].max()
+    return [
+        np.where(a > 0, 255 - 225 * (a - near) / (far - near), 0).clip(0, 255).astype(np.uint8)[..., None]
+        for a in arrays
+    ]
 
 
 def oxels(shapes: Dataset) -> Image.Image:

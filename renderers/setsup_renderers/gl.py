@@ -55,8 +55,9 @@ class GLRenderer:
         Colours are averages, in linear light, over supersample × supersample samples a pixel, each cut to what a
         picture can show; the geometry stays that of the pixel's centre.
     device : int, optional
-        Number of the GPU, as EGL counts them; by default the first that works, hardware before software. All
-        renderers of a process draw on the same.
+        Number of the GPU, as EGL counts them, which need not be CUDA's order. By default the first that works: those
+        that CUDA sees, so that ``CUDA_VISIBLE_DEVICES`` chooses, then other hardware, then software. All renderers of
+        a process draw on the same.
 
     Raises
     ------

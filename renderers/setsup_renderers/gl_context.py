@@ -10,11 +10,13 @@ References
 .. [1] Khronos Group, "EGL_EXT_device_enumeration", "EGL_EXT_device_query", "EGL_EXT_platform_device": devices, and
    their order.
 .. [2] Mesa, "EGL_MESA_device_software": how a device says that it is software.
-.. [3] moderngl, https://moderngl.readthedocs.io
+.. [3] Khronos Group, "EGL_NV_device_cuda": which device of CUDA's a device is.
+.. [4] moderngl, https://moderngl.readthedocs.io
 
 """
 
 import ctypes
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -34,6 +36,7 @@ _VERSION = 450  # of OpenGL, for clip control (depths of 0 … 1) and direct sta
 _SOFTWARE = b"EGL_MESA_device_software"
 _SOFTWARE_NAMES = ("llvmpipe", "softpipe", "swrast", "software")
 _EGL_EXTENSIONS = 0x3055
+_CUDA_DEVICE = 0x323A
 _LOWER_LEFT, _ZERO_TO_ONE = 0x8CA1, 0x935F
 _DEPTH_COMPONENT32F = 0x8CAC
 _COLOR = 0x1800
@@ -45,7 +48,8 @@ class Context:
     Parameters
     ----------
     number : int or None
-        Of the device, as EGL counts them; None for the first that works, hardware before software.
+        Of the device, as EGL counts them; None for the first that works: the GPUs that CUDA sees, in its order, then
+        other hardware, then software.
 
     Attributes
     ----------
@@ -231,12 +235,28 @@ def _devices(wanted: int | None) -> list[int]:
             there = "is 1, number 0" if count.value == 1 else f"are {count.value}, numbers 0 … {count.value - 1}"
             raise DataError(f"there is no GPU {wanted}: for EGL there {there}")
         return [wanted]
-    asked = egl.eglGetProcAddress(b"eglQueryDeviceStringEXT")
-    software = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int)(asked) if asked else None
-    numbers = range(count.value)
-    return sorted(
-        numbers, key=lambda one: software is not None and _SOFTWARE in (software(listed[one], _EGL_EXTENSIONS) or b"")
-    )
+    # CUDA's come first, in CUDA's order: the driver tells places in CUDA_VISIBLE_DEVICES, and none of what that hides
+    numbers = {one: (_is_software(egl, listed[one]), _cuda_number(egl, listed[one])) for one in range(count.value)}
+    return sorted(numbers, key=numbers.__getitem__)
+
+
+def _is_software(egl: Any, device: int | None) -> bool:
+    """Whether a device says that it is none."""
+    query = egl.eglGetProcAddress(b"eglQueryDeviceStringEXT")
+    if not query:
+        return False
+    told = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int)(query)(device, _EGL_EXTENSIONS)
+    return _SOFTWARE in (told or b"")
+
+
+def _cuda_number(egl: Any, device: int | None) -> float:
+    """Number by which CUDA knows a device in this process; infinite where it does not."""
+    query, number = egl.eglGetProcAddress(b"eglQueryDeviceAttribEXT"), ctypes.c_ssize_t(-1)
+    if not query:
+        return math.inf
+    ask = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(query)
+    known = ask(device, _CUDA_DEVICE, ctypes.byref(number)) and number.value >= 0
+    return number.value if known else math.inf
 
 
 def _egl() -> Any:

@@ -101,6 +101,10 @@ class RenderedPairs(RenderedDataset):
             found |= {name: maps[name] for name in names if name in maps}
         return found
 
+    def bound(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Both views of the pairs that some rows are of."""
+        return np.union1d(rows, rows ^ 1)
+
 
 def _paired(table: FactorTable) -> bool:
     """Whether each two rows are views 0 and 1 of a pair of their own."""

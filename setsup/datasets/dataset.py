@@ -75,8 +75,10 @@ class Dataset(Protocol):
     """Factors of every sample, and arrays of any samples.
 
     A class that names this one as its base inherits ``where``, ``select`` and ``len``; any other class with the same
-    members is a dataset as well. ``fetch`` may be called from several threads at once, and in processes that were
-    forked or that received the dataset by pickle: files are opened on first use, in each process anew.
+    members is a dataset as well. ``fetch`` and ``fetch_into`` may be called from several threads at once, a loader's
+    thread and whoever waits for it, so what they share (an open file, a cache) needs a lock. They may be called in
+    processes that were forked or that received the dataset by pickle: files are opened on first use, in each process
+    anew.
 
     Attributes
     ----------
@@ -141,6 +143,8 @@ class Dataset(Protocol):
 
     def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
         """Write modalities of the given rows into arrays, which spares fresh memory for every batch.
+
+        Several threads at once may call it, each with arrays of its own.
 
         Parameters
         ----------

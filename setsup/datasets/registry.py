@@ -11,19 +11,20 @@ its own benchmarks, gives the dataset a card with licence and citation, and name
 """
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.metadata import EntryPoint
-from inspect import signature
+from inspect import Parameter, signature
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, near
+from setsup.files.homes import expanded
 
-__all__ = ["load", "names"]
+__all__ = ["load", "names", "options_in", "options_of"]
 
 _BESIDE = 1000  # folders that are looked at for one that may have been meant
 
@@ -87,13 +88,62 @@ def load(
         When ``where`` is no expression over the dataset's factors.
 
     """
-    folder = None if root is None else Path(root).expanduser()
+    folder = None if root is None else expanded(root)
     dataset = _open(name, folder, options)
     if not isinstance(dataset, Dataset):
         raise DataError(f"what opens {name!r} gave a {type(dataset).__name__}, which is no setsup dataset")
     if split is not None:
         dataset = _opened_split(dataset, name, split)
     return dataset if where is None else dataset.where(where)
+
+
+def options_of(name: str) -> dict[str, Parameter]:
+    """What the own ``open`` of a data set takes beside its root; no file of it is looked for.
+
+    Parameters
+    ----------
+    name : str
+        As for :func:`load`.
+
+    Returns
+    -------
+    dict of str to Parameter
+        By name, with types in the place of annotations that are texts; none of a folder of ``setsup render``.
+
+    Raises
+    ------
+    DataError
+        When there is no such data set, or what opens it cannot be imported.
+
+    Examples
+    --------
+    >>> {name: one.default for name, one in options_of("cars196").items()}
+    {'size': (128, 128), 'margin': 0.0, 'jitter': 0.0, 'seed': 0}
+
+    """
+    from setsup.files import manifest_names
+    from setsup.files.foreign import foreign_entries
+
+    foreign = foreign_entries()
+    if name in manifest_names():
+        return options_in(_own(name))
+    if name in foreign:
+        return options_in(_theirs(foreign[name]))
+    from setsup.datasets.rendered_folder import is_rendered
+
+    if is_rendered(name):
+        return {}
+    raise _unknown(name)
+
+
+def options_in(opener: Callable[..., object]) -> dict[str, Parameter]:
+    """What an ``open`` or ``prepare`` takes beside its root, as :func:`options_of` gives it."""
+    try:
+        types = get_type_hints(opener)
+    except (NameError, TypeError):  # a name that is imported for type checkers only; a callable without types
+        types = {}
+    found = {name: one for name, one in signature(opener).parameters.items() if name != "root"}
+    return {name: one.replace(annotation=types.get(name, Parameter.empty)) for name, one in found.items()}
 
 
 def _open(name: str, root: Path | None, options: Mapping[str, Any]) -> object:
@@ -111,14 +161,14 @@ def _open(name: str, root: Path | None, options: Mapping[str, Any]) -> object:
         if root is not None:
             raise DataError(f"{name} is a folder that `setsup render` wrote; leave out the root {root}")
         return _opened(name, lambda root: open_rendered(name), root, options)
-    if "://" in name or (Path(name).expanduser() / "shards.json").is_file():
+    if "://" in name or (expanded(name) / "shards.json").is_file():
         raise DataError(f"{name} holds shards, which are opened by setsup.open_shards({name!r})")
     raise _unknown(name)
 
 
 def _unknown(name: str) -> DataError:
     """Say what lies under a word that names no data set, or what else may have been meant."""
-    folder = Path(name).expanduser()
+    folder = expanded(name)
     if os.path.isdir(folder):
         if os.path.isdir(folder / ".setsup"):
             return DataError(f"{name} is not finished: give the same `setsup shard` command again, and it goes on")
@@ -141,7 +191,7 @@ def _beside(name: str) -> list[str]:
     """Folders in the same place that hold shards or a render, written as that place is."""
     place, slash, _ = name.rstrip("/").rpartition("/")
     found = []
-    with suppress(OSError), os.scandir(Path(place + slash).expanduser()) as entries:
+    with suppress(OSError), os.scandir(expanded(place + slash)) as entries:
         for entry in islice(entries, _BESIDE):
             if any(os.path.isfile(Path(entry.path, mark)) for mark in ("shards.json", "rendered.json")):
                 found.append(place + slash + entry.name)
@@ -149,19 +199,34 @@ def _beside(name: str) -> list[str]:
 
 
 def _open_own(name: str, root: Path | None, options: Mapping[str, Any]) -> object:
+    with _needed(name):
+        return _opened(name, _own(name), root, options)
+
+
+def _own(name: str) -> Callable[..., object]:
     from setsup.files import load_manifest
 
-    manifest = load_manifest(name)
-    if manifest.adapter is None:
+    adapter = load_manifest(name).adapter
+    if adapter is None:
         raise DataError(f"setsup has a card of {name!r} but cannot open it yet; `setsup info {name}` shows the card")
+    with _needed(name):
+        found: Callable[..., object] = import_module(adapter).open
+    return found
+
+
+@contextmanager
+def _needed(name: str) -> Iterator[None]:
+    """Say which library one of setsup's own lacks."""
+    from setsup.files import load_manifest
+
     try:
-        dataset = _opened(name, import_module(manifest.adapter).open, root, options)
+        yield
     except ModuleNotFoundError as error:
         if (error.name or "setsup").partition(".")[0] == "setsup":
             raise
-        package = f"-e '.[{manifest.extra}]'" if manifest.extra else error.name
+        extra = load_manifest(name).extra
+        package = f"-e '.[{extra}]'" if extra else error.name
         raise DataError(f"{name} needs {error.name}, which is not installed; run `pip install {package}`") from error
-    return dataset
 
 
 def _opened(name: str, opener: Callable[..., object], root: Path | None, options: Mapping[str, Any]) -> object:

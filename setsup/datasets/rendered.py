@@ -2,10 +2,8 @@
 
 import logging
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +11,11 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.rendered_layout import OUTPUTS, one_row
-from setsup.errors import DataError, FactorError, SetsupError, near
+from setsup.datasets.rendered_studio import Failed, RowErrors, Studio
+from setsup.errors import DataError, FactorError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
-from setsup.scenes import renderer as make_renderer
 from setsup.scenes.renderers import choose
 
 if TYPE_CHECKING:
@@ -29,8 +27,6 @@ Array = npt.NDArray[Any]
 Take = Callable[[int, Scene, Camera, Frame], object]
 
 _log = logging.getLogger("setsup")
-_SCENES = 8  # kept by a process
-_RENDERERS = 4  # each with a scene loaded, of which a large one takes 0.2 s
 
 
 class RenderedDataset(Dataset):
@@ -113,7 +109,7 @@ class RenderedDataset(Dataset):
         self.factors = _grid(recipe) if factors is None else _checked(factors, recipe)
         self.renderer = renderer
         self.cache = None if cache is None else Path(cache).expanduser()
-        self._studios: dict[int, _Studio] = {}  # by process
+        self._studios: dict[int, Studio] = {}  # by process
         self.modalities = _modalities(recipe.size, 3 if self.scene(0).background is not None else 4)
 
     @property
@@ -162,15 +158,17 @@ class RenderedDataset(Dataset):
     def scene(self, row: int) -> Scene:
         """Scene of a row."""
         values, studio = self.values(row), self._here()
-        with studio.lock, _Row(self.name, row):
-            return studio.scene(values)
+        with studio.lock, RowErrors(self.name, [row]):
+            found = studio.scene(values)
+        return found
 
     @of_row
     def camera(self, row: int) -> Camera:
         """Camera of a row."""
         scene = self.scene(row)
-        with _Row(self.name, row):
-            return self._camera(self.values(row), scene)
+        with RowErrors(self.name, [row]):
+            found = self._camera(self.values(row), scene)
+        return found
 
     @of_row
     def frame(self, row: int) -> Frame:
@@ -184,7 +182,7 @@ class RenderedDataset(Dataset):
         """What each number in the ``instances`` of a row is."""
         return self.scene(row).names
 
-    def draw(self, rows: Sequence[int], take: Take) -> None:
+    def draw(self, rows: Sequence[int], take: Take, failed: Failed | None = None) -> None:
         """Draw rows, those of one scene after one another.
 
         Parameters
@@ -193,6 +191,9 @@ class RenderedDataset(Dataset):
             Row numbers.
         take : callable of (row, scene, camera, frame)
             Called for each row once it is drawn; other threads wait meanwhile.
+        failed : callable of (row, error), optional
+            Called in its place for each row whose scene cannot be built or loaded, whose camera cannot be placed, or
+            that cannot be drawn; the first SetsupError of those ends the work by default.
 
         """
         studio = self._here()
@@ -203,26 +204,43 @@ class RenderedDataset(Dataset):
         with studio.lock:
             # first what is loaded, before other scenes take its place
             for key in sorted(groups, key=lambda key: key not in studio.loaded):
-                self._draw_scene(studio, given, groups[key], take)
+                self._draw_scene(studio, given, groups[key], take, failed)
 
     def outputs(self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]) -> dict[str, Array]:
         """Modalities of a row that was drawn; a subclass that has more of them makes them here."""
         return {name: getattr(frame, OUTPUTS[name]) for name in names}
 
+    def bound(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Rows that go when others go: the same ones, unless a subclass has rows that mean nothing without others."""
+        return rows
+
     def _draw_scene(
-        self, studio: "_Studio", given: str | Renderer, rows: Sequence[tuple[int, dict[str, Any]]], take: Take
+        self,
+        studio: Studio,
+        given: str | Renderer,
+        rows: Sequence[tuple[int, dict[str, Any]]],
+        take: Take,
+        failed: Failed | None,
     ) -> None:
-        at = _Row(self.name, rows[0][0])
+        values = rows[0][1]
+        at = RowErrors(self.name, [row for row, _ in rows], failed)
         with at:
-            scene = studio.scene(rows[0][1])
-        renderer = studio.renderer(rows[0][1], scene, given)
+            scene = studio.scene(values)
+        if at.good:
+            renderer = studio.free(values, given)
+            with at:
+                renderer.load(scene)
+                studio.keep(values, given, renderer)
+        if not at.good:
+            return
         for row, values in rows:
-            at.row = row
+            at = RowErrors(self.name, [row], failed)
             with at:
                 camera = self._camera(values, scene)
                 frame = renderer.render(camera)
                 self._check(frame)
-            take(row, scene, camera, frame)
+            if at.good:
+                take(row, scene, camera, frame)
 
     def _fill(self, rows: npt.NDArray[np.int64], out: Mapping[str, Array]) -> None:
         places: dict[int, list[tuple[int, ...]]] = {}
@@ -292,14 +310,14 @@ class RenderedDataset(Dataset):
                 "all scenes of a recipe must have a background, or none"
             )
 
-    def _here(self) -> "_Studio":
+    def _here(self) -> Studio:
         """What this process keeps. A fork begins anew: it may have inherited a lock that somebody held.
 
         What its parent kept stays in memory, for to close what that drew with could hang.
         """
         process = os.getpid()
         if process not in self._studios:
-            self._studios.setdefault(process, _Studio(self.recipe))  # of two threads that come first, one makes it
+            self._studios.setdefault(process, Studio(self.recipe))  # of two threads that come first, one makes it
         return self._studios[process]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -309,65 +327,6 @@ class RenderedDataset(Dataset):
     def __repr__(self) -> str:
         """Show the name and the number of rows."""
         return f"{type(self).__name__}({self.name!r}, {len(self):,} rows)"
-
-
-class _Row:
-    """Says which row it is that cannot be drawn."""
-
-    __slots__ = ("_name", "row")
-
-    def __init__(self, name: str, row: int) -> None:
-        self._name, self.row = name, row
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, SetsupError):
-            raise DataError(f"{self._name}, row {self.row}: {error}") from error
-        if isinstance(error, Exception):
-            error.add_note(f"while row {self.row} of {self._name} was drawn")
-
-
-class _Studio:
-    """Scenes, renderers and files that one process keeps, the last few of each."""
-
-    def __init__(self, recipe: Recipe) -> None:
-        self.lock = RLock()
-        self.loaded: OrderedDict[tuple[Any, ...], Renderer] = OrderedDict()
-        self.kept: RowFiles | None = None
-        self._recipe = recipe
-        self._scenes: OrderedDict[tuple[Any, ...], Scene] = OrderedDict()
-
-    def key(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What tells scenes apart."""
-        return tuple(values[name] for name in self._recipe.scene_factors)
-
-    def scene(self, values: Mapping[str, Any]) -> Scene:
-        """Scene of a row."""
-        key = self.key(values)
-        if key not in self._scenes:
-            self._scenes[key] = self._recipe.scene(values)
-            if len(self._scenes) > _SCENES:
-                self._scenes.popitem(last=False)
-        self._scenes.move_to_end(key)
-        return self._scenes[key]
-
-    def renderer(self, values: Mapping[str, Any], scene: Scene, given: str | Renderer) -> Renderer:
-        """Renderer that has the scene of a row loaded: the given one, or one of that name."""
-        if not isinstance(given, str):
-            given.load(scene)
-            return given
-        key = self.key(values)
-        if key in self.loaded:
-            renderer = self.loaded.pop(key)
-        elif len(self.loaded) < _RENDERERS:
-            renderer = make_renderer(given)
-        else:
-            _, renderer = self.loaded.popitem(last=False)
-        renderer.load(scene)
-        self.loaded[key] = renderer
-        return renderer
 
 
 def _grid(recipe: Recipe) -> FactorTable:

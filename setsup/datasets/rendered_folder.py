@@ -13,6 +13,7 @@ from setsup.datasets.rendered_layout import ABOUT, MEND, NAMES, PROGRESS, TABLE,
 from setsup.errors import DataError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable
+from setsup.files.homes import expanded
 from setsup.scenes import Camera
 
 __all__ = ["RenderedFolder", "drawn_rows", "is_rendered", "open_rendered", "read_table"]
@@ -44,6 +45,8 @@ class RenderedFolder(Dataset):
         What drew.
     pair_factors : tuple of str
         Factors in which two views of one scene agree.
+    left_out : int
+        Rows that were to be drawn and could not be, which ``failed.json`` in the folder lists.
 
     """
 
@@ -52,6 +55,7 @@ class RenderedFolder(Dataset):
         self.folder, self.factors = folder, factors
         self.modalities = dict(layout.modalities)
         self.renderer_name, self.pair_factors = layout.renderer, layout.pair_factors
+        self.left_out = layout.left_out
         self._layout = layout
         self._maps: dict[str, Array] = {}
         self._names: dict[int, dict[int, str]] | None = None
@@ -135,7 +139,7 @@ def open_rendered(folder: Path | str) -> RenderedFolder:
         When it is none, is not finished, was written by a later version, or a file is missing, cut off or another.
 
     """
-    folder = Path(folder).expanduser().absolute()
+    folder = expanded(folder).absolute()
     if not folder.is_dir():
         state = "is no folder" if folder.exists() else "is not there"
         raise DataError(f"{folder} {state}; give one of `setsup render`")
@@ -149,7 +153,7 @@ def open_rendered(folder: Path | str) -> RenderedFolder:
 
 def is_rendered(folder: Path | str) -> bool:
     """Whether a path is a folder that :func:`open_rendered` opens, or would if it were whole."""
-    return (Path(folder).expanduser() / ABOUT).is_file()
+    return (expanded(folder) / ABOUT).is_file()
 
 
 def drawn_rows(folder: Path | str) -> tuple[int, int]:
@@ -161,7 +165,7 @@ def drawn_rows(folder: Path | str) -> tuple[int, int]:
         When ``rendered.json`` is damaged.
 
     """
-    folder = Path(folder).expanduser()
+    folder = expanded(folder)
     if not is_rendered(folder):
         return 0, 0
     layout = read_layout(folder)

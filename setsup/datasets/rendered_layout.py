@@ -7,7 +7,8 @@ modality for each row of the table, and ``camera_k.npy``, ``camera_rotation.npy`
 cameras in float64 (see :class:`setsup.scenes.Camera`). ``names.json`` has, by a key of 16 hexadecimal digits, what the
 instances of a scene are called, and ``names.npy`` each row's key. All arrays are plain ``.npy`` files, whose header is
 padded to a page, so that anybody can map them. While some rows are missing, ``rendered.progress`` has a byte a row,
-with a bit for each modality that is there.
+with a bit for each modality that is there. ``failed.json`` lists rows that could not be drawn, and why; a finished
+folder has one where these were left out, and says in ``rendered.json`` which rows were asked for.
 """
 
 import hashlib
@@ -38,6 +39,7 @@ __all__ = [
     "ABOUT",
     "BITS",
     "CAMERA",
+    "FAILED",
     "KEPT",
     "MEND",
     "NAMES",
@@ -51,12 +53,13 @@ __all__ = [
     "read_layout",
 ]
 
-ABOUT, TABLE, NAMES, PROGRESS, PARTS = (
+ABOUT, TABLE, NAMES, PROGRESS, PARTS, FAILED = (
     "rendered.json",
     "factors.parquet",
     "names.json",
     "rendered.progress",
     "names.parts",
+    "failed.json",
 )
 OUTPUTS = {"image": "rgb", "depth": "depth", "normals": "normal", "instances": "instance", "triangles": "triangle"}
 """Modalities, and the attributes of a :class:`~setsup.scenes.Frame` that they are."""
@@ -165,6 +168,8 @@ class Layout:
         Some of :data:`KEPT`, in their order.
     setsup : str
         Version that drew.
+    asked : (rows, fingerprint) or None
+        Of the table that was to be drawn, where rows of it were left out that could not be.
 
     """
 
@@ -177,6 +182,7 @@ class Layout:
     pair_factors: tuple[str, ...]
     modalities: Mapping[str, Modality]
     setsup: str
+    asked: tuple[int, str] | None = None
 
     @classmethod
     def of(cls, dataset: "RenderedDataset", renderer: str, modalities: Iterable[str]) -> "Layout":
@@ -210,6 +216,11 @@ class Layout:
         return sum(array.size for array in self.arrays.values())
 
     @property
+    def left_out(self) -> int:
+        """Rows that were to be drawn, could not be, and are not here."""
+        return 0 if self.asked is None else self.asked[0] - self.rows
+
+    @property
     def full(self) -> int:
         """Bits of a row that is whole."""
         return sum(BITS[name] for name in self.modalities)
@@ -225,6 +236,7 @@ class Layout:
             "size": list(self.size),
             "rows": self.rows,
             "factors": self.factors,
+            **({} if self.asked is None else {"asked": list(self.asked)}),
             "pair_factors": list(self.pair_factors),
             "modalities": {
                 name: {"shape": list(one.shape), "dtype": one.dtype, "unit": one.unit, "color": one.color}
@@ -284,8 +296,11 @@ def read_layout(folder: Path) -> Layout:
         pair_factors=fields.need("pair_factors", _names),
         modalities=found,
         setsup=made,
+        asked=fields.get("asked", _asked),
     )
     fields.done()
+    if layout.asked is not None and layout.left_out < 1:
+        raise fields.wrong("asked", f"more rows than the {layout.rows:,} that are here", layout.asked[0])
     if not found or list(found) != [name for name in KEPT if name in found]:
         raise fields.wrong("modalities", f"some of {', '.join(KEPT)}, in this order", list(found))
     return layout
@@ -317,6 +332,12 @@ def _rows(value: Any) -> int:
     if whole(value) < 1:
         raise ValueError("a whole number, 1 or more")
     return int(value)
+
+
+def _asked(value: Any) -> tuple[int, str]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError("[rows, fingerprint]")
+    return _rows(value[0]), digest(32)(value[1])
 
 
 def _shape(value: Any) -> tuple[int, ...]:

@@ -135,6 +135,12 @@ class RowFiles:
         if time.monotonic() - self._flushed > _SECONDS:
             self.flush()
 
+    def mark(self, rows: npt.ArrayLike) -> None:
+        """Say that rows are whole which other processes of this machine have written, once the disk has them."""
+        with self._lock:
+            self._waiting |= dict.fromkeys(np.asarray(rows, np.int64).tolist(), self.layout.full)
+        self.flush()
+
     def flush(self) -> None:
         """Wait until the disk has the rows written so far, and say in the progress file that they are there."""
         with self._lock, disk_errors(self.folder / PROGRESS):

@@ -1,11 +1,10 @@
 """Draw a rendered data set to disk: killed at any moment and started again, it goes on, to the same bytes."""
 
 import json
-import logging
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +14,14 @@ import numpy.typing as npt
 
 from setsup.datasets.derived import Selection
 from setsup.datasets.rendered import RenderedDataset
-from setsup.datasets.rendered_folder import RenderedFolder, is_rendered, open_rendered, read_table
-from setsup.datasets.rendered_layout import ABOUT, NAMES, PARTS, PROGRESS, TABLE, Layout, read_layout
+from setsup.datasets.rendered_beginning import settled_layout
+from setsup.datasets.rendered_failures import Failure, close_ranks, leave_out, tell, write_failures
+from setsup.datasets.rendered_folder import RenderedFolder, drawn_rows, is_rendered, open_rendered
+from setsup.datasets.rendered_layout import ABOUT, FAILED, NAMES, PARTS, PROGRESS, Layout
 from setsup.datasets.rendered_rows import RowFiles
-from setsup.errors import DataError, near
+from setsup.errors import DataError, SetsupError, near
 from setsup.files import disk_errors, locked, need_space, written
+from setsup.files.homes import expanded
 from setsup.files.locks import lock_file
 from setsup.jobs import Ray, Unit, check_processes, run
 from setsup.jobs.cluster import Cluster
@@ -33,7 +35,7 @@ Rows = npt.NDArray[np.int64]
 
 _PIXELS = 1 << 20  # of a unit of work
 _FEWEST, _MOST = 16, 64  # its rows
-_log = logging.getLogger("setsup")
+_UNFINISHED = "{} is not finished: give the same `setsup render` command again, and it goes on"
 
 
 def render(
@@ -43,6 +45,7 @@ def render(
     *,
     processes: int = 1,
     on: Ray | None = None,
+    skip_broken: bool = False,
     begun: Callable[[Layout, int], object] | None = None,
 ) -> RenderedFolder:
     """Draw all rows to a folder; rows that are there already are not drawn again.
@@ -50,6 +53,11 @@ def render(
     Equal arguments give equal bytes in all files, for any number of processes or machines, however often the work was
     stopped. What a kill loses is what was drawn in the last second. Another process that renders to the same folder
     waits.
+
+    A row that cannot be drawn, such as of a broken mesh, does not keep the others from being drawn. At the end the
+    error names such rows, ``failed.json`` lists them all, and the folder is not finished: the same call draws them
+    alone. The first row is not one of them: by that it is told whether the fault is the row's, or anything can be drawn
+    at all. A mesh that was mended is another mesh, and so needs a new folder.
 
     Parameters
     ----------
@@ -66,6 +74,10 @@ def render(
         A cluster that draws in place of this machine; ``"auto"`` is then what its first free machine would choose. All
         machines have setsup in this version, and meshes and the folder under the same paths, on a file system that they
         share.
+    skip_broken : bool
+        Finish the folder without the rows that cannot be drawn; ``failed.json`` lists them, and ``left_out`` of what
+        is returned counts them. The others are not drawn again, and have the bytes that a table without those rows
+        would give. Of pairs of views both are left out.
     begun : callable of (layout, rows), optional
         Called once nothing stands in the way, before anything else is drawn: with what the folder will hold, and how
         many of its rows are there.
@@ -77,7 +89,7 @@ def render(
     Raises
     ------
     DataError
-        When the folder holds something else, the disk is full (once there is room, the same call goes on), a row cannot
+        When the folder holds something else, the disk is full (once there is room, the same call goes on), rows cannot
         be drawn, or the cluster cannot be used.
 
     Examples
@@ -92,11 +104,11 @@ def render(
 
     """
     whole = _unselected(dataset)
-    folder = Path(folder).expanduser().absolute()
+    folder = expanded(folder).absolute()
     names = _checked(whole, modalities)
     check_processes(processes, on)
     with nullcontext() if on is None else Cluster(on) as cluster:
-        return _rendered(whole, folder, names, processes, cluster, begun)
+        return _rendered(whole, folder, names, processes, cluster, skip_broken, begun)
 
 
 def _rendered(
@@ -105,6 +117,7 @@ def _rendered(
     names: tuple[str, ...],
     processes: int,
     cluster: Cluster | None,
+    skip_broken: bool,
     begun: Callable[[Layout, int], object] | None,
 ) -> RenderedFolder:
     if not is_rendered(folder):
@@ -113,12 +126,14 @@ def _rendered(
         need_space(folder.parent, layout.size_on_disk, f"rendering {layout.recipe}")
     with locked(folder):
         try:
-            files = _begun(folder, dataset, names)
+            layout = settled_layout(folder, dataset, names)
+            unfinished = (folder / PROGRESS).exists()
+            if layout.left_out:
+                _need_same_choice(folder, dataset, layout, skip_broken, unfinished)
             if begun is not None:
-                begun(files.layout, int(files.done(np.arange(files.layout.rows), files.layout.full).sum()))
-            if not files.finished:
-                _draw(dataset, files, processes, cluster)
-                _finish(files)
+                begun(layout, min(drawn_rows(folder)[0], layout.rows))
+            if unfinished:
+                _fill(folder, dataset, layout, processes, cluster, skip_broken)
         finally:
             with suppress(OSError):
                 lock_file(folder).unlink()  # still held: whoever waits notices that the name is gone, and looks again
@@ -136,7 +151,24 @@ def opened_cache(dataset: RenderedDataset, folder: Path) -> RowFiles:
     """
     folder = folder.absolute()
     with locked(folder):
-        return _begun(folder, dataset, None)
+        layout = settled_layout(folder, dataset, None)
+        if layout.left_out and (folder / PROGRESS).exists():
+            raise DataError(_UNFINISHED.format(folder))
+        return RowFiles(folder, layout)
+
+
+def _need_same_choice(
+    folder: Path, dataset: RenderedDataset, layout: Layout, skip_broken: bool, unfinished: bool
+) -> None:
+    """Refuse work that did not ask for rows to be left out, where some are."""
+    if layout.asked != (len(dataset), dataset.factors.fingerprint):  # only those rows that are there are asked for
+        if unfinished:
+            raise DataError(_UNFINISHED.format(folder))
+    elif not skip_broken:
+        raise DataError(
+            f"{folder} leaves out {layout.left_out:,} rows that could not be drawn, which {FAILED} in it lists: give "
+            "--skip-broken (skip_broken=True) again, or choose another folder"
+        )
 
 
 def _tried(dataset: RenderedDataset, cluster: Cluster | None) -> RenderedDataset:
@@ -169,17 +201,29 @@ class _Draw:
         self._dataset, self._folder, self._layout, self._shared = dataset, folder, layout, shared
         self._files: RowFiles | None = None
 
-    def __call__(self, rows: Rows) -> None:
+    def __call__(self, rows: Rows) -> list[Failure]:
         if self._files is None:
             self._files = RowFiles(self._folder, self._layout, self._shared)
         files, names = self._files, tuple(self._layout.modalities)
+        failures: list[Failure] = []
+
+        def failed(row: int, error: SetsupError) -> None:
+            failures.append(Failure(row, str(error)))
 
         def keep(row: int, scene: "Scene", camera: "Camera", frame: "Frame") -> None:
-            files.keep(row, self._dataset.outputs(row, scene, camera, frame, names), camera, scene)
+            try:
+                arrays = self._dataset.outputs(row, scene, camera, frame, names)
+            except SetsupError as error:
+                failed(row, error)
+            else:
+                files.keep(row, arrays, camera, scene)
 
-        self._dataset.draw(rows[~files.done(rows, self._layout.full)].tolist(), keep)
+        self._dataset.draw(rows[~files.done(rows, self._layout.full)].tolist(), keep, failed)
+        if failures:  # of the rows, or is it this machine that cannot draw any more?
+            _try(self._dataset)
         if self._shared:  # nobody else can have the disk keep what this machine has written
             files.flush()
+        return failures
 
     def close(self) -> None:
         """Have the disk keep what was drawn."""
@@ -191,7 +235,31 @@ class _Draw:
         return {**self.__dict__, "_files": None}
 
 
-def _draw(dataset: RenderedDataset, files: RowFiles, processes: int, cluster: Cluster | None) -> None:
+def _fill(
+    folder: Path,
+    dataset: RenderedDataset,
+    layout: Layout,
+    processes: int,
+    cluster: Cluster | None,
+    skip_broken: bool,
+) -> None:
+    """Draw what is missing, and finish the folder."""
+    if not layout.left_out:
+        with closing(RowFiles(folder, layout)) as files:
+            failures = _draw(dataset, files, processes, cluster)
+            if failures:  # what other processes drew within the last second has not been marked
+                there = np.setdiff1d(np.arange(layout.rows), [failure.row for failure in failures])
+                files.mark(there[~files.done(there, layout.full)])
+        if failures and not skip_broken:
+            raise tell(folder, layout, write_failures(folder, dataset, failures))
+        if failures:
+            layout = leave_out(folder, dataset, layout, failures)
+    if layout.left_out:
+        close_ranks(folder, dataset, layout)
+    _finish(folder, layout)
+
+
+def _draw(dataset: RenderedDataset, files: RowFiles, processes: int, cluster: Cluster | None) -> list[Failure]:
     layout = files.layout
     left = [rows for rows in _units(dataset) if not files.done(rows, layout.full).all()]
     missing = sum(int((~files.done(rows, layout.full)).sum()) for rows in left)
@@ -205,9 +273,10 @@ def _draw(dataset: RenderedDataset, files: RowFiles, processes: int, cluster: Cl
     units = [Unit(f"the {len(rows)} rows from row {rows[0]} on", rows, len(rows)) for rows in left]
     try:
         what = f"rendering {layout.recipe}"
-        run(work, units, processes=processes, on=cluster, folder=files.folder, what=what, counted="pictures")
+        found = run(work, units, processes=processes, on=cluster, folder=files.folder, what=what, counted="pictures")
     finally:
         work.close()
+    return [failure for failures in found for failure in failures]
 
 
 def _units(dataset: RenderedDataset) -> Iterator[Rows]:
@@ -240,17 +309,20 @@ def _scenes(starts: npt.NDArray[np.intp], rows: int) -> Iterator[tuple[int, int]
     return zip([0, *ends[:-1]], ends, strict=True)
 
 
-def _finish(files: RowFiles) -> None:
+def _finish(folder: Path, layout: Layout) -> None:
     """Put together what parts are left, see that the disk has all, and take away what tells that rows are missing."""
-    folder = files.folder
-    files.close()
     with disk_errors(folder / ABOUT):
-        for name in files.layout.arrays:
+        for name in layout.arrays:
             _flush(folder / f"{name}.npy")
         found = {} if not (folder / NAMES).exists() else json.loads((folder / NAMES).read_bytes())
         parts = folder / PARTS
         for part in sorted(parts.glob("[0-9a-f]*.json")):
             found[part.stem] = json.loads(part.read_bytes())
+        if layout.left_out:
+            used = {f"{key:016x}" for key in np.unique(layout.arrays["names"].map(folder / "names.npy")).tolist()}
+            found = {key: names for key, names in found.items() if key in used}
+        else:
+            (folder / FAILED).unlink(missing_ok=True)
         with written(folder / NAMES) as fresh:
             fresh.write_text(json.dumps(dict(sorted(found.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
         shutil.rmtree(parts, ignore_errors=True)
@@ -269,108 +341,6 @@ def _flush(path: Path) -> None:
             raise
     finally:
         os.close(file)
-
-
-# -- beginning ---------------------------------------------------------------------------------------------------------
-
-
-def _begun(folder: Path, dataset: RenderedDataset, names: tuple[str, ...] | None) -> RowFiles:
-    """Open the files of a folder, which are made where there are none; under its lock.
-
-    Without names, as a cache: a folder may then hold fewer modalities, and a new one holds all.
-    """
-    found = _found(folder)
-    # "auto" goes on with what began
-    name = found.renderer if found is not None and dataset.renderer == "auto" else dataset.renderer_name
-    layout = Layout.of(dataset, name, dataset.modalities if names is None else names)
-    if found is None:
-        _begin(folder, layout)
-    else:
-        layout = _same(folder, layout, found, names is None)
-    if found is None or (folder / PROGRESS).exists():
-        _make_files(folder, layout, dataset)
-    else:
-        for array, about in layout.arrays.items():
-            about.check(folder / f"{array}.npy")
-    return RowFiles(folder, layout)
-
-
-def _found(folder: Path) -> Layout | None:
-    """What a folder holds; None where it is empty, or was not begun far enough to tell."""
-    if (folder / ABOUT).exists():
-        return read_layout(folder)
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        others = sorted(path.name for path in folder.iterdir() if path.name != PROGRESS and ".tmp" not in path.name)
-    if others:
-        raise DataError(
-            f"{folder} holds other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); "
-            "choose a new folder for what is rendered"
-        )
-    return None
-
-
-def _begin(folder: Path, layout: Layout) -> None:
-    # the progress first: a folder without one counts as finished
-    with written(folder / PROGRESS) as part:
-        part.write_bytes(bytes(layout.rows))
-    with written(folder / ABOUT) as part:
-        part.write_text(layout.to_json(), "utf-8")
-
-
-def _same(folder: Path, layout: Layout, found: Layout, cache: bool) -> Layout:
-    """What the folder holds, if that is what is to be drawn."""
-    for name, what in _COMPARED.items():
-        wanted, there = getattr(layout, name), getattr(found, name)
-        if wanted != there:
-            said = f" ({there} there, {wanted} here)" if name not in ("key", "factors") else ""
-            raise DataError(
-                f"{folder} was begun with {what}{said}; give it that, choose another folder, or remove this one"
-            )
-    ours, theirs = dict(layout.modalities), dict(found.modalities)
-    if theirs != ours and not (cache and theirs.items() <= ours.items()):
-        raise DataError(
-            f"{folder} was begun with the modalities {', '.join(theirs)}, not {', '.join(ours)}; "
-            "give it those, choose another folder, or remove this one"
-        )
-    return found
-
-
-_COMPARED = {
-    "recipe": "another recipe",
-    "size": "another size of pictures",
-    "key": "other options of the recipe (its seed, its lengths …), or other meshes",
-    "rows": "another number of rows",
-    "factors": "other rows (another seed, another choice)",
-    "renderer": "another renderer",
-    "setsup": "another version of setsup, which may draw otherwise",
-    "pair_factors": "other factors of pairs",
-}
-
-
-def _make_files(folder: Path, layout: Layout, dataset: RenderedDataset) -> None:
-    """Make the table and the arrays, unless they are there; where rows are, all must be."""
-    from pyarrow import parquet
-
-    progress = folder / PROGRESS
-    with disk_errors(progress):
-        state = progress.read_bytes()
-    if len(state) != layout.rows:
-        raise DataError(f"{progress} is damaged: it has {len(state):,} bytes for {layout.rows:,} rows; remove {folder}")
-    drawn = any(state)
-    if drawn or (folder / TABLE).exists():
-        read_table(folder, layout)
-    else:
-        with written(folder / TABLE) as part:
-            parquet.write_table(dataset.factors.to_arrow(), part)
-    for name, array in layout.arrays.items():
-        path = folder / f"{name}.npy"
-        if drawn or path.exists():
-            array.check(path)
-            continue
-        with written(path) as part, part.open("wb") as file:
-            file.write(array.header)
-            file.truncate(array.size)
 
 
 def _unselected(dataset: Any) -> RenderedDataset:

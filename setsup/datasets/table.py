@@ -13,6 +13,7 @@ from setsup.datasets.sources import ImageFiles, Images, PackedImages, fetch_imag
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import need_readable
+from setsup.files.homes import expanded
 
 __all__ = ["ImageTable", "open", "open_table"]
 
@@ -142,7 +143,7 @@ def open_table(
     (2, 3, 4, 1)
 
     """
-    path = Path(path).expanduser()
+    path = expanded(path)
     size = checked_size(size)
     need_readable(path, "a CSV or Parquet file")
     parquet = path.suffix.lower() in (".parquet", ".pq")

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.optim.adam import adam
 
 from setsup.errors import SetsupError
 from setsup.evaluation.information import Columns, Information, columns, glorot, noise_scale, normal, scales, whole
@@ -34,6 +35,7 @@ Draws = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 _WIDTH, _HIDDEN = 128, 3
 _BLOCK = 64  # steps drawn at a time
 _TOGETHER = 64  # networks trained as one, to bound memory
+_ADAM: Any = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-7, "weight_decay": 0, "amsgrad": False, "maximize": False}
 
 
 def mine(
@@ -208,27 +210,30 @@ class Training:
 
     def losses(self, steps: int, batch: int, rate: float) -> Iterator[torch.Tensor]:
         """Train; the losses (k,) float64 of each step, before its update."""
-        optimizer = torch.optim.Adam([self.weights], lr=rate, eps=1e-7, fused=True)
-        self.weights.grad = self.gradient
-        key = stream_key(self.seed, "mine noise")
-        for step in range(steps):
-            at = step % _BLOCK
-            if not at:
-                blocks = [drawn(self.seed, step, min(_BLOCK, steps - step), batch, len(rows)) for rows in self.rows]
-            rows = torch.from_numpy(np.stack([known[b[0][at]] for known, b in zip(self.rows, blocks, strict=True)]))
-            order = torch.from_numpy(np.stack([b[1][at] for b in blocks]))
-            loss = self.step(rows, order, normal(key, step, (batch, self.points.shape[1])))
-            optimizer.step()
-            yield loss
+        key, dimension = stream_key(self.seed, "mine noise"), self.points.shape[1]
+        first, second = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
+        done = torch.zeros((), device=self.weights.device)
+        for start in range(0, steps, _BLOCK):
+            rows, values = self.block(start, min(_BLOCK, steps - start), batch)
+            for at in range(len(rows)):
+                loss = self.step(rows[at], values[at], normal(key, start + at, (batch, dimension)))
+                adam([self.weights], [self.gradient], [first], [second], [], [done], lr=rate, fused=True, **_ADAM)
+                yield loss
 
-    def step(self, rows: torch.Tensor, order: torch.Tensor, unit: torch.Tensor) -> torch.Tensor:
-        """Losses (k,) and, in ``slopes``, their gradients, for rows and orders (groups, B) and noise (B, d)."""
-        device = self.points.device
-        which = rows.to(device)[self.group]
-        values = self.values.gather(1, which)
-        shuffled = values.gather(1, order.to(device)[self.group])
-        noisy = torch.addcmul(self.points[which[: len(self.noise)]], unit.to(self.points), self.noise)
-        return statistics_step(self.layers, self.slopes, noisy, torch.stack([values, shuffled], dim=1))
+    def block(self, start: int, steps: int, batch: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Rows (steps, k or 1, B), and g beside g′ (steps, k, 2, B), from a step on."""
+        draws = [drawn(self.seed, start, steps, batch, len(known)) for known in self.rows]
+        rows = np.stack([known[slots] for known, (slots, _) in zip(self.rows, draws, strict=True)])
+        which = torch.from_numpy(rows).to(self.points.device)[self.group]
+        order = torch.from_numpy(np.stack([orders for _, orders in draws])).to(which.device)[self.group]
+        values = self.values.gather(1, which.flatten(1)).view_as(which)
+        both = torch.stack([values, values.gather(2, order)], dim=2)
+        return which[: len(self.noise)].transpose(0, 1), both.transpose(0, 1)
+
+    def step(self, rows: torch.Tensor, values: torch.Tensor, unit: torch.Tensor) -> torch.Tensor:
+        """Losses (k,) and, in ``gradient``, their gradients, for rows, values and noise (B, d) of a step."""
+        noisy = torch.addcmul(self.points[rows], unit.to(self.points), self.noise)
+        return statistics_step(self.layers, self.slopes, noisy, values)
 
 
 def statistics_step(
@@ -241,25 +246,24 @@ def statistics_step(
     count, _, batch = values.shape
     first, bias, *hidden, final = layers
     shared = _products(noisy, first[:, :-1]) + bias
-    value = values[..., None]
-    inner = [torch.addcmul(shared[:, None], value, first[:, None, -1:]).flatten(1, 2).relu_()]
+    inner = [torch.addcmul(shared[:, None], values[..., None], first[:, None, -1:]).flatten(1, 2).relu_()]
     for weight, offset in zip(hidden[::2], hidden[1::2], strict=True):
         inner.append(torch.baddbmm(offset, inner[-1], weight).relu_())
-    scores = torch.bmm(inner[-1], final).reshape(count, 2, batch)
-    marginal = torch.logsumexp(scores[:, 1].double(), dim=1)
-    slope = torch.full_like(scores, -1 / batch)
-    slope[:, 1] = scores[:, 1].softmax(dim=1)
-    back = slope.reshape(count, -1, 1)
-    torch.bmm(inner[-1].mT, back, out=slopes[-1])
-    back = back * final.mT
+    # products with a single column are written as a row's: bmm takes four times as long for a column
+    scores = torch.bmm(final.mT, inner[-1].mT).reshape(count, 2, batch)
+    shares = scores[:, 1].double().log_softmax(dim=1)
+    marginal = scores[:, 1, 0] - shares[:, 0]  # the logarithm of the sum of exp T
+    row = torch.stack([torch.full_like(shares, -1 / batch), shares.exp()], dim=1).to(scores).reshape(count, 1, -1)
+    torch.bmm(row, inner[-1], out=slopes[-1].mT)
+    back = row.mT * final.mT
     for at in range(_HIDDEN - 1, 0, -1):
-        back = torch.ops.aten.threshold_backward(back, inner[at], 0)
+        _through_relu(back, inner[at])
         torch.bmm(inner[at - 1].mT, back, out=slopes[2 * at])
         torch.sum(back, dim=1, keepdim=True, out=slopes[2 * at + 1])
         back = torch.bmm(back, layers[2 * at].mT)
-    back = torch.ops.aten.threshold_backward(back, inner[0], 0)
+    _through_relu(back, inner[0])
     slopes[0][:, -1:] = torch.bmm(values.reshape(count, 1, -1), back)
-    both = back.unflatten(1, (2, batch)).sum(dim=1)
+    both = back[:, :batch] + back[:, batch:]
     slopes[0][:, :-1] = _products(noisy.mT, both)
     torch.sum(both, dim=1, keepdim=True, out=slopes[1])
     return marginal - math.log(batch) - scores[:, 0].double().mean(dim=1)
@@ -279,6 +283,11 @@ def drawn(seed: int, step: int, steps: int, batch: int, rows: int) -> Draws:
     words = np.arange(step, step + steps, dtype=np.uint64)
     slots = fold(fold(stream_key(seed, "mine rows"), words)[:, None], np.arange(batch, dtype=np.uint64))
     return below(slots, rows), leading(fold(stream_key(seed, "mine orders"), words), batch, batch)
+
+
+def _through_relu(back: torch.Tensor, after: torch.Tensor) -> None:
+    """Make of a gradient after a ReLU that before it, in place."""
+    torch.ops.aten.threshold_backward.grad_input(back, after, 0, grad_input=back)
 
 
 def _products(one: torch.Tensor, many: torch.Tensor) -> torch.Tensor:

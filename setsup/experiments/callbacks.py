@@ -4,10 +4,12 @@ import csv
 import json
 import os
 import signal
+import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +20,13 @@ from setsup.errors import SetsupError
 from setsup.experiments.preset import Preset
 from setsup.experiments.run import CHECKPOINT, finite
 from setsup.files.atomic import written
-from setsup.progress import progress
 from setsup.random import fold, stream_key
 
-__all__ = ["Bar", "Keeper", "Noise"]
+__all__ = ["Bar", "Keeper", "Noise", "Settings"]
 
 _FLUSH = 50  # steps whose metrics are held: reading one of a GPU waits for it
+_GLANCE = 0.5  # seconds between two looks at the images of a bar, for the same reason
+_GLANCES = 60  # over so many looks the speed is a mean
 
 
 class Noise(Callback):
@@ -76,7 +79,7 @@ class Keeper(Callback):
         fresh = {name: value for name, value in found.items() if places.get(name) != value.data_ptr()}
         self._held.append((step, fresh))
         self._last = found
-        self._counts.append(batch["mask"].sum() if "mask" in batch else batch["indices"].numel())
+        self._counts.append(_images(batch))
         if trainer.strategy.reduce_boolean_decision(self.stopped is not None, all=False):
             self.stopped = self.stopped or signal.SIGTERM  # another rank was asked to
             trainer.should_stop = True
@@ -147,26 +150,54 @@ class Keeper(Callback):
         self.stopped = number
 
 
+class Settings(Callback):
+    """Tells loggers what is trained: their tables of runs have a column for each setting."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._settings = dict(settings)
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Tell them, before Lightning writes down that there are none."""
+        for logger in trainer.loggers:
+            logger.log_hyperparams(self._settings)
+
+
 class Bar(Callback):
-    """A bar on a terminal, in steps, with their rate and the time left."""
+    """A bar on a terminal, in steps, with images a second and the time left.
+
+    Images are those of this process, slots without one left out, times the number of processes.
+    """
 
     def __init__(self, steps: int) -> None:
         self._steps, self._at = steps, 0
         self._stack = ExitStack()
-        self._advance: Callable[[int], None] | None = None
+        self._advance: Callable[[int, str], None] | None = None
+        self._counts: list[int | torch.Tensor] = []
+        self._looks: deque[tuple[float, int]] = deque(maxlen=_GLANCES)
+        self._speed = ""
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin where the run goes on."""
         self._at = trainer.global_step
-        if trainer.is_global_zero:
-            self._advance = self._stack.enter_context(progress(self._steps - self._at, "training", "steps"))
+        if trainer.is_global_zero and sys.stderr is not None and sys.stderr.isatty():
+            self._advance = self._stack.enter_context(_bar(self._steps - self._at))
+            self._looks.append((time.perf_counter(), 0))
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Move on by the steps of a batch."""
-        if self._advance is not None:
-            self._advance(trainer.global_step - self._at)
+        if self._advance is None:
+            return
+        self._counts.append(_images(batch))
+        now, (before, images) = time.perf_counter(), self._looks[-1]
+        if now - before >= _GLANCE:
+            images += int(sum(self._counts)) * trainer.world_size
+            self._counts.clear()
+            self._looks.append((now, images))
+            since, had = self._looks[0]
+            self._speed = f"{(images - had) / (now - since):,.0f} images/s"
+        self._advance(trainer.global_step - self._at, self._speed)
         self._at = trainer.global_step
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
@@ -177,6 +208,25 @@ class Bar(Callback):
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Take the bar away after an error, too."""
         self.teardown(trainer, pl_module, "fit")
+
+
+@contextmanager
+def _bar(steps: int) -> Iterator[Callable[[int, str], None]]:
+    """A bar in steps, beside which stands what is said of their speed."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    name, speed = TextColumn("{task.description}"), TextColumn("{task.fields[speed]}")
+    columns = name, BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("training", total=steps, speed="")
+        yield lambda done, said: bars.update(task, advance=done, speed=said)
+
+
+def _images(batch: Any) -> int | torch.Tensor:
+    """Images of a batch; on a GPU as a tensor there, which nobody waits for."""
+    found: int | torch.Tensor = batch["mask"].sum() if "mask" in batch else batch["indices"].numel()
+    return found
 
 
 def _keep_lines(metrics: Path, steps: int) -> None:

@@ -3,7 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import SetsupError
 from setsup.factors import FactorTable
+from setsup.random import fold, stream_key
 from setsup.samplers import SetSampler
 
 __all__ = ["Sets"]
@@ -29,6 +34,9 @@ class Sets:
         What happens to groups of fewer rows than a set: ``short`` takes all of them.
     where : str, optional
         Expression over the factors that drawn rows satisfy.
+    pool : int, optional
+        Of the rows that agree in what is held, only so many are ever drawn, the same in all runs; 1,031 in ABC's
+        published code. Sets that hold nothing draw from all pools.
 
     """
 
@@ -38,6 +46,7 @@ class Sets:
     unconstrained: int = 0
     small: Literal["short", "replace", "drop", "error"] = "short"
     where: str | None = None
+    pool: int | None = None
 
     def sampler(self, table: FactorTable, seed: int) -> SetSampler:
         """The sampler of a run."""
@@ -49,8 +58,23 @@ class Sets:
             unconstrained=self.unconstrained,
             small=self.small,
             where=self.where,
+            weights=self._pooled(table),
             seed=seed,
         )
+
+    def _pooled(self, table: FactorTable) -> npt.NDArray[np.float64] | None:
+        """1 for the rows of pools and 0 for others, (rows,)."""
+        if self.pool is None:
+            return None
+        if self.pool < 1:
+            raise SetsupError(f"a pool has 1 row or more, not {self.pool}")
+        group = table.group_by(self.inactive, self.where).of_rows()
+        # in the published data records come in an order of their own, so that the first of them are any
+        order = np.lexsort((fold(stream_key(0, "pool"), np.arange(len(table), dtype=np.uint64)), group))
+        first = np.searchsorted(group[order], group[order])
+        found = np.zeros(len(table))
+        found[order[np.arange(len(order)) - first < self.pool]] = 1
+        return np.where(group >= 0, found, 0)
 
     def shrunk(self) -> "Sets":
         """Sets of at most eight."""

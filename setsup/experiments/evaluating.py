@@ -1,13 +1,14 @@
 """Evaluating a run: its preset's measurements, kept in the run folder."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from setsup.errors import SetsupError, near
-from setsup.experiments.preset import Measured, Preset
-from setsup.experiments.run import Run
+from setsup.experiments.preset import Evaluation, Measured, Preset
+from setsup.experiments.run import EVALUATION, Run
 from setsup.experiments.settings import about
 from setsup.experiments.trained import load_trained
+from setsup.files.disk import need_writable
 
 __all__ = ["check_asked", "evaluate"]
 
@@ -19,6 +20,7 @@ def evaluate(
     only: Collection[str] = (),
     root: Path | str | None = None,
     device: str | None = None,
+    begun: Callable[[str, Evaluation], None] | None = None,
 ) -> dict[str, Measured]:
     """Measure a run, and keep what was found in its folder.
 
@@ -37,6 +39,8 @@ def evaluate(
         Folder of the published files; the one that the run was trained from by default.
     device : str, optional
         Where networks run: a GPU where there is one, by default.
+    begun : callable, optional
+        Called with the name and the settings of each evaluation right before it is made, to say what follows.
 
     Returns
     -------
@@ -45,16 +49,21 @@ def evaluate(
 
     Raises
     ------
+    DataError
+        When the run's folder cannot be written, its checkpoint is damaged, or data is missing.
     SetsupError
         When the preset trains something else, or has no such evaluation.
 
     """
     preset = preset or run.preset
     check_asked(run, preset, only)
+    need_writable(run.folder / EVALUATION)
     trained = load_trained(run, root=root, device=device, preset=preset)
     found = {}
     for name, evaluation in preset.evaluations.items():
         if not only or name in only:
+            if begun is not None:
+                begun(name, evaluation)
             found[name] = evaluation.measure(trained)
             run.keep(name, found[name], about(evaluation))
     return found

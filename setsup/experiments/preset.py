@@ -46,6 +46,8 @@ class Learning(Protocol):
         batches are its rows. Initial weights come from the generator, or from torch's global one: the seed of the run
         determines both.
         What a step logs is averaged over devices: all of them log the same names, in the same order.
+        Before a run is begun the first draw is embedded, or given to ``loss(batch)`` where the method has that: a
+        SetsupError raised there is said at once, and leaves no folder.
         """
 
 
@@ -169,6 +171,8 @@ class Preset:
         What ``setsup eval`` measures, by names that can stand in Python and on the command line.
     shrunk : bool
         Whether :func:`smoke` made it: what its runs find means nothing.
+    digest : str, optional
+        SHA-256 of the file of the user's own that holds it, as :func:`~setsup.experiments.find_preset` ran it.
 
     """
 
@@ -183,6 +187,7 @@ class Preset:
     checkpoint_every: int = 100
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
     shrunk: bool = False
+    digest: str | None = None
 
     def __post_init__(self) -> None:
         """Check that it is whole."""

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
@@ -20,6 +21,7 @@ from types import ModuleType
 
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
+from setsup.files.homes import expanded
 
 __all__ = ["find_preset", "in_file", "modules_of_others", "named", "own_modules", "presets", "run_file"]
 
@@ -100,21 +102,23 @@ def in_file(name: str) -> tuple[Path, str] | None:
 
 
 def _of_file(path: Path, name: str) -> Preset:
-    held = {preset.name: preset for preset in _checked(getattr(run_file(path), "PRESETS", None), str(path))}
+    module, digest = _run(expanded(path).resolve())
+    held = {preset.name: preset for preset in _checked(getattr(module, "PRESETS", None), str(path))}
     if not name and len(held) == 1:
-        return next(iter(held.values()))
+        name = next(iter(held))
     if name not in held:
         raise SetsupError(f"{path} holds {', '.join(held)}: name one as {path}:{next(iter(held))}")
-    return held[name]
+    return replace(held[name], digest=digest)
 
 
 def run_file(path: Path) -> ModuleType:
     """The module that a Python file makes; a file runs once."""
-    return _run(path.expanduser().resolve())
+    return _run(expanded(path).resolve())[0]
 
 
 @cache
-def _run(path: Path) -> ModuleType:
+def _run(path: Path) -> tuple[ModuleType, str]:
+    """The module, and the SHA-256 of the file that it was made of."""
     name = f"setsup_preset_{path.stem}_{sha256(str(path).encode()).hexdigest()[:8]}"  # two files may have one stem
     spec = spec_from_file_location(name, path)
     if not path.exists() or spec is None or spec.loader is None:
@@ -122,6 +126,7 @@ def _run(path: Path) -> ModuleType:
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     try:
+        digest = sha256(path.read_bytes()).hexdigest()
         with _beside(path):
             spec.loader.exec_module(module)
     except SetsupError:
@@ -130,7 +135,7 @@ def _run(path: Path) -> ModuleType:
         lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(path)]
         where = f"{path}, line {lines[-1]}" if lines else path
         raise SetsupError(f"{where} fails with {type(error).__name__}: {error}") from error
-    return module
+    return module, digest
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Measured, Preset, smoke
 from setsup.experiments.settings import changes, filled, flat, learned, put
 from setsup.files.atomic import written
+from setsup.files.disk import need_regular
 from setsup.files.locks import lock_file, locked
 
 if TYPE_CHECKING:
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
 
     from setsup.factors import FactorTable
 
-__all__ = ["CHECKPOINT", "Progress", "Run", "begin", "open_run"]
+__all__ = ["CHECKPOINT", "EVALUATION", "Progress", "Run", "begin", "open_run"]
 
 _PACKAGES = ("setsup", "torch", "lightning", "numpy")
 _PARTS = {"global_step", "callbacks", "state_dict", "optimizer_states", "LightningBatches"}
 CHECKPOINT = "last.ckpt"
-_DESCRIPTION, _EVALUATION, _METRICS, _FACTORS = "run.json", "evaluation.json", "metrics.jsonl", "factors.parquet"
+EVALUATION = "evaluation.json"
+_DIGEST = "preset_file_sha256"
+_DESCRIPTION, _METRICS, _FACTORS = "run.json", "metrics.jsonl", "factors.parquet"
 
 
 class Progress(NamedTuple):
@@ -42,7 +45,8 @@ class Progress(NamedTuple):
 class Run:
     """One training of a preset with one seed, as a folder.
 
-    ``run.json`` says what is trained, how and with which versions, each time it went on otherwise, too;
+    ``run.json`` says what is trained, how and with which versions, each time it went on otherwise, too, and the
+    SHA-256 of the file that holds the preset, where that is one of the user's own;
     ``factors.parquet`` is the factor table of the data; ``metrics.jsonl`` and ``metrics.csv`` have a line a step;
     ``last.ckpt`` is the checkpoint, a Lightning one; ``evaluation.json`` and ``*.png`` are what was measured.
 
@@ -84,6 +88,16 @@ class Run:
         """Devices that trained together, each on a draw of its own: one number for each time it went on otherwise."""
         sessions = [self.description, *self.description.get("later", ())]
         return tuple(one["how"].get("devices", 1) * one["how"].get("nodes", 1) for one in sessions)
+
+    @property
+    def file_changed(self) -> bool | None:
+        """Whether the file that holds the preset has changed since the run was trained, or a part of it.
+
+        None where that is not known: of presets of packages, and of runs of earlier versions, which kept no digest.
+        """
+        sessions = [self.description, *self.description.get("later", ())]
+        kept = {one[_DIGEST] for one in sessions if isinstance(one.get(_DIGEST), str)}
+        return None if self.preset.digest is None or not kept else kept != {self.preset.digest}
 
     def progress(self) -> Progress:
         """How far it is; nothing before the first checkpoint."""
@@ -180,7 +194,7 @@ class Run:
 
     def measured(self) -> dict[str, Any]:
         """Evaluations by name, as :meth:`keep` wrote them, None for what is not finite; none before the first."""
-        path = self.folder / _EVALUATION
+        path = self.folder / EVALUATION
         return _read(path, "remove it, and measure anew") if path.exists() else {}
 
     def keep(self, name: str, found: Measured, about: Mapping[str, Any]) -> None:
@@ -205,7 +219,7 @@ class Run:
             "curves": {key: [list(map(finite, axis)) for axis in curve] for key, curve in found.curves.items()},
             "pictures": [f"{name}-{title}.png" for title in found.pictures],
         }
-        path = self.folder / _EVALUATION
+        path = self.folder / EVALUATION
         with locked(path):
             before = self.measured()
             _write(path, before | {name: entry})
@@ -226,7 +240,8 @@ def begin(
     """Make a run folder, or open the one that is there to go on with it.
 
     A folder in which nothing has been trained yet is begun anew. In another the root is remembered that was given last,
-    and where it goes on in another way or with other versions than last, these stand below ``later``.
+    and where it goes on in another way, with other versions or with another file of presets than last, these stand
+    below ``later``: settings that are equal are no reason to refuse a file in which a comment was corrected.
 
     Parameters
     ----------
@@ -260,6 +275,8 @@ def begin(
         "how": json.loads(json.dumps(dict(how))),
         "versions": {"python": platform.python_version(), **_versions()},
     }
+    if preset.digest is not None:
+        description[_DIGEST] = preset.digest
     if _trained(folder):
         there = _described(folder / _DESCRIPTION)
         old = there | {"settings": filled(preset, there["settings"])}
@@ -267,7 +284,7 @@ def begin(
         if differing:
             listed = ", ".join(f"{name} {old!r} there, {new!r} asked" for name, (old, new) in differing.items())
             raise SetsupError(f"{folder} holds another run: {listed}; give another --out, or ask for the same")
-        now = {key: description[key] for key in ("how", "versions")}
+        now = {key: description[key] for key in ("how", "versions", _DIGEST) if key in description}
         description = there | {key: description[key] for key in ("root", "settings")}
         later = list(there.get("later", ()))
         last = later[-1] if later else there
@@ -375,6 +392,7 @@ def _pictures(*entries: Any) -> set[str]:
 
 
 def _read(path: Path, advice: str = "restore it, or train anew in another folder") -> dict[str, Any]:
+    need_regular(path)
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError) as error:

@@ -9,7 +9,7 @@ from setsup.errors import SetsupError, near
 
 __all__ = ["about", "changes", "check", "filled", "flat", "learned", "put"]
 
-_WORDS = ("name", "shows", "evaluations", "shrunk")
+_WORDS = ("name", "shows", "evaluations", "shrunk", "digest")
 """Fields of a preset that do not change what is trained."""
 
 _IDLE = ("seeds", "checkpoint_every")

@@ -79,10 +79,12 @@ class Trained:
         """The same method with its initial weights."""
         return fresh_method(self.preset, self.dataset.factors, self.seed).eval().to(self.device)
 
-    def sample(self, count: int) -> npt.NDArray[np.int64]:
-        """At most so many rows of the data set, without repeats, the same for every evaluation of a seed."""
-        count = min(count, len(self.dataset))
-        order: npt.NDArray[np.int64] = EpochSampler(self.dataset.factors, count, epochs=1, seed=self.seed)[0].indices[0]
+    def sample(self, count: int, dataset: Dataset | None = None) -> npt.NDArray[np.int64]:
+        """At most so many rows of a data set, that of the training by default, without repeats, the same for a seed."""
+        table = (self.dataset if dataset is None else dataset).factors
+        order: npt.NDArray[np.int64] = EpochSampler(table, min(count, len(table)), epochs=1, seed=self.seed)[0].indices[
+            0
+        ]
         return order
 
     def embed(self, dataset: Dataset | None = None, rows: npt.NDArray[np.int64] | None = None) -> Reals:

@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
+from inspect import isfunction, signature
 from pathlib import Path
 from textwrap import shorten
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
@@ -20,14 +20,18 @@ from lightning.pytorch.loggers import Logger
 
 from setsup.datasets import Dataset
 from setsup.errors import SetsupError
-from setsup.experiments.callbacks import Bar, Keeper, Noise
+from setsup.experiments.callbacks import Bar, Keeper, Noise, Settings
+from setsup.experiments.loggers import end_run, logger, need_logger, run_identity
 from setsup.experiments.preset import Preset
-from setsup.experiments.run import Run, begin
-from setsup.experiments.settings import check
+from setsup.experiments.run import CHECKPOINT, Run, begin
+from setsup.experiments.settings import check, flat, learned
 from setsup.factors import FactorTable
 from setsup.files.disk import disk_errors, make_folder
+from setsup.loading import Loader
+from setsup.loading.batch import Batch, Transform
 from setsup.loading.lightning import LightningBatches
 from setsup.random import stream_key
+from setsup.samplers import Sampler
 
 __all__ = ["How", "fresh_method", "load_weights", "train"]
 
@@ -123,16 +127,25 @@ def train(
             begun(run)
         return run
     # before there is a folder: what does not fit leaves none behind
+    for name in how.log:
+        need_logger(name)
     dataset = preset.data.open(root, stand_in=stand_in)
-    method, data = fresh_method(preset, dataset.factors, seed), batches(preset, dataset, seed, how)
+    data = batches(preset, dataset, seed, how)
+    if not (folder / CHECKPOINT).exists():
+        _try(preset, dataset, seed)
+    method = fresh_method(preset, dataset.factors, seed)
     if how.compile:
         for network in method.children():
             network.compile()
     with ExitStack() as stack:
         stack.enter_context(_quiet())
         stack.enter_context(torch.random.fork_rng(devices=[]))
-        keeper = Keeper(preset, folder)
-        trainer = _trainer(preset, folder, seed, how, [Noise(seed), keeper, Bar(preset.steps)])
+        keeper, about = Keeper(preset, folder), {"preset": preset.name, "seed": seed, "stand_in": stand_in}
+        settings = Settings(about | {"smoke": preset.shrunk} | flat(preset) | flat(how))
+        identity = run_identity(folder, about | learned(flat(preset), stand_in))
+        loggers = [logger(name, f"{preset.name} seed {seed}", folder, identity) for name in how.log]
+        trainer = _trainer(preset, folder, how, [Noise(seed), keeper, Bar(preset.steps), settings], loggers)
+        stack.callback(end_run, identity)
         if trainer.is_global_zero:
             stack.enter_context(_alone(folder))
         run = begin(folder, preset, seed, root=root, stand_in=stand_in, how=asdict(how))
@@ -177,7 +190,7 @@ def _alone(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _trainer(preset: Preset, folder: Path, seed: int, how: How, callbacks: list[Callback]) -> Trainer:
+def _trainer(preset: Preset, folder: Path, how: How, callbacks: list[Callback], loggers: list[Logger]) -> Trainer:
     # under SLURM Lightning would keep checkpoints of its own, and prefer them to those of the run
     slurm = SLURMEnvironment.detect() and not TorchElasticEnvironment.detect()
     try:
@@ -189,7 +202,7 @@ def _trainer(preset: Preset, folder: Path, seed: int, how: How, callbacks: list[
             precision=_PRECISION[how.precision],  # type: ignore[arg-type]
             callbacks=callbacks,
             plugins=[SLURMEnvironment(auto_requeue=False)] if slurm else None,
-            logger=[_logger(name, preset, folder, seed) for name in how.log],
+            logger=loggers,
             default_root_dir=folder,
             log_every_n_steps=1,
             enable_checkpointing=False,
@@ -226,6 +239,12 @@ def load_weights(method: LightningModule, run: Run) -> None:
 
 def batches(preset: Preset, dataset: Dataset, seed: int, how: How) -> LightningBatches:
     """The batches that a preset trains on."""
+    sampler, transform = _drawn(preset, dataset, seed)
+    return LightningBatches(dataset, sampler, transform=transform, workers=how.workers)
+
+
+def _drawn(preset: Preset, dataset: Dataset, seed: int) -> tuple[Sampler, Transform | None]:
+    """What batches are drawn by, and what is done to them."""
     if preset.drawing is None:
         raise SetsupError(f"{preset.name} draws nothing: give it data, drawing and learning")
     transform = None
@@ -235,20 +254,35 @@ def batches(preset: Preset, dataset: Dataset, seed: int, how: How) -> LightningB
         transform = recipe(preset.augmentation, seed=seed)
     elif preset.augmentation is not None:
         transform = preset.augmentation.transform(seed)
-    sampler = preset.drawing.sampler(dataset.factors, seed)
-    return LightningBatches(dataset, sampler, transform=transform, workers=how.workers)
+    return preset.drawing.sampler(dataset.factors, seed), transform
 
 
-def _logger(name: str, preset: Preset, folder: Path, seed: int) -> Logger:
-    if find_spec(name) is None:
-        raise SetsupError(f"--log {name} needs {name}: pip install {name}")
-    if name == "tensorboard":
-        from lightning.pytorch.loggers import TensorBoardLogger
+def _try(preset: Preset, dataset: Dataset, seed: int) -> None:
+    """Embed the first draw with a method of its own, and take the loss: SetsupError for what does not fit.
 
-        return TensorBoardLogger(folder, name="", version="tensorboard")
-    from lightning.pytorch.loggers import WandbLogger
+    Another error is left to the training, which may be on a device where there is none.
+    """
+    sampler, transform = _drawn(preset, dataset, seed)
+    batch = next(iter(Loader(dataset, sampler, transform=transform, workers=0)), None)
+    if batch is None:
+        return
+    method = fresh_method(preset, dataset.factors, seed).eval()
+    with torch.random.fork_rng(devices=[]), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Lightning, where something is logged without a Trainer
+        try:
+            _result(method, batch)
+        except SetsupError:
+            raise
+        except Exception:
+            return
 
-    return WandbLogger(name=f"{preset.name} seed {seed}", project="setsup", save_dir=folder)
+
+def _result(method: Any, batch: Batch) -> object:
+    """What a method makes of a batch: its loss where it has a method ``loss(self, batch)``, or its embeddings."""
+    loss = getattr(type(method), "loss", None)
+    if isfunction(loss) and list(signature(loss).parameters) == ["self", "batch"]:
+        return method.loss(batch)
+    return method.embed(batch)
 
 
 @contextmanager

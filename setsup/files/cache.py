@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from setsup.files.homes import expanded
+
 __all__ = ["cache_folder"]
 
 
@@ -23,7 +25,7 @@ def cache_folder() -> Path:
     """
     named = os.environ.get("SETSUP_CACHE")
     if named:
-        return Path(named).expanduser().absolute()
+        return expanded(named).absolute()
     from platformdirs import user_cache_path
 
     return user_cache_path("setsup", appauthor=False)

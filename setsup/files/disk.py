@@ -2,7 +2,9 @@
 
 import errno
 import os
+import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +17,9 @@ __all__ = [
     "existing_folder",
     "make_folder",
     "need_readable",
+    "need_regular",
     "need_space",
+    "need_writable",
     "readable_size",
     "write_error",
 ]
@@ -117,6 +121,70 @@ def need_readable(path: Path, expected: str) -> None:
         path.open("rb").close()
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def need_regular(path: Path) -> None:
+    """Refuse pipes, sockets and devices, of which some would be waited for without end; what is not there may pass.
+
+    Parameters
+    ----------
+    path : Path
+        A file that is opened next, whose name was not given but found in a folder.
+
+    Raises
+    ------
+    DataError
+        It is there, and neither a file nor a folder: what a folder says is left to whoever opens it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> pipe = Path(tempfile.mkdtemp(), "shards.json")
+    >>> os.mkfifo(pipe)
+    >>> need_regular(pipe)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    setsup.errors.DataError: ...shards.json is a pipe, a socket or a device, not a file; remove it, or name another \
+folder
+
+    """
+    try:
+        kind = os.stat(path).st_mode
+    except OSError:
+        return
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+        raise DataError(f"{path} is a pipe, a socket or a device, not a file; remove it, or name another folder")
+
+
+def need_writable(path: Path) -> None:
+    """Refuse a file that could not be written, before long work for it starts; nothing is left behind.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its folder need not exist yet.
+
+    Raises
+    ------
+    DataError
+        A folder stands in its place, or its folder, or the nearest above that exists, may not be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> need_writable(folder / "new" / "report.png"), list(folder.iterdir())
+    (None, [])
+
+    """
+    if os.path.isdir(path):
+        raise write_error(OSError(errno.EISDIR, ""), path)
+    # tried, since rights do not tell of disks that are read-only, full or none at all, such as /proc
+    tried = existing_folder(path.parent) / f".setsup-{secrets.token_hex(6)}.tmp"
+    try:
+        tried.open("xb").close()
+        tried.unlink()
+    except OSError as error:
+        raise write_error(error, path) from error
 
 
 def existing_folder(folder: Path) -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from setsup.errors import DataError, near
+from setsup.files.disk import need_regular
 
 __all__ = ["Fields", "read_yaml"]
 
@@ -135,6 +136,7 @@ def read_yaml(file: Path) -> Fields:
     """
     import yaml
 
+    need_regular(file)
     try:
         with file.open("rb") as stream:
             data = stream.read(_LARGEST + 1)

@@ -9,6 +9,7 @@ from pathlib import Path
 from setsup.errors import DataError
 from setsup.files.cache import cache_folder
 from setsup.files.foreign import find_manifest
+from setsup.files.homes import expanded
 
 __all__ = ["data_places", "find_root", "place_seen", "root_option", "some"]
 
@@ -41,11 +42,11 @@ def data_places(name: str, root: Path | str | None = None) -> list[Path]:
         if manifest is not None and manifest.shares:
             names.append(manifest.shares)
     if root is not None:
-        folder = Path(root).expanduser()
+        folder = expanded(root)
         return [folder, *(folder / each for each in names)]
     around = [cache_folder()]
     if shared := os.environ.get("SETSUP_DATA"):
-        around.insert(0, Path(shared).expanduser())
+        around.insert(0, expanded(shared))
     return [folder / each for each in names for folder in around]
 
 
@@ -110,7 +111,7 @@ def root_option(root: Path | str | None) -> str:
     (" --root 'my data'", '')
 
     """
-    if root is None or os.path.isfile(Path(root).expanduser()):
+    if root is None or os.path.isfile(expanded(root)):
         return ""
     return f" --root {shlex.quote(str(root))}"
 

@@ -1,6 +1,6 @@
 """From a draw to a batch: one dict of arrays, the same wherever it is made."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +94,11 @@ class Finish:
     described: Mapping[str, Modality]
     modalities: tuple[str, ...]
 
+    @property
+    def wraps(self) -> bool:
+        """Whether nothing is computed, and nothing copied."""
+        return self.transform is None and (self.door is None or self.door.device is None)
+
     def __call__(self, batch: Batch) -> Batch:
         """The batch as the consumer gets it."""
         shape = batch["indices"].shape
@@ -105,13 +110,28 @@ class Finish:
 
 
 def _same_slots(batch: Batch, modalities: Sequence[str], shape: tuple[int, ...]) -> Batch:
-    """The batch a transform gave, if it kept the sets and slots."""
+    """The batch a transform gave, if what kept its name kept its sets and slots."""
     if not isinstance(batch, dict):
         raise SetsupError(f"the transform returned {type(batch).__name__}, not the batch: let it return a dict")
-    for name in modalities:
-        if name in batch and tuple(batch[name].shape[:2]) != shape:
+    for name, value, axes in _with_axes(batch, modalities):
+        found = getattr(value, "shape", None)
+        if found is None and name in modalities:
+            raise SetsupError(f"the transform made {name!r} a {type(value).__name__}: keep one array a slot")
+        if found is not None and tuple(found[:axes]) != shape[:axes]:
+            sets, thing = (f"{shape[0]} sets of {shape[1]}", "slot") if axes == 2 else (f"{shape[0]} sets", "set")
             raise SetsupError(
-                f"the transform changed {name!r} from {shape[0]} sets of {shape[1]} to {tuple(batch[name].shape[:2])}: "
-                "keep one array a slot; further copies go on an axis after the slots, or under names of their own"
+                f"the transform changed {name!r} from {sets} to {tuple(found[:axes])}: keep one array a {thing}; "
+                f"further copies go on an axis after the {thing}s, or under names of their own"
             )
     return batch
+
+
+def _with_axes(batch: Batch, modalities: Sequence[str]) -> Iterator[tuple[str, Any, int]]:
+    """What has an axis of sets, or of sets and slots, and how many of the two."""
+    canonical = ("canonical", *(f"canonical_{name}" for name in modalities))
+    for names, axes in (((*modalities, "indices", "mask"), 2), (canonical, 1)):
+        yield from ((name, batch[name], axes) for name in names if name in batch)
+    for role, axes in (("factors", 2), ("inactive", 1)):
+        codes = batch.get(role)
+        if isinstance(codes, dict):
+            yield from ((f"{role}: {name}", values, axes) for name, values in codes.items())

@@ -65,10 +65,11 @@ class LightningBatches(LightningDataModule):
 
     def __init__(self, dataset: Dataset, sampler: Sampler, *, start: int = 0, **options: Any) -> None:
         super().__init__()
-        Loader(dataset, sampler, start=start, rank=0, world=1, to="torch", **options)  # refuses now what it refuses
+        # refuses now what it refuses
+        first = Loader(dataset, sampler, start=start, rank=0, world=1, to="torch", **options)
         self._dataset, self._sampler, self._options = dataset, sampler, options
         self._world = 1
-        self.delivered = start
+        self.delivered: int = first.state_dict()["delivered"]
 
     def __str__(self) -> str:
         """Sampler and position; Lightning's own text asks for the batches of a trainer."""

@@ -1,6 +1,7 @@
 """The loader: an iterable of batches with one position, the same for any number of workers and ranks."""
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -11,9 +12,10 @@ from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch, Finish, Transform, check_names
 from setsup.loading.processes import Crew
-from setsup.loading.stream import Maker, Stream, ahead, inline, requests
+from setsup.loading.stream import Job, Maker, Stream, ahead, inline, requests
 from setsup.loading.torch import Door
 from setsup.samplers import Sampler
+from setsup.samplers.sampler import whole
 
 __all__ = ["Loader", "loader"]
 
@@ -35,22 +37,23 @@ class Loader:
     modalities : sequence of str, optional
         What to fetch; everything by default.
     transform : callable of a batch, optional
-        Changes a batch, see :mod:`setsup.loading.transforms`; it must keep the number of sets and slots, and
-        depend on the batch alone. It runs where the batch is made, in the thread or the worker process; with batches on
-        a device, in this process.
+        Changes a batch, see :mod:`setsup.loading.transforms`. What keeps its name keeps its sets and slots; names that
+        it adds are its own. It must depend on the batch alone. It runs where the batch is made, in the thread or the
+        worker process; with batches on a device, in this process.
     start : int
         Global draw to begin with.
     rank, world : int
         This process's share: draws start + rank, start + rank + world, …
     workers : int or str
         0 makes batches when they are asked for, ``"thread"`` in one thread ahead, a number in so many processes.
+        Where rows are copied and nothing else is done to them, whoever waits for the thread makes a batch meanwhile.
         ``"auto"`` is the thread for data sets that copy rows, for which processes cost several times the copy; and for
         those that decode or render (``dataset.computes``) one process a core, at most 8.
     prefetch : int
         Batches made ahead.
     to : str
-        ``"torch"``, ``"numpy"``, or a torch device such as ``"cuda:0"``. In torch images are uint8
-        (sets, size, channels, height, width), a view of the same memory.
+        ``"torch"``, ``"numpy"``, or a torch device such as ``"cuda:0"``. In torch pictures, which are modalities that
+        say their ``color``, are (sets, size, channels, height, width), a view of the same memory.
 
     Raises
     ------
@@ -92,19 +95,27 @@ class Loader:
                 f"the sampler was made of another table (fingerprint {sampler.table.fingerprint}) than that of "
                 f"{dataset.name} ({dataset.factors.fingerprint}): make it of dataset.factors"
             )
-        sampler.shard(rank, world, start)  # checks the three
-        self.dataset, self.sampler, self.rank, self.world = dataset, sampler, rank, world
+        share = sampler.shard(rank, world, start)  # which checks the three, and makes them Python's own numbers
+        self.dataset, self.sampler, self.rank, self.world = dataset, sampler, share.rank, share.world
         self.modalities = fetch_request(dataset, [], modalities)[1]
         check_names(dataset.name, self.modalities)
         self._door = _door(to)
         _check_transform(transform)
         self._finish = Finish(self._door, transform, dataset.modalities, self.modalities)
         self._workers, self._prefetch = _checked_workers(workers, dataset), _positive(prefetch)
-        self._delivered = start
+        self._delivered = share.start
         self._turn = 0  # of the iterator that may go on; others would take batches away from it
 
     def __iter__(self) -> Iterator[Batch]:
-        """Batches from the first global draw that was not delivered yet; an iterator made before ends here."""
+        """Batches from the first global draw that was not delivered yet; an iterator made before ends here.
+
+        Raises
+        ------
+        SetsupError
+            In one of several worker processes of torch's DataLoader, each of which would give every draw.
+
+        """
+        _check_no_other_workers()
         self._turn += 1
         return self._batches(self._turn)
 
@@ -114,9 +125,9 @@ class Loader:
                 batch = next(stream, None)
                 if batch is None:
                     return
-                self._delivered += self.world
-                if self.sampler.length is not None:
-                    self._delivered = min(self._delivered, self.sampler.length)
+                delivered, last = self._delivered + self.world, self.sampler.length
+                delivered = delivered if last is None else min(delivered, last)
+                self._delivered = delivered  # last: an interrupt between this and the yield would lose a draw
                 yield batch
                 del batch  # so that its buffer is free once the consumer lets go of it
         raise SetsupError(
@@ -126,20 +137,29 @@ class Loader:
 
     def _stream(self) -> Stream:
         asked = requests(self.sampler.shard(self.rank, self.world, self._delivered))
-        maker = Maker(self.dataset, self.modalities)
+        maker, finish = Maker(self.dataset, self.modalities), self._finish
         allocate = self._door.allocate if self._door else np.empty
-        if self._workers == 0:
-            return inline(maker, asked, allocate, self._finish)
-        if self._workers == "thread":
-            return ahead(inline(maker, asked, allocate, self._finish), self._prefetch)
-        there, here = (None, self._finish) if self._door and self._door.device else (self._finish, None)
+        if self._workers in (0, "thread"):
+            jobs = maker.jobs(asked, allocate)
+
+            def make(job: Job) -> Batch:
+                return finish(maker.make(*job))
+
+            if self._workers == 0:
+                return inline(jobs, make)
+            helps = maker.copies and not _computes(self.dataset) and finish.wraps
+            return ahead(jobs, make, self._prefetch, helps=helps)
+        there, here = (None, finish) if self._door and self._door.device else (finish, None)
         crew = Crew(maker, there, int(self._workers), allocate)
-        return ahead(crew.batches(asked, here), self._prefetch, crew.let_go)
+        return ahead(crew.batches(asked, here), _as_it_is, self._prefetch, let_go=crew.let_go)
 
     def __len__(self) -> int:
         """Count the batches that are left for this rank; TypeError for an endless sampler."""
         if self.sampler.length is None:
-            raise TypeError("a loader of an endless sampler has no length: choose the number of steps yourself")
+            raise TypeError(
+                "a loader of an endless sampler has no length: choose the number of steps yourself, and iterate over "
+                "it without torch's DataLoader, or with one of an IterableDataset, batch_size=None and num_workers=0"
+            )
         return len(self.sampler.shard(self.rank, self.world, self._delivered))
 
     def __repr__(self) -> str:
@@ -160,11 +180,10 @@ class Loader:
             When it is no position of this sampler.
 
         """
-        delivered = state.get("delivered") if isinstance(state, Mapping) else None
-        if not isinstance(delivered, int) or isinstance(delivered, bool):
+        delivered: Any = state.get("delivered") if isinstance(state, Mapping) else None
+        if not whole(delivered):
             raise SetsupError(f"the state of a loader is {{'delivered': number of draws}}, not {state!r}")
-        self.sampler.shard(self.rank, self.world, delivered)
-        self._delivered = delivered
+        self._delivered = self.sampler.shard(self.rank, self.world, delivered).start
         self._turn += 1
 
 
@@ -178,10 +197,20 @@ def _door(to: str) -> Door | None:
 
 def _checked_workers(workers: int | str, dataset: Dataset) -> int | str:
     if workers == "auto":
-        return _processes() if getattr(dataset, "computes", False) else "thread"
-    if workers == "thread" or (isinstance(workers, int) and not isinstance(workers, bool) and workers >= 0):
+        return _processes() if _computes(dataset) else "thread"
+    if workers == "thread":
         return workers
+    if not isinstance(workers, str) and whole(workers) and workers >= 0:  # which numpy's numbers are as well
+        return int(workers)
     raise SetsupError(f"workers must be 'auto', 'thread' or a whole number from 0 on, not {workers!r}")
+
+
+def _computes(dataset: Dataset) -> bool:
+    return bool(getattr(dataset, "computes", False))
+
+
+def _as_it_is(batch: Batch) -> Batch:
+    return batch
 
 
 def _processes() -> int | str:
@@ -204,6 +233,16 @@ def _check_transform(transform: Any) -> None:
 
 
 def _positive(prefetch: int) -> int:
-    if isinstance(prefetch, bool) or not isinstance(prefetch, int) or prefetch < 1:
+    if not whole(prefetch) or prefetch < 1:
         raise SetsupError(f"prefetch must be a whole number from 1 on, not {prefetch!r}")
-    return prefetch
+    return int(prefetch)
+
+
+def _check_no_other_workers() -> None:
+    data = sys.modules.get("torch.utils.data")  # which whoever is such a worker has imported
+    worker = None if data is None else data.get_worker_info()
+    if worker is not None and worker.num_workers > 1:
+        raise SetsupError(
+            f"each of the {worker.num_workers} worker processes of torch's DataLoader would give every draw of this "
+            "loader: pass num_workers=0 there, and workers= to setsup.loader"
+        )

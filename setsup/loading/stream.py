@@ -1,24 +1,32 @@
 """Streams of batches, in order, made where they are asked for or by a thread ahead. Both give the same batches."""
 
 import atexit
+import itertools
 import os
 import queue
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy.typing as npt
+
 from setsup.datasets.dataset import Dataset
 from setsup.errors import SetsupError
-from setsup.loading.batch import Batch, Finish, batch_of
+from setsup.loading.batch import Batch, batch_of
 from setsup.loading.ring import Allocate, Ring
 from setsup.samplers import Draw, Shard
 
-__all__ = ["Maker", "Request", "Stream", "ahead", "inline", "requests"]
+__all__ = ["Job", "Maker", "Request", "Stream", "ahead", "inline", "requests"]
 
 Request = tuple[int, Draw]
+Buffers = dict[str, npt.NDArray[Any]]
+Job = tuple[Request, Buffers | None]
 Stream = Generator[Batch, None, None]
+
+_QUICK = 0.02  # seconds: who waits for a batch makes one meanwhile where that takes no longer
 
 
 def requests(shard: Shard) -> Iterator[Request]:
@@ -36,14 +44,27 @@ class Maker:
     dataset: Dataset
     modalities: tuple[str, ...]
 
-    def make(self, request: Request, rings: dict[str, Ring] | None = None) -> Batch:
-        """Fetch one draw."""
-        buffers = {name: ring.take() for name, ring in rings.items()} if rings else None
+    @property
+    def copies(self) -> bool:
+        """Whether the dataset copies rows to where they are wanted."""
+        # what only fetches would gain nothing: its rows would be copied twice
+        return getattr(type(self.dataset), "fetch_into", Dataset.fetch_into) is not Dataset.fetch_into
+
+    def jobs(self, asked: Iterator[Request], allocate: Allocate) -> Generator[Job, None, None]:
+        """Requests with buffers for their rows, for one thread at a time: two might find the same buffer free."""
+        rings: dict[str, Ring] | None = None
+        for number, request in enumerate(asked):
+            if number == 0:
+                rings = self.rings(request[1].indices.shape, allocate)  # the same at every step
+            yield request, {name: ring.take() for name, ring in rings.items()} if rings else None
+
+    def make(self, request: Request, buffers: Buffers | None = None) -> Batch:
+        """Fetch one draw, for any number of threads at once."""
         return batch_of(self.dataset, *request, self.modalities, buffers)
 
     def rings(self, slots: Sequence[int], allocate: Allocate) -> dict[str, Ring] | None:
         """Buffers for the modalities, where the dataset copies rows and all have one shape."""
-        if type(self.dataset).fetch_into is Dataset.fetch_into:  # nothing to gain: rows would be copied twice
+        if not self.copies:
             return None
         found = {}
         for name in self.modalities:
@@ -55,13 +76,9 @@ class Maker:
         return found
 
 
-def inline(maker: Maker, asked: Iterator[Request], allocate: Allocate, finish: Finish) -> Stream:
+def inline(jobs: Generator[Job, None, None], make: Callable[[Job], Batch]) -> Stream:
     """Batches made when they are asked for."""
-    rings: dict[str, Ring] | None = None
-    for number, request in enumerate(asked):
-        if number == 0:
-            rings = maker.rings(request[1].indices.shape, allocate)  # the same at every step
-        yield finish(maker.make(request, rings))
+    yield from map(make, jobs)  # which keeps none: a buffer is free when only its ring refers to it
 
 
 def _share_no_cores() -> None:
@@ -82,22 +99,68 @@ def _share_no_cores() -> None:
 _END = object()
 
 
-def ahead(batches: Stream, prefetch: int, let_go: Callable[[], None] = lambda: None) -> Stream:
-    """The same batches, made by one thread, ``prefetch`` of them ahead; ``let_go`` ends the wait for the next one."""
+def ahead(
+    jobs: Generator[Any, None, None],
+    make: Callable[[Any], Batch],
+    prefetch: int,
+    *,
+    helps: bool = False,
+    let_go: Callable[[], None] = lambda: None,
+) -> Stream:
+    """Batches made by one thread, ``prefetch`` of them ahead.
+
+    Parameters
+    ----------
+    jobs : generator
+        What batches are made of. One thread at a time takes the next.
+    make : callable of a job
+        Makes a batch.
+    prefetch : int
+        Batches that the thread makes ahead.
+    helps : bool
+        Who has to wait for the thread's batch makes the one after it meanwhile, if batches are made quickly: it has
+        nothing else to do, and need not be woken. Then `make` must allow two threads at once.
+    let_go : callable
+        Ends the thread's wait for the next job.
+
+    """
     ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
     room: queue.SimpleQueue[bool] = queue.SimpleQueue()  # True for each batch that may be made, False for the end
     stopped = threading.Event()
+    taking, numbers = threading.Lock(), itertools.count()
+    quick = False
     home = os.getpid()
+
+    def taken() -> tuple[int, Any]:
+        with taking:
+            return next(numbers), next(jobs, _END)
+
+    def made(job: Any) -> Any:
+        nonlocal quick
+        if job is _END:
+            return _END
+        begun = time.perf_counter()
+        batch = make(job)
+        quick = time.perf_counter() - begun < _QUICK
+        return batch
 
     def work() -> None:
         try:
             _share_no_cores()
             while room.get() and not stopped.is_set():
-                ready.put(next(batches, _END))  # not kept here: a buffer is free when only its ring refers to it
+                ready.put(made(taken()[1]))  # not kept here: a buffer is free when only its ring refers to it
         except BaseException as error:  # handed over, to be raised where the batch is asked for
             ready.put(error)
         finally:
-            batches.close()
+            with taking:
+                jobs.close()
+
+    def helped() -> tuple[int, Any]:
+        number, job = taken()
+        try:
+            return number, made(job)
+        except Exception as error:  # raised when those before it have been delivered
+            return number, error
 
     def stop() -> None:
         if os.getpid() != home:  # a fork has no such thread, and leaves the workers to its parent
@@ -113,11 +176,20 @@ def ahead(batches: Stream, prefetch: int, let_go: Callable[[], None] = lambda: N
     thread = threading.Thread(target=work, name="setsup-loader", daemon=True)
     thread.start()
     atexit.register(stop)  # a thread amid compiled code while the interpreter ends may abort the process
+    mine: tuple[int, Any] | None = None  # what was made here, while the thread was at an earlier one
     try:
-        while (item := ready.get()) is not _END:
+        for number in itertools.count():
+            if helps and quick and mine is None and ready.empty():
+                mine = helped()
+            if mine is not None and mine[0] == number:
+                item, mine = mine[1], None
+            else:
+                item = ready.get()
+                room.put(True)
+            if item is _END:
+                return
             if isinstance(item, BaseException):
                 raise item
-            room.put(True)
             yield item
             del item  # the buffer must not be held by a variable here while the next batch is waited for
             if os.getpid() != home:

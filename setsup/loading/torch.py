@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality
-from setsup.errors import SetsupError
+from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.samplers import Sampler
 
@@ -38,7 +38,7 @@ class Door:
     """
 
     def __init__(self, to: str) -> None:
-        self._torch = _torch()
+        self._torch, self._to = _torch(), to
         try:
             self.device = None if to in ("torch", "cpu") else self._torch.device(to)
         except RuntimeError:
@@ -47,6 +47,10 @@ class Door:
             self._torch.empty(0, device=self.device)
         except (AssertionError, RuntimeError) as error:
             raise SetsupError(f"torch cannot use {to!r} here: {str(error).splitlines()[0]}") from None
+
+    def __reduce__(self) -> tuple[type["Door"], tuple[str]]:
+        """Leave torch itself out, which is imported where this is opened."""
+        return Door, (self._to,)
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """Array for rows; page-locked where they go to a GPU, which makes the copy there faster."""
@@ -107,6 +111,11 @@ def as_torch(dataset: Dataset) -> TorchRows:
     An item is a dict of the modalities, pictures as (channels, height, width) uint8 tensors, with the row number under
     ``index`` and the codes under ``factors``. DataLoader fetches whole batches at once where it can.
 
+    Raises
+    ------
+    SetsupError
+        When this is no data set, or torch is not installed.
+
     Examples
     --------
     >>> import setsup
@@ -115,6 +124,11 @@ def as_torch(dataset: Dataset) -> TorchRows:
     (480000, (3, 64, 64))
 
     """
+    if not hasattr(dataset, "fetch"):
+        raise SetsupError(
+            f"as_torch takes a data set, such as setsup.load gives, not {type(dataset).__name__}: samplers go into "
+            "set_batches"
+        )
     _torch()
     return TorchRows(dataset)
 
@@ -133,7 +147,7 @@ class SetBatches:
     def __iter__(self) -> Iterator[list[int]]:
         """Rows of one draw after the other, from ``start`` on at every call, as torch expects of a batch sampler."""
         for draw in self.sampler.iterate(self.start):
-            yield draw.indices.reshape(-1).tolist()
+            yield draw.indices[... if draw.mask is None else draw.mask].reshape(-1).tolist()
 
     def __len__(self) -> int:
         """Count the draws; TypeError for an endless sampler."""
@@ -143,12 +157,19 @@ class SetBatches:
 def set_batches(sampler: Sampler, start: int = 0) -> SetBatches:
     """Rows of each draw as a list, set after set: a ``batch_sampler`` for torch's own DataLoader.
 
+    Slots that only pad are left out, so that the list of such a draw is shorter.
+
     Parameters
     ----------
     sampler : Sampler
         What to draw.
     start : int
         Step to begin with.
+
+    Raises
+    ------
+    SamplerError
+        When this is no sampler, or has no such step.
 
     Examples
     --------
@@ -159,4 +180,9 @@ def set_batches(sampler: Sampler, start: int = 0) -> SetBatches:
     8
 
     """
-    return SetBatches(sampler, start)
+    if not isinstance(sampler, Sampler):
+        raise SamplerError(
+            f"set_batches takes a sampler, such as setsup.SetSampler, not {type(sampler).__name__}: data sets go into "
+            "as_torch"
+        )
+    return SetBatches(sampler, sampler.shard(0, 1, start).start)

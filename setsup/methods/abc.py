@@ -17,12 +17,14 @@ from torch import Tensor, nn
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.methods.correspondence_loss import augmentation_loss, correspondence_loss, double_augmentation_loss
-from setsup.methods.similarity import Similarity
+from setsup.methods.embeddings import check_temperature
+from setsup.methods.similarity import Similarity, check_similarity
 
 __all__ = ["ABC"]
 
 Objective = Literal["correspondence", "double", "augmentation"]
 
+_NEIGHBOURS = ("second", "first")
 _OBJECTIVES = {
     "correspondence": "pairs of sets: an even number of sets",
     "double": "pairs of sets whose images come in two copies: an even number of sets and (sets, size, 2, C, H, W)",
@@ -54,6 +56,11 @@ class ABC(LightningModule):
     halve_every : int, optional
         Steps after which the learning rate is halved, again and again; it stays as it is by default.
 
+    Raises
+    ------
+    SetsupError
+        When an argument is none of these.
+
     Examples
     --------
     >>> from setsup.methods.networks import mnist_encoder
@@ -78,8 +85,16 @@ class ABC(LightningModule):
         halve_every: int | None = None,
     ) -> None:
         super().__init__()
+        check_similarity(similarity)
+        check_temperature(temperature)
         if objective not in _OBJECTIVES:
             raise SetsupError(f"the objective is one of {', '.join(_OBJECTIVES)}, not {objective!r}")
+        if neighbours not in _NEIGHBOURS:
+            raise SetsupError(f"soft neighbours are made of the second or the first copy, not of {neighbours!r}")
+        if halve_every is not None and (type(halve_every) is not int or halve_every < 1):
+            raise SetsupError(
+                f"the rate is halved every so many steps, 1 or more, or never (None), not {halve_every!r}"
+            )
         if not (math.isfinite(rate) and rate >= 0):
             raise SetsupError(f"the learning rate is a number from 0 on, not {rate!r}")
         self.encoder = encoder

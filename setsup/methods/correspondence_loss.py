@@ -27,7 +27,7 @@ from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
 from setsup.methods.embeddings import check_temperature, padded, the_same_type, without_autocast
-from setsup.methods.neighbours import averages, without_padding
+from setsup.methods.neighbours import averages, unrecorded, without_padding
 from setsup.methods.similarity import Similarity, logits, moved, origin
 
 __all__ = [
@@ -91,10 +91,14 @@ def directed_loss(
     with without_autocast(queries):
         queries, keys, *copies = the_same_type(*sets)
         (queries, flat_mask), (keys, key_mask) = padded(queries, query_mask), padded(keys, key_mask)
-        at = origin(keys, similarity)
-        queries, keys, *copies = moved(at, queries, keys, *(padded(copy, query_mask)[0] for copy in copies))
-        proxies = averages(queries, keys, similarity, temperature, key_mask)
-        return _picking(proxies, copies[0] if copies else queries, similarity, temperature, flat_mask, key_mask)
+        queries, keys, *copies = moved(
+            origin(keys, similarity), queries, keys, *(padded(copy, query_mask)[0] for copy in copies)
+        )
+        candidates = copies[0] if copies else queries
+        at = origin(candidates, similarity)
+        proxies = averages(queries, keys, similarity, temperature, key_mask, seen_from=at)
+        (candidates,) = moved(at, candidates)
+        return _picking(proxies, candidates, similarity, temperature, flat_mask, key_mask)
 
 
 def correspondence_loss(
@@ -253,6 +257,7 @@ def augmentation_loss(
     queries, candidates = the_same_type(queries, candidates)
     with without_autocast(queries):
         (queries, _), (candidates, mask) = padded(queries, mask), padded(candidates, mask)
+        queries, candidates = moved(origin(candidates, similarity), queries, candidates)
         return _picking(queries, candidates, similarity, temperature, mask, None)
 
 
@@ -265,9 +270,8 @@ def _picking(
     other_mask: Tensor | None,
 ) -> Tensor:
     """Cross entropy of proxy i with candidate i, the mean over proxies and then over pairs that have members."""
-    proxies, candidates = moved(origin(candidates, similarity), proxies, candidates)
     found = without_padding(logits(proxies, candidates, similarity, temperature), mask)
-    losses = -found.log_softmax(-1).diagonal(dim1=-2, dim2=-1)
+    losses = -torch.log_softmax(found, -1, out=unrecorded(found)).diagonal(dim1=-2, dim2=-1)
     if mask is None and other_mask is None:
         return losses.mean()
     if mask is None:

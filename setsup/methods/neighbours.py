@@ -13,7 +13,7 @@ from torch import Tensor
 from setsup.methods.embeddings import check_temperature, padded, the_same_type, without_autocast
 from setsup.methods.similarity import Similarity, logits, moved, origin
 
-__all__ = ["averages", "soft_nearest_neighbours", "without_padding"]
+__all__ = ["averages", "soft_nearest_neighbours", "unrecorded", "without_padding"]
 
 
 def soft_nearest_neighbours(
@@ -63,12 +63,18 @@ def soft_nearest_neighbours(
         (queries, _), (keys, key_mask) = padded(queries, None), padded(keys, key_mask)
         at = origin(keys, similarity)
         queries, keys = moved(at, queries, keys)
-        found = averages(queries, keys, similarity, temperature, key_mask)
-        return (found if at is None else found + at).reshape(shape)
+        back = None if at is None else -at
+        return averages(queries, keys, similarity, temperature, key_mask, seen_from=back).reshape(shape)
 
 
 def averages(
-    queries: Tensor, keys: Tensor, similarity: Similarity, temperature: float, key_mask: Tensor | None
+    queries: Tensor,
+    keys: Tensor,
+    similarity: Similarity,
+    temperature: float,
+    key_mask: Tensor | None,
+    *,
+    seen_from: Tensor | None = None,
 ) -> Tensor:
     """Soft nearest neighbours of sets that were checked, filled (`padded`) and moved to their `origin`.
 
@@ -84,6 +90,8 @@ def averages(
         τ > 0.
     key_mask : (pairs, m) bool, optional
         False for padding.
+    seen_from : (pairs, 1, d) of that type, optional
+        Where 0 is moved for the averages, in the call that makes them.
 
     Returns
     -------
@@ -96,8 +104,27 @@ def averages(
     tensor([[[0.]]])
 
     """
-    weights = without_padding(logits(queries, keys, similarity, temperature), key_mask).softmax(-1)
-    return torch.bmm(weights, keys)
+    found = without_padding(logits(queries, keys, similarity, temperature), key_mask)
+    weights = torch.softmax(found, -1, out=unrecorded(found))
+    return torch.bmm(weights, keys) if seen_from is None else torch.baddbmm(seen_from, weights, keys, beta=-1)
+
+
+def unrecorded(found: Tensor) -> Tensor | None:
+    """Logits that a softmax may be written over, since no gradient is recorded; or None: write it elsewhere.
+
+    Of 1,000 members they have 4 MB, and new memory of that size can take as long to get as the product that fills it.
+
+    Examples
+    --------
+    >>> found = torch.zeros(1, 2)
+    >>> unrecorded(found) is None
+    True
+    >>> with torch.no_grad():
+    ...     torch.softmax(found, -1, out=unrecorded(found)) is found
+    True
+
+    """
+    return None if torch.is_grad_enabled() else found
 
 
 def without_padding(found: Tensor, mask: Tensor | None) -> Tensor:

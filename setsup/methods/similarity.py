@@ -34,7 +34,7 @@ from torch.linalg import vecdot, vector_norm
 from setsup.errors import DataError, SetsupError, near
 from setsup.methods.embeddings import the_same_type, without_autocast
 
-__all__ = ["Similarity", "logits", "moved", "origin", "similarities"]
+__all__ = ["Similarity", "check_similarity", "logits", "moved", "origin", "similarities"]
 
 Similarity = str | Callable[[Tensor, Tensor], Tensor]
 """A name (``l2sq``, ``l2``, ``l1``, ``linf``, ``cosine``) or a function of (n, d) and (m, d) that gives (n, m)."""
@@ -118,7 +118,23 @@ def logits(x: Tensor, y: Tensor, similarity: Similarity, temperature: float) -> 
         return torch.cdist(x, y, p=1.0 if similarity == "l1" else torch.inf) / -temperature
     if callable(similarity):
         return torch.stack([_called(similarity, *pair) for pair in zip(x, y, strict=True)]) / temperature
-    raise SetsupError(f"no similarity is named {similarity!r}{near(similarity, NAMES)}; a function is one, too")
+    raise _unknown(similarity)
+
+
+def check_similarity(similarity: Similarity) -> None:
+    """Raise SetsupError unless a similarity is a function, or there is one of that name.
+
+    Examples
+    --------
+    >>> check_similarity("cosine")
+
+    """
+    if not callable(similarity) and similarity not in NAMES:
+        raise _unknown(similarity)
+
+
+def _unknown(similarity: object) -> SetsupError:
+    return SetsupError(f"no similarity is named {similarity!r}{near(str(similarity), NAMES)}; a function is one, too")
 
 
 def origin(y: Tensor, similarity: Similarity) -> Tensor | None:

@@ -102,7 +102,8 @@ def coloured(values: npt.NDArray[np.generic], factor: Factor) -> Colouring:
 
     Names have distinct colours, orders run from dark to light, cycles around a circle of hues.
     """
-    name = f"{factor.name} ({factor.unit})" if factor.unit else factor.name
+    words = factor.name.replace("_", " ")
+    name = f"{words} ({factor.unit})" if factor.unit else words
     if factor.levels is None:
         return _continuous(values.astype(np.float64), factor.period, name)
     codes = values.astype(np.int64)

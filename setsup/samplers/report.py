@@ -65,7 +65,10 @@ class Entry:
     def lines(self) -> list[str]:
         """The entry in words."""
         span = f"{self.smallest:,}" if self.smallest == self.largest else f"{self.smallest:,} to {self.largest:,}"
-        found = [f"held: {self.held}", f"  groups: {self.groups:,}, drawable {self.drawable:,}, of {span} rows"]
+        each = " each" if self.groups > 1 else ""
+        drawable = "all" if self.drawable == self.groups else f"{self.drawable:,}"
+        groups = f"groups of rows with equal held values: {self.groups:,}, of {span} rows{each}"
+        found = [f"held: {self.held}", f"  {groups}; {drawable} can be drawn"]
         lost = {
             "in groups too small or left out": self.unreachable,
             "with an unknown value": self.unknown,

@@ -27,7 +27,7 @@ from setsup.shards.decoding import (
 )
 from setsup.shards.finding import index_file, is_whole, read_catalogue
 from setsup.shards.index import open_index
-from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, Catalogue
+from setsup.shards.layout import CAMERA, CATALOGUE, CRC32C, HEADER, Catalogue
 from setsup.shards.reading import LocalReader, Reader, checksums, mend
 from setsup.shards.stores.cache import DEFAULT_BYTES
 from setsup.shards.stores.store import Store, open_store
@@ -84,11 +84,11 @@ class ShardedDataset(Dataset):
     ) -> None:
         check_members(catalogue.members, f"{about.url}/{CATALOGUE}")
         self.name, self.url, self.catalogue = catalogue.name, store.url, catalogue
-        self.modalities = resized_modalities(catalogue.members, size)
+        self.modalities = resized_modalities(catalogue.arrays, size)
         self.factors, self._places = open_index(index_file(about, catalogue), catalogue)
         self.computes = any(
             member.format in PICTURES or self.modalities[name] != member.modality
-            for name, member in catalogue.members.items()
+            for name, member in catalogue.arrays.items()
         )
         self._store, self._about, self._reader, self._size = store, about, reader, size
         self._heads = {
@@ -129,11 +129,11 @@ class ShardedDataset(Dataset):
     def __repr__(self) -> str:
         """Show where the shards lie, and how many samples they have."""
         number = len(self.catalogue.shards)
-        return f"ShardedDataset({self.url!r}, {len(self):,} rows in {number:,} shard{'s' * (number != 1)})"
+        return f"{type(self).__name__}({self.url!r}, {len(self):,} rows in {number:,} shard{'s' * (number != 1)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what opens the index where it arrives."""
-        return ShardedDataset, (self._store, self._about, self.catalogue, self._reader, self._size)
+        return type(self), (self._store, self._about, self.catalogue, self._reader, self._size)
 
     def verify(self) -> list[str]:
         """Compare the shards and the index, whole, with their digests in the catalogue.
@@ -339,6 +339,7 @@ def open_shards(
     Returns
     -------
     ShardedDataset
+        A :class:`~setsup.shards.views.ShardedViews` where a rendering was written, whose rows have cameras.
 
     Raises
     ------
@@ -369,4 +370,9 @@ def open_shards(
         from setsup.shards.stores.reader import RemoteReader
 
         reader = RemoteReader(store, catalogue, cache)
-    return ShardedDataset(store, about, catalogue, reader, checked_size(size))
+    kind = ShardedDataset
+    if CAMERA in catalogue.members.keys() - catalogue.arrays.keys():
+        from setsup.shards.views import ShardedViews
+
+        kind = ShardedViews
+    return kind(store, about, catalogue, reader, checked_size(size))

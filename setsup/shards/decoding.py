@@ -23,7 +23,7 @@ from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.png import PngHead, png_head
 from setsup.datasets.images import resized
 from setsup.errors import DataError
-from setsup.shards.layout import Member
+from setsup.shards.layout import CAMERA, VIEW, Member
 
 __all__ = [
     "PICTURES",
@@ -71,6 +71,8 @@ def check_members(members: Mapping[str, Member], source: str) -> None:
     """
     for name, member in members.items():
         shape, dtype = member.modality.shape, member.modality.dtype
+        if (name, member) == (CAMERA, VIEW):
+            continue
         if member.format in PICTURES:
             good = dtype == "uint8" and len(shape) == 3 and shape[2] in (1, 3, 4)
             if not good or math.prod(size or 1 for size in shape[:2]) > _MOST_PIXELS:
@@ -196,18 +198,20 @@ def put_pngs(contents: Sequence[memoryview], out: npt.NDArray[np.uint8]) -> bool
     from kornia_rs.io import decode_image_png_u8
 
     head = PngHead(*out.shape[1:])
-    size, mode, usual = (head.height, head.width), {1: "mono", 3: "rgb", 4: "rgba"}[head.channels], b""
+    size, mode, usual = (head.height, head.width), {1: "mono", 3: "rgb", 4: "rgba"}[head.channels], b"none yet"
     # by the buffers, which takes half as long as for numpy to work out what is copied where
     room, step, at = out.reshape(-1).data, head.height * head.width * head.channels, 0
     try:
         for content in contents:
             file = bytes(content)
-            if file[:33] != usual or file[37:41] != b"IDAT":  # the chunk that tells all, and the pixels right behind it
+            # the chunk that tells all, and the pixels right behind it; without slices, which take 1 % of a picture
+            if not (file.startswith(usual) and file.startswith(b"IDAT", 37)):
                 if png_head(file) != head:
                     return False
                 usual = file[:33]
-            room[at : at + step] = decode_image_png_u8(file, size, mode).reshape(-1)
-            at += step
+            end = at + step
+            room[at:end] = decode_image_png_u8(file, size, mode).reshape(-1)
+            at = end
     except Exception:  # the general decoder says what is wrong
         return False
     return True

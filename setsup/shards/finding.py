@@ -7,6 +7,7 @@ from pathlib import Path
 from setsup.datasets.cached_arrays import made_once
 from setsup.errors import DataError
 from setsup.files import cache_folder, content_digest, need_space
+from setsup.files.disk import need_regular
 from setsup.progress import Advance
 from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, PLAN, Catalogue, Shard, parsed
 from setsup.shards.stores.errors import NotThere
@@ -32,6 +33,8 @@ def read_catalogue(store: Store) -> Catalogue:
         When it is damaged, or there is none; the message says what there is instead, and what to do.
 
     """
+    if store.folder is not None:
+        need_regular(store.folder / CATALOGUE)
     try:
         return parsed(store.read(CATALOGUE, _LARGEST), joined(store.url, CATALOGUE))
     except DataError as error:

@@ -4,7 +4,8 @@ Convention
 ----------
 Shards are plain tars (POSIX ustar) as the webdataset library reads them: the members of a sample lie one after the
 other and begin with the sample's key, which has no dot. ``KEY.png`` (or ``.webp``, ``.jpg``, ``.npy``) is the modality
-``image``, ``KEY.<modality>.<ext>`` every other one, ``KEY.json`` the values of its factors.
+``image``, ``KEY.<modality>.<ext>`` every other one, ``KEY.json`` the values of its factors. Views of scenes have
+``KEY.camera.json`` besides: their cameras, and what their instances are called (:mod:`setsup.shards.views`).
 
 Beside the tars, under one address, lie
 
@@ -32,6 +33,7 @@ from setsup.files.fields import Fields
 from setsup.files.values import digest, matching, one_of, relative, text, whole
 
 __all__ = [
+    "CAMERA",
     "CARD",
     "CATALOGUE",
     "CRC32C",
@@ -39,6 +41,7 @@ __all__ = [
     "HEADER",
     "INDEX",
     "PLAN",
+    "VIEW",
     "WORK",
     "Catalogue",
     "Member",
@@ -110,6 +113,10 @@ class Member:
         return self.extension.rpartition(".")[2]
 
 
+CAMERA, VIEW = "camera", Member(Modality((None,), "uint8"), "camera.json")
+"""Where cameras stand among the members of a catalogue, and how they are stored: as bytes, which are no modality."""
+
+
 @dataclass(frozen=True, slots=True)
 class Catalogue:
     """All there is to know of a set of shards but the index.
@@ -136,6 +143,8 @@ class Catalogue:
         they are known.
     setsup : str
         Version that wrote this.
+    pair_factors : tuple of str
+        Factors in which two views of one scene agree; none where there are no cameras.
 
     """
 
@@ -148,6 +157,7 @@ class Catalogue:
     plan: str
     setsup: str
     about: Mapping[str, str] = field(default_factory=dict)
+    pair_factors: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -155,9 +165,14 @@ class Catalogue:
         return self.index.rows
 
     @property
+    def arrays(self) -> dict[str, Member]:
+        """Members that are modalities: all but cameras."""
+        return {name: member for name, member in self.members.items() if (name, member) != (CAMERA, VIEW)}
+
+    @property
     def modalities(self) -> dict[str, Modality]:
         """What can be fetched."""
-        return {name: member.modality for name, member in self.members.items()}
+        return {name: member.modality for name, member in self.arrays.items()}
 
     def to_json(self) -> str:
         """Text of ``shards.json``: a line a shard, so that it can be read, compared and cut by ordinary tools."""
@@ -170,6 +185,7 @@ class Catalogue:
             "about": dict(self.about),
             "factors": [one.to_dict() for one in self.factors],
             "members": {name: _member_dict(member) for name, member in self.members.items()},
+            **({"pair_factors": list(self.pair_factors)} if self.pair_factors else {}),
             "index": _shard_list(self.index),
         }
         lines = ",\n".join("  " + json.dumps(_shard_list(shard), ensure_ascii=False) for shard in self.shards)
@@ -216,10 +232,13 @@ def parsed(content: bytes, source: str) -> Catalogue:
         plan=fields.need("plan", _plan),
         setsup=made,
         about=about,
+        pair_factors=fields.each("pair_factors", text),
     )
     fields.done()
     if len({one.name for one in catalogue.factors}) < len(catalogue.factors):
         raise fields.wrong("factors", "factors of different names", [one.name for one in catalogue.factors])
+    if not {one.name for one in catalogue.factors}.issuperset(catalogue.pair_factors):
+        raise fields.wrong("pair_factors", "names of factors", list(catalogue.pair_factors))
     if len({shard.name for shard in catalogue.shards}) < len(catalogue.shards):
         raise fields.wrong("shards", "shards of different names", "one name twice")
     if sum(shard.rows for shard in catalogue.shards) != catalogue.rows:

@@ -70,6 +70,38 @@ def test_what_was_trained_on_another_split_and_all_of_it(setsup: Run, trained: P
         assert (data["run"], data["stand_in"]) == (RUN, False)
 
 
+def test_some_rows(setsup: Run, trained: Path, digits: Path) -> None:
+    pictures = published(digits, "images-idx3", 16).reshape(400, 784)
+    labels = published(digits, "labels-idx1", 8)
+    assert setsup("embed", trained, *MEAN).code == 0
+    for words, kept, count in (
+        (["--where", "digit == 3"], np.flatnonzero(labels[:200] == 3), None),
+        (["--rows", 7], np.arange(200), 7),
+        (["--rows", 900], np.arange(200), 200),
+        (["--where", "digit in (3, 4)", "--rows", 5], np.flatnonzero(np.isin(labels[:200], (3, 4))), 5),
+    ):
+        found = setsup("embed", trained, *words, *MEAN)
+        assert (found.code, found.err) == (0, "")
+        folder = trained / "embeddings-mnist-train-part"
+        rows = np.load(folder / "rows.npy")
+        assert found.out.splitlines()[-1] == str(folder / "rows.npy")
+        assert f"embedding mnist, split train: {len(rows)} of 200 rows" in found.out
+        assert len(rows) == (len(kept) if count is None else count)
+        assert np.isin(rows, kept).all()
+        assert (np.diff(rows) > 0).all()
+        np.testing.assert_allclose(np.load(folder / "embeddings.npy"), expected(trained, pictures[rows]), atol=1e-5)
+        table = FactorTable.from_parquet(folder / "factors.parquet")
+        assert [table["digit"].levels[code] for code in table.codes("digit")] == labels[rows].tolist()
+        again = setsup("embed", trained, *words, *MEAN, "--json").json
+        assert (again["rows"], again["files"]["rows"]) == (len(rows), str(folder / "rows.npy"))
+        assert np.array_equal(np.load(folder / "rows.npy"), rows)
+    check(trained / "embeddings-mnist-train", trained, digits, slice(200))  # all of them are there still
+    for words in (["--rows", 7], []):
+        assert setsup("embed", trained, "--out", "here", *words, *MEAN).code == 0
+        assert Path("here/rows.npy").exists() == bool(words)
+    check(Path("here"), trained, digits, slice(200))
+
+
 def test_a_stand_in_is_labelled(setsup: Run, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(digits, tmp_path / "data" / "mnist")
     monkeypatch.setenv("SETSUP_DATA", str(tmp_path / "data"))
@@ -109,10 +141,11 @@ def test_an_interrupted_writing_leaves_what_was_there(
         ([RUN, "mnist", "more", *MEAN], "'more' is one word too many"),
         ([RUN, "--split", "tset", *MEAN], "mnist has no split 'tset'; did you mean 'test'?"),
         ([RUN, "--device", "abacus", *MEAN], "--device abacus is not to be had here"),
-        (
-            [RUN, "shapes3d-procedural", "--split", "dcodr-test", *MEAN],
-            f"the method of {RUN} cannot embed shapes3d-procedural, split dcodr-test",
-        ),
+        ([RUN, "--option", "copies=2", *MEAN], "--option opens the data set that is named before it"),
+        ([RUN, "mnist", "--option", "copies=2", *MEAN], "mnist has no option 'copies'; it takes none"),
+        ([RUN, "--where", "digit == 3 and digit == 4", *MEAN], "--where 'digit == 3 and digit == 4' leaves no row"),
+        ([RUN, "--rows", "0", *MEAN], "--rows takes a number from 1 on, not 0"),
+        ([RUN, "--out", "/proc/here", *MEAN], "cannot write /proc/here/embeddings.npy: "),
     ],
 )
 def test_what_is_refused(setsup: Run, trained: Path, words: list[str], sentence: str) -> None:
@@ -122,6 +155,34 @@ def test_what_is_refused(setsup: Run, trained: Path, words: list[str], sentence:
     assert found.err.count("\n") == 1
     assert sentence in found.err
     assert not list(trained.glob("embeddings-*"))
+
+
+def test_what_the_method_cannot_embed(setsup: Run, trained: Path) -> None:
+    found = setsup("embed", trained, "shapes3d-procedural", "--split", "dcodr-test", *MEAN)
+    assert found.code == 2
+    assert f"the method of {RUN} cannot embed shapes3d-procedural, split dcodr-test" in found.err
+    assert not list(trained.glob("embeddings-*"))
+
+
+def test_it_says_what_it_does_before_it_does_it(
+    setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from setsup.experiments import embed as real
+
+    said = []
+
+    def embed(*words: Any, **options: Any) -> Any:
+        said.append(capsys.readouterr().out)
+        return real(*words, **options)
+
+    monkeypatch.setattr("setsup.experiments.embed", embed)
+    assert setsup("embed", trained, *MEAN, "--device", "cpu").code == 0
+    assert said[0].splitlines() == [
+        f"{RUN}: own/mean, seed 0, 3 steps",
+        "embedding mnist, split train: 200 rows, on cpu",
+    ]
+    assert setsup("embed", trained, *MEAN, "--json").code == 0
+    assert said[1] == ""
 
 
 def test_an_experiment_without_a_training(setsup: Run) -> None:

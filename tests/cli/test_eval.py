@@ -14,6 +14,8 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
+from setsup.experiments import run as library_run
+
 Run = Callable[..., Any]
 
 OWN = Path(__file__).parent / "own_method.py"
@@ -67,6 +69,38 @@ def test_settings_of_evaluations_are_options(setsup: Run, trained: Path) -> None
     assert "usage: setsup eval [-h] [OPTIONS] RUN ..." in shown
     assert "--spread.samples N (default: 50)" in shown
     assert "--again.samples N (default: 20)" in shown
+
+
+def test_each_is_announced_before_it_is_made(
+    setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said: list[str] = []
+    keep = library_run.Run.keep
+
+    def kept_now(run: Any, *words: Any) -> None:
+        said.append(capsys.readouterr().out)
+        keep(run, *words)
+
+    monkeypatch.setattr(library_run.Run, "keep", kept_now)
+    assert setsup("eval", trained, *MEAN).code == 0
+    assert said == [
+        f"{RUN}: own/mean, seed 0, 20 steps\nmeasuring spread, 1 of 2: Spread, samples 50, scale 1.0\n",
+        "measuring again, 2 of 2: Spread, samples 20, scale 1.0\n",
+    ]
+    said.clear()
+    assert setsup("eval", trained, *MEAN, "--only", "again", "--json").code == 0
+    assert said == [""]
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
+    setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tests may run as root, whom no rights hinder: a folder stands in the place of the file."""
+    (trained / "evaluation.json").mkdir()
+    monkeypatch.setattr("setsup.experiments.evaluating.load_trained", None)
+    found = setsup("eval", trained, *MEAN)
+    assert found.code == 2
+    assert found.err.startswith(f"setsup: cannot write {RUN}/evaluation.json: a folder stands in its place; ")
 
 
 def test_some_of_them_leave_the_others(setsup: Run, trained: Path) -> None:

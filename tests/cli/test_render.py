@@ -113,6 +113,7 @@ def test_json(setsup: Run, tmp_path: Path) -> None:
         "recipe": "shapes3d",
         "renderer": "embree",
         "rows": 20,
+        "left_out": 0,
         "drawn_now": 20,
         "factors": {"floor_hue": 10, "wall_hue": 10, "object_hue": 10, "scale": 8, "shape": 4, "orientation": None},
         "modalities": {

@@ -59,7 +59,7 @@ def test_what_is_written_is_what_the_data_set_holds(setsup: Run, digits: Path, t
     size = sum(path.stat().st_size for path in (tmp_path / "out").glob("*.tar"))
     assert found.out.splitlines() == [
         # by hand: 400 pictures of 28 · 28 bytes
-        "mnist: 400 rows in 3 shards (image as png, 313.6 kB of arrays), to out",
+        f"mnist: 400 rows in 3 shards (image as png, 313.6 kB of arrays), to {tmp_path}/out",
         f"{size / 1000:.1f} kB, 400 rows written now",
         "factors: digit 10, split 2",
         "members: KEY.png, KEY.json",
@@ -153,13 +153,15 @@ def test_a_folder_of_renderings(setsup: Run, tmp_path: Path) -> None:
     found = setsup("shard", "drawn", "--out", "out", "--json")
     assert (found.code, found.err) == (0, "")
     assert [one["member"] for one in found.json["modalities"].values()] == ["KEY.png", "KEY.depth.npy"]
-    assert found.json["left_out"] == ["cameras", "names of instances"]
-    said = "left out, since shards hold modalities and factors: cameras, names of instances"
+    assert (found.json["cameras"], found.json["left_out"]) == ("KEY.camera.json", [])
     few = setsup("shard", "drawn", "--where", "shape != 'cube'", "--out", "few")
-    assert said in few.out.splitlines()
+    assert "members: KEY.png, KEY.depth.npy, KEY.camera.json, KEY.json" in few.out.splitlines()
+    said = "left out, since shards hold modalities and factors: cameras, names of instances"
+    assert said in setsup("shard", "drawn", "--size", 4, 4, "--out", "small").out.splitlines()
     shards, drawn = open_shards("out"), library.load("drawn")
     for name, array in drawn.fetch(np.arange(12)).items():
         np.testing.assert_array_equal(shards.fetch(np.arange(12))[name], array)
+    assert [shards.camera(row) for row in range(12)] == [drawn.camera(row) for row in range(12)]
     assert setsup("shard", "drawn", "--out", "depths", "--modalities", "depth", "--json").json["modalities"].keys() == {
         "depth"
     }
@@ -340,7 +342,7 @@ def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int,
     child.send_signal(number)
     out, err = child.communicate(timeout=60)
     assert child.returncode == 130, err
-    assert out == "mnist: 4,000 rows in 1,000 shards (image as png, 3.1 MB of arrays), to out\n"
+    assert out == f"mnist: 4,000 rows in 1,000 shards (image as png, 3.1 MB of arrays), to {tmp_path}/out\n"
     done = len(list((tmp_path / "out").glob("data-*.tar")))
     assert 0 < done < 1000
     assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 1,000 shards; the same command goes on"

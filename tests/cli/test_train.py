@@ -1,8 +1,10 @@
 """``setsup train``: presets are listed and explained, settings reach the run, and a run goes on where it stopped."""
 
+import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +15,9 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
+
+import setsup as library
+from setsup.experiments import registry
 
 Run = Callable[..., Any]
 
@@ -70,6 +75,110 @@ class TestListing:
         assert "--learning.pairs" not in shown
 
 
+class TestItsFile:
+    """A method of the user's own, in a file that changes after the run was trained."""
+
+    CHANGED = "FILE CHANGED: the file that holds its preset is another than it was trained with"
+    RUN = "runs/own/mean/seed-0"
+
+    @pytest.fixture
+    def mine(self, tmp_path: Path) -> Path:
+        return Path(shutil.copy(str(OWN), tmp_path / "mine.py"))
+
+    def edit(self, mine: Path) -> None:
+        """Another process runs the file anew."""
+        mine.write_text(mine.read_text().replace("dropout(", "alpha_dropout("))
+        registry._run.cache_clear()
+
+    def test_a_change_is_said_wherever_the_run_is_read(self, setsup: Run, digits: Path, mine: Path) -> None:
+        preset = ["--preset", f"{mine}:own/mean"]
+        assert setsup("train", f"{mine}:own/mean", "--root", digits, "--steps", 3).code == 0
+        kept = json.loads(Path(self.RUN, "run.json").read_text())
+        assert kept["preset_file_sha256"] == hashlib.sha256(mine.read_bytes()).hexdigest()
+        reading = [
+            ["eval", self.RUN, *preset],
+            ["embed", self.RUN, *preset],
+            ["report", f"{mine}:own/mean", "runs"],
+            ["train", f"{mine}:own/mean", "--root", digits, "--steps", 3],
+        ]
+        for words in reading:
+            found = setsup(*words)
+            assert (found.code, "FILE CHANGED" in found.out, "has changed" in found.out) == (0, False, False), words
+        self.edit(mine)
+        for words in reading:
+            found = setsup(*words)
+            assert found.code == 0, found.err
+            if words[0] == "report":
+                assert f"{self.RUN}: the file that holds own/mean has changed since this run was trained" in found.out
+                continue
+            assert sum(line.startswith(self.CHANGED) for line in found.out.splitlines()) == 1
+        assert setsup(*reading[0], "--json").json[0]["file_changed"] is True
+        assert setsup(*reading[1], "--json").json["file_changed"] is True
+        assert setsup(*reading[3], "--json").json["runs"][0]["file_changed"] is True
+
+    def test_a_run_that_goes_on_with_another_file_says_so_from_then_on(
+        self, setsup: Run, digits: Path, mine: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        words = ["train", f"{mine}:own/mean", "--root", digits]
+        monkeypatch.setenv("STOP", "SIGTERM 7")
+        assert setsup(*words).code == 130
+        monkeypatch.delenv("STOP")
+        first = hashlib.sha256(mine.read_bytes()).hexdigest()
+        self.edit(mine)
+        found = setsup(*words)
+        assert found.code == 0
+        assert [line.startswith(self.CHANGED) for line in found.out.splitlines()].count(True) == 1
+        kept = json.loads(Path(self.RUN, "run.json").read_text())
+        assert kept["preset_file_sha256"] == first
+        (later,) = kept["later"]
+        assert (later["from_step"], later["preset_file_sha256"]) == (8, hashlib.sha256(mine.read_bytes()).hexdigest())
+        assert self.CHANGED in setsup("eval", self.RUN, "--preset", mine).out
+
+    def test_nothing_is_said_of_runs_that_kept_no_digest(self, setsup: Run, digits: Path, mine: Path) -> None:
+        assert setsup("train", f"{mine}:own/mean", "--root", digits, "--steps", 3).code == 0
+        kept = json.loads(Path(self.RUN, "run.json").read_text())
+        del kept["preset_file_sha256"]
+        Path(self.RUN, "run.json").write_text(json.dumps(kept))
+        self.edit(mine)
+        found = setsup("eval", self.RUN, "--preset", mine)
+        assert (found.code, "CHANGED" in found.out) == (0, False)
+        assert setsup("eval", self.RUN, "--preset", mine, "--json").json[0]["file_changed"] is None
+
+
+def test_options_of_the_data_set_are_settings_of_the_run(setsup: Run, digits: Path, tmp_path: Path) -> None:
+    shutil.copy(str(OWN), tmp_path / "own_method.py")
+    (tmp_path / "affine.py").write_text(
+        "from dataclasses import replace\nimport torch\nfrom own_method import PRESETS as THEIRS\n"
+        "from own_method import Dense, DenseSettings\nfrom setsup.experiments import Data\n"
+        "from dataclasses import dataclass\n"
+        "@dataclass(frozen=True)\nclass Wide(DenseSettings):\n"
+        "    def method(self, table, generator):\n"
+        "        found = Dense(self, generator)\n"
+        "        found.layer = torch.nn.Linear(1600, 3)\n        return found\n"
+        "PRESETS = [replace(THEIRS[0], name='own/affine', data=Data('affine-mnist', options=(('seed', 3),)),\n"
+        "    learning=Wide(), steps=2)]\n"
+    )
+    words = ["train", "affine.py", "--root", digits]
+    found = setsup(*words, "--option", "copies=1")
+    assert (found.code, found.err) == (0, "")
+    assert "changed: data.options seed=3 copies=1 (not seed=3)" in found.out
+    run = Path("runs/own/affine/seed-0")
+    assert json.loads((run / "run.json").read_text())["settings"]["data.options"] == [["seed", 3], ["copies", 1]]
+    found = setsup("embed", run, "--preset", "affine.py", "--json")
+    rows = len(library.load("affine-mnist", digits, copies=1, seed=3))
+    assert found.json["rows"] == rows != len(library.load("affine-mnist", digits))
+    again = setsup("embed", run, "affine-mnist", "--option", "copies=4", "--preset", "affine.py", "--json")
+    assert again.json["rows"] == len(library.load("affine-mnist", digits, copies=4))
+    other = setsup(*words, "--option", "copies=2")
+    assert (other.code, "holds another run: data.options " in other.err) == (2, True)
+    for option, said in (("copy=1", "affine-mnist has no option 'copy'; it takes copies=N"), ("copies=x", "copies=N")):
+        found = setsup(*words, "--option", option)
+        assert (found.code, found.out) == (2, "")
+        assert said in found.err
+    found = setsup("train", "abc/figS3", "--smoke", "--option", "a=1")
+    assert (found.code, "--option is for published data sets; abc/figS3 opens none" in found.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -97,6 +206,10 @@ class TestListing:
         (["abc/fig3a", "--stand-in", "--drawing.inactive", "wall"], "unknown factor 'wall'"),
         (["abc/mnist", "--stand-in"], "nothing stands in for mnist"),
         (["abc/fig3a", "--stand-in", "--seeds", "-1"], "the seed must be a whole number from 0"),
+        (["abc/fig3a", "--stand-in", "--smoke", "--drawing.sets", "3"], "an even number of sets"),
+        (["abc/fig3a", "--stand-in", "--smoke", "--learning.objective", "double"], "whose images come in two copies"),
+        (["abc/fig3a", "--stand-in", "--smoke", "--learning.encoder", "mnist"], "but this network reads"),
+        (["abc/fig3a", "--stand-in", "--smoke", "--learning.temperature", "-1"], "temperature"),
     ],
 )
 def test_what_is_refused_is_one_sentence_and_leaves_nothing(
@@ -107,6 +220,19 @@ def test_what_is_refused_is_one_sentence_and_leaves_nothing(
     assert found.err.startswith("setsup: ")
     assert found.err.count("\n") == 1
     assert sentence in found.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_logger_that_is_not_installed_is_said_before_torch_is_imported(tmp_path: Path) -> None:
+    script = (
+        "import sys; from setsup.experiments import loggers; from setsup_cli.main import main\n"
+        "loggers.find_spec = lambda name: None\n"
+        "code = main('train abc/fig3a --stand-in --log tensorboard'.split())\n"
+        "sys.exit('imported' if 'torch' in sys.modules else code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "setsup: --log tensorboard needs tensorboard: pip install tensorboard\n"
     assert list(tmp_path.iterdir()) == []
 
 

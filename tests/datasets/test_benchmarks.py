@@ -79,11 +79,13 @@ def test_hugging_face_takes_it(dataset):
     found = setsup.to_huggingface(few)
     assert set(found.column_names) == {*few.factors.names, *few.modalities}
     assert len(found) == len(few)
-    for name, modality in few.modalities.items():
-        for row in range(len(few)):
+    for row, came in enumerate(found):
+        for name, modality in few.modalities.items():
             expected = few.fetch(row, [name])[name]
-            came = np.asarray(found[row][name]).reshape(expected.shape)
-            assert np.array_equal(came, expected, equal_nan=modality.dtype.startswith("float")), name
+            same = np.array_equal(
+                np.asarray(came[name]).reshape(expected.shape), expected, equal_nan=modality.dtype.startswith("float")
+            )
+            assert same, name
 
 
 @pytest.mark.parametrize("wrong", [64, (64,), (0, 5), (True, 5), (1.5, 2), "64", (1, 2, 3)], ids=str)

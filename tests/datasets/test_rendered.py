@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 import setsup
-from setsup.datasets import rendered
+from setsup.datasets import rendered_studio
 from setsup.datasets.derived import concat
 from setsup.datasets.rendered import RenderedDataset
 from setsup.datasets.rendered_table import sampled
@@ -42,7 +42,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> list[Crayon]:
         made.append(Crayon())
         return made[-1]
 
-    monkeypatch.setattr(rendered, "make_renderer", make)
+    monkeypatch.setattr(rendered_studio, "make_renderer", make)
     return made
 
 
@@ -382,7 +382,7 @@ def test_a_renderer_that_is_given_is_never_used_by_two_threads_at_once(monkeypat
         time.sleep(0.02)  # other threads find that there is none yet
         return threading.RLock()
 
-    monkeypatch.setattr(rendered, "RLock", lock)
+    monkeypatch.setattr(rendered_studio, "RLock", lock)
     rows = [0, 50, 100, 30]  # of four scenes
     with ThreadPoolExecutor(4) as pool:
         for row, arrays in zip(rows, pool.map(dataset.fetch, rows), strict=True):

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setsup.datasets.rendered import RenderedDataset
+from setsup.datasets.rendered_beginning import settled_layout
 from setsup.datasets.rendered_layout import PROGRESS, read_layout
 from setsup.datasets.rendered_rows import RowFiles
-from setsup.datasets.rendered_writing import _begun, _finish
+from setsup.datasets.rendered_writing import _finish
 from tests.rendered import Crayon, Dots, expected
 
 ROWS = 3 * 2 * 24
@@ -22,7 +23,7 @@ ROWS = 3 * 2 * 24
 def begun(folder: Path) -> RenderedDataset:
     """A folder without a row."""
     dataset = RenderedDataset(Dots(), renderer=Crayon())
-    _begun(folder, dataset, tuple(dataset.modalities)).close()
+    settled_layout(folder, dataset, tuple(dataset.modalities))
     return dataset
 
 
@@ -55,7 +56,7 @@ def test_machines_write_what_one_would(tmp_path_factory: pytest.TempPathFactory,
         assert set(np.flatnonzero(list((folder / "shared" / PROGRESS).read_bytes()))) >= set(part.tolist())
     for files in machines:
         files.close()
-    _finish(machines[0])
+    _finish(folder / "shared", machines[0].layout)
     for name in dataset.modalities:
         array = np.load(folder / "shared" / f"{name}.npy")
         for row in range(ROWS):

@@ -111,10 +111,10 @@ def test_presets_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fold
     (home / "two.py").write_text(TWO)
     assert find_preset(f"{home}/one.py").name == "mine/first"
     assert find_preset(f"{home}/one.py:").name == "mine/first"
-    assert find_preset(f"{home}/one.py:mine/first") is find_preset(f"{home}/one.py")
+    assert find_preset(f"{home}/one.py:mine/first") == find_preset(f"{home}/one.py")
     assert find_preset(f"{home}/two.py:mine/second").name == "mine/second"
     monkeypatch.chdir(home)
-    assert find_preset("two.py:mine/first") is find_preset(f"{home}/two.py:mine/first")
+    assert find_preset("two.py:mine/first") == find_preset(f"{home}/two.py:mine/first")
     monkeypatch.setenv("HOME", str(home))
     assert find_preset("~/one.py").name == "mine/first"
     for name in ("two.py", "two.py:", "two.py:mine/third"):

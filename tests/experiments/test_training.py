@@ -1,17 +1,23 @@
 """`train` does what a loop written by hand does, in every way of running it; and what does not fit is refused early."""
 
+import io
 import json
 import math
 import random
+import re
 import shutil
 import signal
 import sys
+import time
 from dataclasses import dataclass, replace
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import yaml
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
@@ -27,12 +33,14 @@ from setsup.experiments.drawing import Sets  # noqa: E402
 from setsup.experiments.training import fresh_method  # noqa: E402
 from setsup.factors import FactorTable  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
+from setsup.methods.networks import mnist_encoder  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
-from tests.experiments.small import AUGMENTED, DROPOUT, FEW, HALVED, PLAIN, Pooled  # noqa: E402
+from tests.experiments.small import AUGMENTED, DROPOUT, FEW, HALVED, PLAIN, Pooled, Tiny  # noqa: E402
 
 SHAPES = setsup.load("shapes3d-procedural")
 HERE = How(workers=0)
 SHORT = replace(PLAIN, steps=6)
+DROPOUT_SHORT = replace(DROPOUT, steps=6)
 
 
 def losses(run: Run) -> list[float]:
@@ -160,12 +168,123 @@ def test_tensorboard_gets_every_metric(tmp_path: Path) -> None:
     logs = EventAccumulator(str(tmp_path / "tensorboard"))
     logs.Reload()
     np.testing.assert_allclose([event.value for event in logs.Scalars("loss")], losses(run), rtol=1e-7)
+    told = yaml.safe_load((tmp_path / "tensorboard" / "hparams.yaml").read_text())
+    assert (told["preset"], told["seed"], told["learning.rate"], told["drawing.size"]) == ("small/plain", 0, 1e-3, 4)
 
 
-def test_a_logger_that_is_not_installed_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("setsup.experiments.training.find_spec", lambda name: None)
+class FakeRun:
+    """A run of wandb, as far as Lightning asks for one."""
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        self.asked, self.id, self.name = asked, asked["id"], asked["name"]
+        self.logged: list[dict[str, Any]] = []
+        self.config: dict[str, Any] = {}
+        FakeRun.begun.append(self)
+
+    def log(self, values: dict[str, Any]) -> None:
+        assert wandb().run is self, "it has ended"
+        self.logged.append(values)
+
+    def finish(self) -> None:
+        wandb().run = None
+
+    begun: ClassVar[list["FakeRun"]] = []
+
+
+class FakeConfig(dict[str, Any]):
+    """Its `update` takes an option."""
+
+    def update(self, values: dict[str, Any], allow_val_change: bool) -> None:
+        super().update(values)
+
+
+def wandb() -> Any:
+    return sys.modules["wandb"]
+
+
+@pytest.fixture
+def fake_wandb(monkeypatch: pytest.MonkeyPatch) -> list[FakeRun]:
+    """A module that keeps what it is told; no network is asked."""
+
+    def init(**asked: Any) -> FakeRun:
+        module.run = FakeRun(asked)
+        module.run.config = FakeConfig()
+        return module.run
+
+    module = ModuleType("wandb")
+    module.run, module.init, module.__spec__ = None, init, ModuleSpec("wandb", None)
+    for name, held in (("wandb.sdk", {}), ("wandb.sdk.lib", {"RunDisabled": str}), ("wandb.wandb_run", {"Run": str})):
+        part = ModuleType(name)
+        part.__dict__.update(held)
+        monkeypatch.setitem(sys.modules, name, part)
+    monkeypatch.setitem(sys.modules, "wandb", module)
+    monkeypatch.setattr("lightning.pytorch.loggers.wandb._WANDB_AVAILABLE", True)
+    monkeypatch.setattr(FakeRun, "begun", [])
+    return FakeRun.begun
+
+
+def test_wandb_goes_on_in_the_run_that_was_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_wandb: list[FakeRun]
+) -> None:
+    how, preset = How(workers=0, log=("wandb",)), replace(LOGGING, checkpoint_every=2)
+    monkeypatch.setattr(Logging, "fails_at", 4)
+    with pytest.raises(ConnectionError):
+        train(preset, tmp_path / "a", how=how)
+    assert wandb().run is None, "another run of this process would be logged to it"
+    monkeypatch.setattr(Logging, "fails_at", None)
+    whole = train(preset, tmp_path / "a", how=how)
+    for folder, seed, given in (("b", 0, {}), ("c", 1, {}), ("d", 0, {"checkpoint_every": 3}), ("e", 0, {"steps": 7})):
+        train(replace(preset, **given), tmp_path / folder, seed=seed, how=how)
+    first, again, *others = fake_wandb
+    assert first.id == again.id
+    assert {run.asked["resume"] for run in fake_wandb} == {"allow"}
+    assert len({run.id for run in (first, *others)}) == 5
+    assert [line["loss"] for line in again.logged if "loss" in line] == pytest.approx(losses(whole)[2:])
+    assert (first.config["preset"], first.config["learning"], first.config["steps"]) == (
+        "small/logging",
+        "LoggingSettings",
+        6,
+    )
+    assert first.config["precision"] == "float32"
+    assert [run.config["seed"] for run in others] == [0, 1, 0, 0]
+
+
+def test_a_logger_that_is_not_installed_is_said_before_data_are_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("setsup.experiments.loggers.find_spec", lambda name: None)
+    monkeypatch.setattr(Data, "open", lambda *_, **__: pytest.fail("the data were opened"))
     with pytest.raises(SetsupError, match=r"^--log wandb needs wandb: pip install wandb$"):
-        train(SHORT, tmp_path, how=How(workers=0, log=("wandb",)))
+        train(SHORT, tmp_path / "run", how=How(workers=0, log=("wandb",)))
+    assert not (tmp_path / "run").exists()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_steps_images_a_second_and_the_time_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, whole, terminal = [0.0], ABC.training_step, Terminal()
+
+    def training_step(self: ABC, batch: Any, batch_idx: int) -> torch.Tensor:
+        clock[0] += 2.0
+        return whole(self, batch, batch_idx)
+
+    hues = ("wall_hue", "floor_hue", "object_hue")
+    drawing = Sets(inactive=hues, size=6, where=FEW)  # two sets of six, and only four shapes have all the same hues
+    monkeypatch.setattr(ABC, "training_step", training_step)
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    train(replace(SHORT, drawing=drawing), tmp_path, how=HERE)
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue())
+    assert "6/6" in shown
+    assert "4 images/s" in shown  # 8 in 2 s
+    assert re.search(r"\d:\d\d:\d\d", shown)
 
 
 @pytest.mark.parametrize(
@@ -194,6 +313,28 @@ class Blind:
         return LightningModule()
 
 
+class Embedding(LightningModule):
+    """Embeds, and has a network of that name for its loss."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.loss = mnist_encoder(torch.Generator().manual_seed(0)), nn.MSELoss()
+
+    def embed(self, batch: Any) -> torch.Tensor:
+        found: torch.Tensor = self.encoder(batch["image"])
+        return found
+
+
+@dataclass(frozen=True)
+class Digits:
+    """A network for pictures of another size."""
+
+    loss: bool = True
+
+    def method(self, table: Any, generator: torch.Generator) -> Any:
+        return ABC(mnist_encoder(generator)) if self.loss else Embedding()
+
+
 @pytest.mark.parametrize(
     ("changed", "options", "sentence"),
     [
@@ -204,6 +345,10 @@ class Blind:
         ({}, {"stand_in": True}, "nothing stands in for shapes3d-procedural"),
         ({}, {"seed": -1}, "the seed must be a whole number"),
         ({}, {"how": How(workers=-1)}, "workers must be"),
+        ({"drawing": Sets(inactive=("wall_hue",), sets=3, size=4)}, {}, "the objective 'correspondence' takes pairs"),
+        ({"learning": Tiny(objective="double")}, {}, "the objective 'double' takes pairs of sets whose images come in"),
+        ({"learning": Digits()}, {}, "but this network reads"),
+        ({"learning": Digits(loss=False)}, {}, "but this network reads"),
     ],
 )
 def test_what_does_not_fit_leaves_no_folder(
@@ -213,6 +358,27 @@ def test_what_does_not_fit_leaves_no_folder(
         train(replace(SHORT, **changed), tmp_path / "run", **{"how": HERE} | options)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_what_is_tried_before_changes_nothing_and_its_own_errors_are_left_to_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Any] = []
+
+    def loss(self: ABC, batch: Any) -> torch.Tensor:
+        tried.append((self.training, torch.is_grad_enabled(), tuple(batch["image"].shape)))
+        if not self.training:
+            nn.init.zeros_(self.encoder[1].weight)
+            raise RuntimeError("there is no kernel for this device")
+        return whole(self, batch)
+
+    expected, whole = losses(train(DROPOUT_SHORT, tmp_path / "plain", how=HERE)), ABC.loss
+    monkeypatch.setattr(ABC, "loss", loss)
+    assert losses(train(DROPOUT_SHORT, tmp_path / "tried", how=HERE)) == expected
+    assert tried == [(False, False, (2, 4, 3, 64, 64)), *[(True, True, (2, 4, 3, 64, 64))] * 6]
+    tried.clear()
+    train(DROPOUT_SHORT, tmp_path / "tried", how=HERE)
+    assert tried == [], "a run that goes on was tried before"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -2,12 +2,15 @@
 
 import gc
 import itertools
+import json
+import signal
 import struct
 import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import h5py
@@ -18,6 +21,7 @@ import setsup
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.errors import DataError, RowError, SamplerError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.loading import Loader
 
 FACTORS = FactorTable([Factor("shape", Kind.NOMINAL, ("a", "b", "c")), Factor("size", Kind.ORDINAL, tuple(range(40)))])
 PICTURES = np.arange(120 * 4 * 5 * 3, dtype=np.uint8).reshape(120, 4, 5, 3)
@@ -339,6 +343,86 @@ def test_a_transform_changes_batches_and_keeps_their_slots() -> None:
         next(iter(setsup.loader(Pictures(), sets(), transform=halved, workers=0, to="numpy")))
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer that interrupts is of POSIX systems")
+@pytest.mark.parametrize("workers", [0, "thread", 2])
+def test_who_interrupts_a_stream_and_goes_on_misses_no_draw(workers: Any) -> None:
+    class Slow(Pictures):
+        def fetch_into(self, indices: Any, out: Any) -> None:
+            time.sleep(0.02)
+            super().fetch_into(indices, out)
+
+    armed = False
+
+    def interrupt(_: int, frame: FrameType | None) -> None:
+        nonlocal armed
+        # while a batch is waited for: anywhere else it would be this test that loses one
+        outer = None if frame is None else frame.f_back
+        while outer is not None and outer.f_code is not Loader._batches.__code__:
+            outer = outer.f_back
+        if armed and outer is not None:
+            armed = False
+            raise KeyboardInterrupt
+
+    loader, steps = setsup.loader(Slow(), sets(), workers=workers, to="numpy"), []
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.003, 0.003)
+    try:
+        for goal in (1, 3, 6, 8):
+            with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the stream has no end
+                for batch in loader:
+                    assert_draws([batch], [batch["step"]])
+                    steps.append(batch["step"])
+                    armed = len(steps) >= goal
+            assert loader.state_dict() == {"delivered": len(steps)}
+            assert "setsup-loader" not in {thread.name for thread in threading.enumerate()}
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(steps) >= 8
+    assert steps == list(range(len(steps)))
+    assert not children()
+
+
+def test_a_transform_may_drop_add_and_copy() -> None:
+    def changed(batch: dict[str, Any]) -> dict[str, Any]:
+        del batch["depth"]
+        copies = np.stack([batch["image"]] * 3, axis=2)
+        return batch | {
+            "image": copies,
+            "rows": batch["image"][0],
+            "count": 3,
+            "factors": {"new": batch["indices"] % 2},
+        }
+
+    batch = next(iter(setsup.loader(Pictures(), sets(), transform=changed, workers=0, to="numpy")))
+    assert batch["image"].shape == (2, 6, 3, 4, 5, 3)
+    assert batch["rows"].shape == (6, 4, 5, 3)
+    np.testing.assert_array_equal(batch["factors"]["new"], sets()[0].indices % 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda batch: {"depth": batch["depth"].reshape(-1, 4, 5)}, r"'depth' from 2 sets of 3 to \(6, 4\)"),
+        (lambda batch: {"indices": batch["indices"][:1]}, r"'indices' from 2 sets of 3 to \(1, 3\)"),
+        (lambda batch: {"mask": batch["mask"][:, 0]}, r"'mask' from 2 sets of 3 to \(2,\)"),
+        (lambda batch: {"canonical": batch["canonical"][:1]}, r"'canonical' from 2 sets to \(1,\)"),
+        (lambda batch: {"canonical_image": batch["canonical_image"][:1]}, r"'canonical_image' from 2 sets to \(1,\)"),
+        (
+            lambda batch: {"factors": {"size": batch["indices"][:, :2]}},
+            r"'factors: size' from 2 sets of 3 to \(2, 2\)",
+        ),
+        (lambda batch: {"inactive": {"shape": np.zeros(3)}}, r"'inactive: shape' from 2 sets to \(3,\)"),
+        (lambda batch: {"image": None}, r"'image' a NoneType: keep one array a slot"),
+    ],
+)
+def test_a_transform_that_drops_slots_is_one_sentence(change: Any, words: str) -> None:
+    sampler = setsup.OrbitSampler(FACTORS, "shape", sets=2, size=3, canonical="first")
+    loader = setsup.loader(Pictures(), sampler, transform=lambda batch: batch | change(batch), workers=0, to="numpy")
+    with pytest.raises(SetsupError, match=f"the transform (changed|made) {words}"):
+        next(iter(loader))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -358,6 +442,30 @@ def test_wrong_options_are_one_sentence(options: dict[str, Any], words: str) -> 
 def test_wrong_states_are_refused(state: Any) -> None:
     with pytest.raises(SetsupError):
         setsup.loader(Pictures(), sets(), to="numpy").load_state_dict(state)
+
+
+@pytest.mark.parametrize("number", [np.int64, np.uint8, np.int32])
+def test_numbers_of_numpy_are_pythons_in_a_state(number: Any) -> None:
+    loader = setsup.loader(
+        Pictures(), sets(), start=number(3), rank=number(1), world=number(2), workers=number(0), prefetch=number(2)
+    )
+    assert next(iter(loader))["step"] == 4
+    assert json.dumps(loader.state_dict()) == '{"delivered": 5}'
+    loader.load_state_dict({"delivered": number(7)})
+    assert json.dumps(loader.state_dict()) == '{"delivered": 7}'
+    assert type(loader.rank) is type(loader.world) is int
+
+
+def test_a_data_set_of_another_base_is_loaded() -> None:
+    class Bare:
+        name, factors, modalities, fetch = "bare", FACTORS, MODALITIES, Pictures.fetch
+
+        def __len__(self) -> int:
+            return len(FACTORS)
+
+    dataset: Any = Bare()
+    for workers in (0, "thread"):
+        assert_draws(head(setsup.loader(dataset, sets(), workers=workers, to="numpy"), 3), range(3))
 
 
 @pytest.mark.parametrize("name", ["procedural", "mapped", "selection", "digits"])

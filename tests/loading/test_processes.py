@@ -172,8 +172,8 @@ def test_what_a_worker_cannot_open_is_said() -> None:
 
 
 def test_a_lambda_is_a_transform() -> None:
-    dark = setsup.loader(Pictures(), sets(), transform=lambda batch: batch | {"image": None}, workers=1, to="numpy")
-    with pytest.raises(AttributeError, match="shape") as caught:
+    dark = setsup.loader(Pictures(), sets(), transform=lambda batch: batch["image"].dark, workers=1, to="numpy")
+    with pytest.raises(AttributeError, match="dark") as caught:
         next(iter(dark))
     assert "in a worker process of the loader" in caught.value.__notes__[0]
 

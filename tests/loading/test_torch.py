@@ -1,9 +1,17 @@
 """The torch door: tensors that are views of the same memory, and torch's own DataLoader."""
 
+import copy
+import itertools
+import pickle
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import setsup
+from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.factors import FactorTable
 from setsup.loading.ring import Ring
 from setsup.loading.torch import Door
 
@@ -29,6 +37,54 @@ def test_pictures_are_channels_first_views_of_uint8(shapes, sets) -> None:
     assert batch["image"].movedim(-3, -1).is_contiguous()
     assert batch["factors"]["wall_hue"].dtype == torch.int64
     assert torch.equal(batch["indices"], torch.from_numpy(sets[0].indices.copy()))
+
+
+PIXELS = np.random.default_rng(8).integers(0, 256, (60, 5, 4, 1), dtype=np.uint8)
+AGES = np.linspace(0.25, 80, 60)
+
+
+class Grey(Dataset):
+    """Pictures of one channel, the same pixels without a colour, and a continuous factor."""
+
+    name = "grey"
+    factors = FactorTable.from_values({"shape": np.arange(60) % 3, "age": AGES})
+
+    def __init__(self) -> None:
+        self.modalities = {"image": Modality((5, 4, 1), "uint8", color="grey"), "plain": Modality((5, 4, 1), "uint8")}
+
+    def fetch(self, indices: Any, modalities: Any = None) -> dict[str, Any]:
+        rows, names = fetch_request(self, indices, modalities)
+        return {name: PIXELS[rows] for name in names}
+
+
+def grey_sets() -> setsup.SetSampler:
+    return setsup.SetSampler(Grey.factors, inactive=["shape"], size=4, sets=2)
+
+
+@pytest.mark.parametrize("workers", [0, "thread", 1])
+def test_grey_pictures_have_one_channel_and_continuous_factors_are_float32(workers: Any) -> None:
+    batch = next(iter(setsup.loader(Grey(), grey_sets(), workers=workers)))
+    rows = grey_sets()[0].indices
+    assert batch["image"].dtype == torch.uint8
+    assert tuple(batch["image"].shape) == (2, 4, 1, 5, 4)
+    np.testing.assert_array_equal(batch["image"][:, :, 0], PIXELS[rows, ..., 0])
+    assert tuple(batch["plain"].shape) == (2, 4, 5, 4, 1)  # no picture: it does not say that it is one
+    assert batch["factors"]["age"].dtype == torch.float32
+    np.testing.assert_array_equal(batch["factors"]["age"], AGES[rows].astype(np.float32))
+    item = setsup.loading.as_torch(Grey())[7]
+    assert tuple(item["image"].shape) == (1, 5, 4)
+    assert item["factors"]["age"].dtype == torch.float32
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda loader: pickle.loads(pickle.dumps(loader))])
+def test_a_loader_of_tensors_can_be_copied_and_pickled(again: Callable[[Any], Any], shapes, sets) -> None:
+    loader = setsup.loader(shapes, sets)
+    next(iter(loader))
+    other = again(loader)
+    assert other.state_dict() == {"delivered": 1}
+    batch = next(iter(other))
+    assert torch.equal(batch["indices"], torch.from_numpy(sets[1].indices.copy()))
+    np.testing.assert_array_equal(batch["image"].movedim(-3, -1), shapes.fetch(sets[1].indices)["image"])
 
 
 def test_numpy_and_torch_streams_are_equal(shapes, sets) -> None:
@@ -88,6 +144,51 @@ def test_torch_own_loader_reads_rows_and_sets(shapes, sets) -> None:
     in_sets = torch.utils.data.DataLoader(rows, batch_sampler=setsup.loading.set_batches(sets))
     for _ in range(2):  # an epoch of torch's loader asks its batch sampler anew
         assert next(iter(in_sets))["index"].tolist() == sets[0].indices.reshape(-1).tolist()
+
+
+def test_set_batches_leave_padding_out() -> None:
+    epoch = setsup.EpochSampler(Grey.factors, size=16, epochs=1, partial="pad")
+    batches = list(setsup.loading.set_batches(epoch))
+    assert [len(rows) for rows in batches] == [16, 16, 16, 60 - 3 * 16]
+    assert sorted(itertools.chain(*batches)) == list(range(60))
+    in_sets = setsup.loading.set_batches(epoch)
+    loader = torch.utils.data.DataLoader(setsup.loading.as_torch(Grey()), batch_sampler=in_sets)
+    assert sorted(torch.cat([batch["index"] for batch in loader]).tolist()) == list(range(60))
+
+
+def test_a_data_set_and_a_sampler_in_each_others_place_are_one_sentence(shapes, sets) -> None:
+    with pytest.raises(setsup.SetsupError, match=r"as_torch takes a data set, .* not SetSampler"):
+        setsup.loading.as_torch(sets)
+    with pytest.raises(setsup.SetsupError, match=r"set_batches takes a sampler, .* not Selection"):
+        setsup.loading.set_batches(shapes)
+    with pytest.raises(setsup.SetsupError, match="start must be a step"):
+        setsup.loading.set_batches(sets, start=-1)
+
+
+class Endless(torch.utils.data.IterableDataset):
+    """What torch's DataLoader makes of a loader."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def __iter__(self) -> Any:
+        return iter(self.loader)
+
+
+def test_several_workers_of_torch_do_not_repeat_draws(shapes, sets) -> None:
+    def steps(count: int) -> list[int]:
+        inner = Endless(setsup.loader(shapes, sets, workers=0))
+        loader = torch.utils.data.DataLoader(inner, batch_size=None, num_workers=count)
+        return [batch["step"] for batch in itertools.islice(loader, 6)]
+
+    assert steps(0) == steps(1) == list(range(6))
+    with pytest.raises(setsup.SetsupError, match="each of the 2 worker processes of torch's DataLoader would"):
+        steps(2)
+
+
+def test_a_loader_in_place_of_a_data_set_says_what_to_do(shapes, sets) -> None:
+    with pytest.raises(TypeError, match="of an IterableDataset, batch_size=None and num_workers=0"):
+        next(iter(torch.utils.data.DataLoader(setsup.loader(shapes, sets), batch_size=None)))
 
 
 def test_set_batches_have_the_length_of_their_sampler(shapes, sets) -> None:

@@ -1,6 +1,6 @@
 """The module of ABC: its losses by the formula, its masks and copies, and its life in a plain Trainer of Lightning."""
 
-from collections.abc import Callable
+import math
 from pathlib import Path
 from typing import Any
 
@@ -122,16 +122,31 @@ def test_images_that_the_objective_does_not_take(objective: Any, shape: tuple[in
         method.loss({"image": numbers(*shape), "mask": mask})
 
 
-def test_arguments_that_there_are_not() -> None:
-    with pytest.raises(SetsupError, match="the objective is one of correspondence, double, augmentation, not 'tcc'"):
-        ABC(encoder(), objective="tcc")  # type: ignore[arg-type]
-    wrong: list[tuple[Callable[[], ABC], str]] = [
-        (lambda: ABC(encoder(), similarity="l3"), "no similarity is named 'l3'"),
-        (lambda: ABC(encoder(), temperature=0), "temperature"),
-    ]
-    for make, sentence in wrong:
-        with pytest.raises(SetsupError, match=sentence):
-            make().loss(batch_of(numbers(2, 3)))
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"objective": "tcc"}, "the objective is one of correspondence, double, augmentation, not 'tcc'"),
+        ({"similarity": "l3"}, "no similarity is named 'l3'; known: l2sq, l2"),
+        ({"similarity": "cosin"}, "no similarity is named 'cosin'; did you mean 'cosine'"),
+        ({"similarity": None}, "no similarity is named None"),
+        *(({"temperature": value}, "a temperature is a positive number, not") for value in (0, -1, math.nan, math.inf)),
+        ({"neighbours": "third"}, "soft neighbours are made of the second or the first copy, not of 'third'"),
+        *(
+            ({"halve_every": value}, "the rate is halved every so many steps, 1 or more")
+            for value in (0, -3, 2.5, True)
+        ),
+        *(({"rate": value}, "the learning rate is a number from 0 on") for value in (-1.0, math.nan, math.inf)),
+    ],
+)
+def test_arguments_that_there_are_not(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SetsupError, match=f"^{sentence}") as caught:
+        ABC(encoder(), **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_function_is_a_similarity_and_a_rate_may_be_halved_at_every_step() -> None:
+    method = ABC(encoder(), similarity=torch.cdist, halve_every=1, rate=0.0, neighbours="first", temperature=1e-30)
+    assert method.configure_optimizers()["lr_scheduler"]["scheduler"].step_size == 1
 
 
 @pytest.mark.parametrize("leading", [(2, 5), (1, 7), (3, 4, 2)])
@@ -152,12 +167,6 @@ def test_gradients_reach_every_weight() -> None:
         assert weight.grad is not None
         assert weight.grad.isfinite().all()
         assert weight.grad.abs().max() > 0 or name.endswith("bias"), name
-
-
-@pytest.mark.parametrize("rate", [-1.0, float("nan"), float("inf")])
-def test_a_rate_that_is_none(rate: float) -> None:
-    with pytest.raises(SetsupError, match="the learning rate is a number from 0 on"):
-        ABC(encoder(), rate=rate)
 
 
 def test_the_rate_is_halved_and_adam_has_the_epsilon_of_keras() -> None:

@@ -276,6 +276,42 @@ def test_autocast_computes_in_float32() -> None:
     assert torch.autograd.grad(found, u)[0].dtype == torch.bfloat16
 
 
+@pytest.mark.parametrize("name", [*NAMES, "own"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_without_gradients_all_is_the_same_and_nothing_given_is_written_over(name, masked) -> None:
+    u, v, u2, v2 = (normal(seed, 2, 3, 4) for seed in range(4))
+    kept = normal(5, 3, 3)  # a similarity of one's own may give what it keeps
+    similarity = (lambda x, y: kept) if name == "own" else name
+    mask = torch.tensor([[True, False, True], [True, True, True]]) if masked else None
+    before = [some.clone() for some in (u, v, u2, v2, kept)]
+
+    def losses():
+        masks = {"u_mask": mask, "v_mask": mask}
+        yield correspondence_loss(u, v, similarity, 0.7, **masks)
+        yield double_augmentation_loss((u, u2), (v, v2), similarity, 0.7, **masks)
+        yield augmentation_loss(u, u2, similarity, 0.7, mask=mask)
+        yield soft_nearest_neighbours(u, v, similarity, 0.7, key_mask=mask)
+
+    recorded = list(losses())
+    with torch.no_grad():
+        torch.testing.assert_close(list(losses()), recorded)
+    for some, was in zip((u, v, u2, v2, kept), before, strict=True):
+        assert torch.equal(some, was)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's own, within jvp
+@pytest.mark.parametrize("name", ["l2sq", "l2", "cosine"])
+def test_transforms_of_functions(name) -> None:
+    u, v = normal(0, 3, 4, 2), normal(1, 3, 5, 2)
+    each = torch.stack([directed_loss(*pair, name) for pair in zip(u, v, strict=True)])
+    torch.testing.assert_close(torch.func.vmap(lambda x, y: directed_loss(x, y, name))(u, v), each)
+    leaf, towards = u.clone().requires_grad_(), normal(2, 3, 4, 2)
+    (slope,) = torch.autograd.grad(directed_loss(leaf, v, name), leaf)
+    torch.testing.assert_close(torch.func.grad(lambda x: directed_loss(x, v, name))(u), slope)
+    _, along = torch.func.jvp(lambda x: directed_loss(x, v, name), (u,), (towards,))
+    torch.testing.assert_close(along, (slope * towards).sum())
+
+
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(SetsupError, match="temperature is a positive number, not 0"):
         correspondence_loss(U, V, "l2sq", 0)

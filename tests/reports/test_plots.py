@@ -13,6 +13,7 @@ pytest.importorskip("matplotlib")
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.reports import bars, curves, image_scatter, scatter, scatter_panels
+from setsup.reports.colouring import coloured
 from setsup.reports.palette import DISTINCT, OTHERS, UNKNOWN, rgb
 
 SHAPE = Factor("shape", Kind.NOMINAL, ("cube", "ball", "cone"))
@@ -195,6 +196,12 @@ def clusters(found: np.ndarray) -> int:
 
     parts, most = label(found)
     return sum((parts == part).sum() > 12 for part in range(1, most + 1))
+
+
+@pytest.mark.parametrize(("unit", "title"), [("turn", "wall hue (turn)"), ("", "wall hue")])
+def test_a_key_is_named_in_words(unit: str, title: str) -> None:
+    factor = Factor("wall_hue", Kind.CYCLIC, (0.0, 0.5), unit=unit, period=1.0)
+    assert coloured(np.array([0, 1]), factor).name == title
 
 
 def test_panels_read_a_table() -> None:

@@ -203,7 +203,7 @@ def test_the_report_in_words():
     text = str(SetSampler(RAGGED, ["a"], size=2, small="drop", where="b != 3").report()).splitlines()
     assert text[0] == "SetSampler: 2 sets of 2, independent values"
     assert text[1] == "held: a"
-    assert text[2] == "  groups: 3, drawable 2, of 1 to 3 rows"
+    assert text[2] == "  groups of rows with equal held values: 3, of 1 to 3 rows each; 2 can be drawn"
     assert text[3] == (
         "  rows never drawn: 1 in groups too small or left out, 1 with an unknown value, 2 left out by where or weights"
     )

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from setsup import evaluation
 from setsup.evaluation.digits import digit_measures, pixels
 from setsup.experiments.measures import noise_of
+from setsup.experiments.measures.components import component_labels
 from setsup.experiments.preset import Measured
 
 if TYPE_CHECKING:  # presets are listed without torch
@@ -36,7 +37,7 @@ class DigitStyle:
     components : int
         Of pixels: as many as the embedding has dimensions.
     shown : int
-        Images of the withheld digit in the picture.
+        Images of the withheld digit in the picture, at the principal components of these; measures take them all.
     every : int
         Of the test images, only each so manyth: 1 takes all.
     sigma : float, optional
@@ -90,8 +91,10 @@ class DigitStyle:
         """Figure 5a: images of the withheld digit at their two first components."""
         from setsup.reports.points import image_scatter
 
-        points = evaluation.principal_components(embedded, 2).project(embedded[: self.shown])
-        return image_scatter(points, images[: self.shown], x_label="component 1", y_label="component 2")
+        shown = embedded[: self.shown]  # the paper's components are those of the images that it shows
+        found = evaluation.principal_components(shown, 2)
+        labels = component_labels(found.explained)
+        return image_scatter(found.project(shown), images[: self.shown], x_label=labels[0], y_label=labels[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

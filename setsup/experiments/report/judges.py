@@ -48,7 +48,7 @@ def within(
 
 
 def rises(keys: Sequence[str], first: str, second: str, *, label: Callable[[str], str] = str) -> Judge:
-    """Whether the mean of each value is larger in the second row than in the first.
+    """Whether the mean of each value is larger in the second row than in the first, and by how much it falls.
 
     Examples
     --------
@@ -58,11 +58,15 @@ def rises(keys: Sequence[str], first: str, second: str, *, label: Callable[[str]
 
     """
 
+    def word(key: str, before: float, after: float) -> str:
+        falls = "" if before < after else f" (falls by {before - after:.2f})"
+        return f"{label(key)} {before:.2f} → {after:.2f}{falls}"
+
     def judge(means: Means) -> tuple[bool | None, str]:
         if not has(means, first, keys) or not has(means, second, keys):
             return None, f"needs measured runs of {first} and {second}"
         pairs = {key: (means[first][key].mean, means[second][key].mean) for key in keys}
-        words = "; ".join(f"{label(key)} {before:.2f} → {after:.2f}" for key, (before, after) in pairs.items())
+        words = "; ".join(word(key, *pair) for key, pair in pairs.items())
         return all(before < after for before, after in pairs.values()), f"from {first} to {second}: {words}"
 
     return judge

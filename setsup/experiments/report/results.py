@@ -12,6 +12,7 @@ from setsup.experiments.preset import Preset, smoke
 from setsup.experiments.report.findings import Result
 from setsup.experiments.run import Run, open_run
 from setsup.experiments.settings import about, changes, filled
+from setsup.files.disk import need_regular
 
 __all__ = ["read_results"]
 
@@ -37,7 +38,7 @@ def read_results(
     results : list of Result
         One a run and preset.
     notes : list of str
-        On runs of these presets that cannot be read.
+        On runs of these presets that cannot be read, and on those whose own file of presets has changed since.
 
     Raises
     ------
@@ -65,6 +66,11 @@ def read_results(
                 if not run.changed(smoke(preset) if shrunk else preset)
             }
             named = {called: preset for called, preset in presets.items() if preset.name == run.preset.name}
+            if (same or named) and run.file_changed:
+                notes.append(
+                    f"{folder}: the file that holds {run.preset.name} has changed since this run was trained, which "
+                    "may have been by another method"
+                )
             for called, preset in (same or named).items():
                 results.append(_result(run, called, preset, evaluations))
         except SetsupError as error:
@@ -83,6 +89,7 @@ def _run_folders(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _name_of(folder: Path) -> str:
+    need_regular(folder / "run.json")
     try:
         return str(json.loads((folder / "run.json").read_text())["preset"])
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,6 +1,6 @@
 """The transform of a batch: keyed operations on its images, and on everything that lies on their pixels."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
@@ -12,26 +12,17 @@ from torch import Tensor
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.choices import Move, checked_operations, factors_of, moves, steps_of
-from setsup.loading.transforms.modalities import keyed, tensor_of
+from setsup.loading.transforms.choices import Move, Steps, checked_operations, factors_of, moves, steps_of
+from setsup.loading.transforms.modalities import KINDS, keyed, leads_of
 from setsup.loading.transforms.resampling.maps import carried
 from setsup.loading.transforms.slots import Slots
-from setsup.loading.transforms.stack import mapped, processed
+from setsup.loading.transforms.stack import mapped, processed, repeated
 from setsup.random import stream_key
 
 __all__ = ["Augment", "Compose"]
 
 Size = tuple[int, int]
 
-_PLANE = ((4, 5), "(sets, size, height, width) or (sets, size, height, width, k)")
-_AXES = {  # numbers of axes of each kind, and their names
-    "color": ((5,), "(sets, size, channels, height, width)"),
-    "label": _PLANE,
-    "depth": _PLANE,
-    "normal": ((5,), "(sets, size, height, width, 3)"),
-    "points": ((4,), "(sets, size, n, 2)"),
-}
-_LAST = {"normal": 3, "points": 2}  # lengths of last axes
 _GEOMETRY = ("independent", "copies", "sets")
 
 
@@ -51,7 +42,10 @@ class Augment:
     modalities : mapping of str to str
         What is changed, and as what: ``color`` for pictures, (sets, size, C, H, W) uint8, or float32 in 0 … 1;
         ``label`` and ``depth``, (sets, size, H, W) or (sets, size, H, W, k); ``normal``, (sets, size, H, W, 3), x to
-        the right and y down; ``points``, pixels (x, y) as (sets, size, n, 2). All on images of one size.
+        the right and y down; ``points``, pixels (x, y) as (sets, size, n, 2); ``clip``, (sets, size, frames, C, H, W),
+        all frames of which change alike; ``flow``, motion in pixels, x and y by turns, (sets, size, 2k, H, W) or
+        (sets, size, k, 2, H, W). All on images of one size. What has one image a set, such as ``canonical_image``,
+        lacks the axis of size, draws from keys of its own, and goes into an Augment of its own.
     copies : int, optional
         So many independent results of each image, along a new axis after sets and slots.
     geometry : str
@@ -80,9 +74,10 @@ class Augment:
     Notes
     -----
     Where operations are geometric, the result has ``homography``, or ``<into>_homography``, float64
-    (sets, size[, copies], 3, 3): matrices from the pixels of what was read to those of the result. Beside points stands
-    ``<name>_inside``, bool (sets, size[, copies], n): whether each is on the result. Points become float64; NaN is
-    beyond a horizon.
+    (sets, size[, copies], 3, 3): matrices from the pixels of what was read to those of the result. It is that of the
+    last Augment; ``homographies`` has by modality the matrices from the pixels that were loaded to those of the batch,
+    through every Augment so far. Beside points stands ``<name>_inside``, bool (sets, size[, copies], n): whether each
+    is on the result. Points become float64; NaN is beyond a horizon, also of flow that leads there.
 
     Examples
     --------
@@ -124,35 +119,63 @@ class Augment:
 
     def __call__(self, batch: Batch) -> Batch:
         """The batch with results in place of the modalities, or beside them."""
+        lead = _lead(batch, self.modalities)
         values = {name: _checked(batch, name, kind, self._fill(name)) for name, kind in self.modalities.items()}
-        lead, size = _common(values, self.modalities)
+        size = _size(values, self.modalities, len(lead))
         if not all(moves(operation) for operation in self.operations):
-            for name in (name for name, kind in self.modalities.items() if kind == "color"):
+            for name in (name for name, kind in self.modalities.items() if kind in ("color", "clip")):
                 _check_range(name, values[name])
         copies = self.copies or 1
-        own, shared = self._slots(batch, (*lead, copies))
+        axes = lead if self.copies is None else (*lead, copies)
+        own, shared = self._slots(batch, lead, copies)
         steps = steps_of(self.operations, own, shared, size)
         total = Move(np.tile(np.eye(3), (len(own), 1, 1)), size)
         for step in (step for step in steps if isinstance(step, Move)):
             total = Move(planar.compose(total.matrices, step.matrices), step.size)
         found: Batch = {}
         for name, kind in self.modalities.items():
-            images, target, fill = values[name].flatten(0, 1), self._target(name), self._fill(name)
-            if kind == "color":
-                found[target] = processed(images, steps, copies, fill, self.eight_bit)
-            elif kind == "points":
-                points = images[:, None].expand(-1, copies, -1, -1).flatten(0, 1)
+            flat, target = values[name].flatten(0, len(lead) - 1), self._target(name)
+            if kind == "points":
+                points = flat[:, None].expand(-1, copies, -1, -1).flatten(0, 1)
                 found[target], found[f"{target}_inside"] = carried(points, total.matrices, total.size)
             else:
-                found[target] = mapped(images, total, kind, copies, fill)
+                found[target] = self._changed(flat, kind, steps, total, self._fill(name))
+        matrices = torch.from_numpy(total.matrices).to(next(iter(values.values())).device)
         if any(moves(operation) for operation in self.operations):
-            device = next(iter(values.values())).device
-            found[self._target("homography")] = torch.from_numpy(total.matrices).to(device)
+            found[self._target("homography")] = matrices
         taken = [name for name in found if self.into is not None and name in batch]
         if taken:
             raise DataError(f"the batch has {taken[0]!r} already: give into= another text than {self.into!r}")
-        axes = lead if self.copies is None else (*lead, copies)
-        return {**batch, **{name: value.unflatten(0, axes) for name, value in found.items()}}
+        found = {name: value.unflatten(0, axes) for name, value in found.items()}
+        return {**batch, **found, **self._homographies(batch, matrices.reshape(*axes, 3, 3))}
+
+    def _changed(self, flat: Tensor, kind: str, steps: Steps, total: Move, fill: float) -> Tensor:
+        """A modality (n, …) after all steps, (n · copies, …)."""
+        copies = self.copies or 1
+        if kind == "color":
+            return processed(flat, steps, copies, fill, self.eight_bit)
+        if kind == "clip":
+            frames = flat.shape[1]
+            pictures = flat[:, None].expand(-1, copies, *flat.shape[1:]).flatten(0, 2)
+            done = processed(pictures, repeated(steps, frames), 1, fill, self.eight_bit)
+            return done.reshape(len(flat) * copies, frames, *done.shape[1:])
+        if kind == "flow":
+            fields = mapped(flat.flatten(1, -3).movedim(1, -1), total, kind, copies, fill)
+            return fields.movedim(-1, 1).reshape(len(fields), *flat.shape[1:-2], *fields.shape[1:3])
+        return mapped(flat, total, kind, copies, fill)
+
+    def _homographies(self, batch: Batch, matrices: Tensor) -> Batch:
+        """Matrices of all modalities from the pixels that were loaded, where any was moved."""
+        moving = any(moves(operation) for operation in self.operations)
+        before: Mapping[str, Tensor] = batch.get("homographies", {})
+        after = dict(before)
+        for name in self.modalities:
+            if name in before:
+                earlier = before[name] if self.copies is None else before[name][..., None, :, :]
+                after[self._target(name)] = matrices @ earlier
+            elif moving:
+                after[self._target(name)] = matrices
+        return {"homographies": after} if after else {}
 
     def _target(self, name: str) -> str:
         return name if self.into is None else f"{self.into}_{name}"
@@ -160,16 +183,17 @@ class Augment:
     def _fill(self, name: str) -> float:
         if isinstance(self.fill, Mapping):
             return float(self.fill.get(name, 0.0))
-        return float(self.fill) if self.modalities[name] == "color" else 0.0
+        return float(self.fill) if self.modalities[name] in ("color", "clip") else 0.0
 
-    def _slots(self, batch: Batch, axes: tuple[int, ...]) -> tuple[Slots, Slots]:
+    def _slots(self, batch: Batch, lead: tuple[int, ...], copies: int) -> tuple[Slots, Slots]:
         """Keys of all results, flat, and those from which their geometry is drawn."""
-        own = keyed(batch, self.seed, self.stream, axes)
+        axes = (*lead, copies)
+        own = keyed(batch, self.seed, self.stream, lead, copies)
         own = replace(own, eight_bit=self.eight_bit, factors=_codes(batch, factors_of(self.operations), axes))
         if self.geometry == "independent":
             return own, own
-        keys = own.keys.reshape(axes)
-        first = keys[:, :, :1] if self.geometry == "copies" else keys[:, :1, :1]
+        alone = 1 if self.geometry == "sets" else len(lead)  # axes along which geometry is not shared
+        first = own.keys.reshape(axes)[(slice(None),) * alone + (slice(1),) * (len(axes) - alone)]
         return own, replace(own, keys=np.broadcast_to(first, axes).reshape(-1))
 
 
@@ -185,7 +209,8 @@ class Compose:
     Raises
     ------
     SetsupError
-        When one cannot be called, or two draw the same numbers: their seed and stream are equal.
+        When one cannot be called, or two, also within a Compose of theirs, draw the same numbers: their seed and
+        stream are equal.
 
     Examples
     --------
@@ -204,7 +229,7 @@ class Compose:
         if found is None or any(isinstance(one, type) or not callable(one) for one in found):
             raise SetsupError(f"Compose takes a list of callables of a batch, not {self.transforms!r}")
         object.__setattr__(self, "transforms", found)
-        keys = [(one.seed, one.stream) for one in found if hasattr(one, "seed") and hasattr(one, "stream")]
+        keys = [(one.seed, one.stream) for one in _flat(found) if hasattr(one, "seed") and hasattr(one, "stream")]
         for key in keys:
             if keys.count(key) > 1:
                 raise SetsupError(
@@ -219,12 +244,18 @@ class Compose:
         return batch
 
 
+def _flat(transforms: Iterable[Any]) -> Iterator[Any]:
+    """All transforms, those of a Compose in place of it."""
+    for one in transforms:
+        yield from _flat(one.transforms) if isinstance(one, Compose) else (one,)
+
+
 def _check_modalities(modalities: Any) -> None:
     if not isinstance(modalities, Mapping) or not modalities:
         raise SetsupError(f'modalities must say what is changed, as in {{"image": "color"}}, not {modalities!r}')
     for name, kind in modalities.items():
-        if kind not in _AXES:
-            raise SetsupError(f"{name!r} is of no known kind, {kind!r}{near(kind, _AXES)}")
+        if kind not in KINDS:
+            raise SetsupError(f"{name!r} is of no known kind, {kind!r}{near(kind, KINDS)}")
 
 
 def _check_fill(fill: Any, modalities: Mapping[str, str]) -> None:
@@ -233,20 +264,36 @@ def _check_fill(fill: Any, modalities: Mapping[str, str]) -> None:
             raise SetsupError(f"fill names {name!r}, which is none of the modalities{near(name, modalities)}")
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
             raise SetsupError(f"fill must be a number, or numbers by modality, not {value!r}")
-        if (name is None or modalities[name] == "color") and not 0 <= value <= 1:
+        if (name is None or modalities[name] in ("color", "clip")) and not 0 <= value <= 1:
             raise SetsupError(f"pictures are filled with a number from 0 to 1, not {value!r}")
 
 
+def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
+    """Sets and slots of all modalities; sets alone where they have one image a set."""
+    possible = {name: leads_of(batch, name, kind) for name, kind in modalities.items()}
+    common = set.intersection(*possible.values())
+    axes = max(common) if common else 0
+    leads = {name: tuple(batch[name].shape[: axes or max(possible[name])]) for name in possible}
+    if not common or len(set(leads.values())) > 1:
+        raise DataError(
+            f"modalities of one Augment must agree on (sets, size), or have sets and no slots, and here are {leads}"
+        )
+    lead = next(iter(leads.values()))
+    for name, matrices in batch.get("homographies", {}).items():
+        if name in modalities and tuple(matrices.shape[:-2]) != lead:
+            raise DataError(
+                f"{name!r} was copied and moved as {tuple(matrices.shape[:-2])}, and here has {lead} images: what "
+                "follows copies= goes into the same Augment"
+            )
+    return lead
+
+
 def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
-    """A modality of a batch, if its axes and dtype are those of its kind, and it can hold what it is filled with."""
-    found = tensor_of(batch, name)
-    numbers, axes = _AXES[kind]
-    if found.ndim not in numbers or found.shape[-1] != _LAST.get(kind, found.shape[-1]):
-        more = "; what follows copies= goes into the same Augment" if kind == "color" and found.ndim == 6 else ""
-        raise DataError(f"{name!r} must be {axes} to be {kind}, not {tuple(found.shape)}{more}")
-    if kind == "color":
-        _check_pictures(name, found)
-    if kind in ("depth", "normal") and not found.dtype.is_floating_point:
+    """A modality of a batch, if its dtype is one of its kind, and it can hold what it is filled with."""
+    found: Tensor = batch[name]
+    if kind in ("color", "clip"):
+        _check_pictures(name, found, kind)
+    if kind in ("depth", "normal", "flow") and not found.dtype.is_floating_point:
         raise DataError(f"{name!r} must be floating to be {kind}, not {found.dtype}: what must not be mixed is label")
     if kind == "label" and not found.dtype.is_floating_point and found.dtype != torch.bool:
         limits = torch.iinfo(found.dtype)
@@ -255,10 +302,10 @@ def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     return found
 
 
-def _check_pictures(name: str, found: Tensor) -> None:
+def _check_pictures(name: str, found: Tensor, kind: str) -> None:
     if found.dtype not in (torch.uint8, torch.float32):
-        raise DataError(f"{name!r} must be uint8 or float32 to be color, not {found.dtype}")
-    if found.shape[2] > 4 >= found.shape[4]:
+        raise DataError(f"{name!r} must be uint8 or float32 to be {kind}, not {found.dtype}")
+    if found.shape[-3] > 4 >= found.shape[-1]:
         raise DataError(f"{name!r} has its channels last, {tuple(found.shape)}: movedim(-1, -3) puts them first")
 
 
@@ -266,26 +313,23 @@ def _check_range(name: str, found: Tensor) -> None:
     """A look at one picture shows what was meant and costs nothing, but on a device, which would have to wait."""
     if found.dtype != torch.float32 or found.device.type != "cpu" or not found.numel():
         return
-    low, high = (float(end) for end in found[0, 0].aminmax())
+    low, high = (float(end) for end in found[(0,) * (found.ndim - 3)].aminmax())
     if low < -0.01 or high > 1.01:
         raise DataError(f"{name!r} is float32 from {low:g} to {high:g}, and colours are 0 … 1: scale it, or pass uint8")
 
 
-def _common(values: Mapping[str, Tensor], modalities: Mapping[str, str]) -> tuple[tuple[int, int], Size]:
-    """Sets and slots of all modalities, and the height and width of their images."""
-    leads = {name: tuple(value.shape[:2]) for name, value in values.items()}
-    sizes = {
-        name: tuple(value.shape[3:] if modalities[name] == "color" else value.shape[2:4])
-        for name, value in values.items()
-        if modalities[name] != "points"
-    }
+def _size(values: Mapping[str, Tensor], modalities: Mapping[str, str], lead: int) -> Size:
+    """Height and width of the images of all modalities."""
+    sizes: dict[str, Size] = {}
+    for name, kind in modalities.items():
+        if kind != "points":
+            after = values[name].shape[lead:] if kind in ("label", "depth", "normal") else values[name].shape[-2:]
+            sizes[name] = (int(after[0]), int(after[1]))
     if not sizes:
         raise DataError("points alone do not say how large the images are: name a modality of pixels beside them")
-    for of, what in ((leads, "(sets, size)"), (sizes, "(height, width)")):
-        if len(set(of.values())) > 1:
-            raise DataError(f"modalities of one Augment must agree on {what}, and here are {of}")
-    (lead, *_), (size, *_) = leads.values(), sizes.values()
-    return (int(lead[0]), int(lead[1])), (int(size[0]), int(size[1]))
+    if len(set(sizes.values())) > 1:
+        raise DataError(f"modalities of one Augment must agree on (height, width), and here are {sizes}")
+    return next(iter(sizes.values()))
 
 
 def _codes(batch: Batch, names: Iterable[str], axes: tuple[int, ...]) -> dict[str, npt.NDArray[Any]]:
@@ -296,5 +340,10 @@ def _codes(batch: Batch, names: Iterable[str], axes: tuple[int, ...]) -> dict[st
         if name not in factors:
             raise DataError(f'the batch has no factor {name!r} under "factors"{near(name, factors)}')
         codes = torch.as_tensor(factors[name]).cpu().numpy()
+        if codes.shape != axes[:-1]:
+            raise DataError(
+                f"codes of {name!r} are those of slots, {codes.shape}, and the images here are {axes[:-1]}: leave Only "
+                "to images with slots"
+            )
         found[name] = np.broadcast_to(codes[..., None], axes).reshape(-1)
     return found

@@ -4,6 +4,7 @@ A list becomes *steps* over all images at once: a :class:`Move` holds a matrix a
 and the images that it changes. Consecutive moves are one, so that an image is resampled once for them.
 """
 
+import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -156,7 +157,23 @@ def checked_operations(operations: Any, of: str) -> tuple[Any, ...]:
             isinstance(operation, OneOf | Maybe | Only | Geometric) or callable(operation)
         ):
             raise SetsupError(f"{of} takes operations such as Flip() or Crop(64), and {operation!r} is none")
+        if not isinstance(operation, OneOf | Maybe | Only | Geometric) and not _takes_two(operation):
+            raise SetsupError(
+                f"{of} takes operations, callables of (images, slots), and {operation!r:.80} is none: transforms of "
+                "batches, such as recipes, stand side by side in a Compose"
+            )
     return found
+
+
+def _takes_two(operation: Any) -> bool:
+    """Whether a callable can be given images and slots; True where nobody can tell."""
+    try:
+        inspect.signature(operation).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # of something compiled
+        return True
+    return True
 
 
 def _inner(operation: Any) -> tuple[Any, ...]:

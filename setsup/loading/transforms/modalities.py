@@ -1,6 +1,7 @@
-"""What views read of a batch and add to it, and what they refuse."""
+"""What transforms read of a batch and add to it, and what they refuse."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -10,7 +11,35 @@ from setsup.loading.batch import Batch
 from setsup.loading.transforms.slots import Slots, slots_of
 from setsup.random import stream_key
 
-__all__ = ["added", "check_names", "check_whole", "images_of", "keyed", "tensor_of"]
+__all__ = [
+    "KINDS",
+    "added",
+    "check_names",
+    "check_whole",
+    "has_slots",
+    "images_of",
+    "keyed",
+    "leads_of",
+    "planes_of",
+    "tensor_of",
+]
+
+_PLANE = ((2, 3), "(sets, size, height, width) or (sets, size, height, width, k)")
+KINDS: Mapping[str, tuple[tuple[int, ...], str]] = MappingProxyType(
+    {
+        "color": ((3,), "(sets, size, channels, height, width)"),
+        "clip": ((4,), "(sets, size, frames, channels, height, width)"),
+        "label": _PLANE,
+        "depth": _PLANE,
+        "normal": ((3,), "(sets, size, height, width, 3)"),
+        "flow": ((3, 4), "(sets, size, 2·fields, height, width) or (sets, size, fields, 2, height, width)"),
+        "points": ((2,), "(sets, size, n, 2)"),
+    }
+)
+"""Kinds of modalities: how many axes follow those of sets and slots, and all in words."""
+
+_LAST = {"normal": 3, "points": 2}  # lengths of last axes
+_CANONICAL = "canonical_"  # what names of modalities of canonical rows begin with, one row a set
 
 
 def tensor_of(batch: Batch, name: str) -> torch.Tensor:
@@ -32,8 +61,45 @@ def tensor_of(batch: Batch, name: str) -> torch.Tensor:
     return found
 
 
+def has_slots(batch: Batch, name: str, found: torch.Tensor) -> bool | None:
+    """Whether a modality has an axis of slots after that of sets; None where its shape must tell.
+
+    Those of canonical rows have none. What begins as ``indices`` do has one, and so has all in a batch without these.
+    """
+    if name.startswith(_CANONICAL):
+        return False
+    rows = batch.get("indices")
+    return True if rows is None or found.shape[:2] == tuple(rows.shape) else None
+
+
+def leads_of(batch: Batch, name: str, kind: str) -> set[int]:
+    """How many axes of a modality may be those of sets and slots: 2; 1 where there is one image a set.
+
+    Raises
+    ------
+    SetsupError
+        When the batch has none of that name.
+    DataError
+        When its axes are not those of its kind.
+
+    """
+    found = tensor_of(batch, name)
+    numbers, axes = KINDS[kind]
+    possible = {None: {1, 2}, True: {2}, False: {1}}[has_slots(batch, name, found)]
+    leads = possible & {found.ndim - number for number in numbers}
+    if not leads or found.shape[-1] != _LAST.get(kind, found.shape[-1]) or (kind == "flow" and found.shape[-3] % 2):
+        frames = "; frames are a clip, and what follows copies= goes into the same Augment"
+        more = frames if kind == "color" and found.ndim == 6 else ""
+        raise DataError(
+            f"{name!r} must be {axes}, or the same without size, to be {kind}, not {tuple(found.shape)}{more}"
+        )
+    return leads
+
+
 def images_of(batch: Batch, name: str) -> torch.Tensor:
-    """A modality that holds pictures, (sets, size, channels, height, width) or with copies before the channels.
+    """A modality that holds pictures, (sets, size, channels, height, width).
+
+    Copies may stand before the channels; what has one image a set, such as ``canonical_image``, has no slots.
 
     Raises
     ------
@@ -44,15 +110,62 @@ def images_of(batch: Batch, name: str) -> torch.Tensor:
 
     """
     found = tensor_of(batch, name)
-    if found.ndim not in (5, 6):
+    if found.ndim not in (4, 5, 6) or (found.ndim == 4 and has_slots(batch, name, found)):
         raise DataError(
             f"{name!r} must be (sets, size, channels, height, width), with copies before the channels where there are "
-            f"any, not {tuple(found.shape)}"
+            f"any, or (sets, channels, height, width), not {tuple(found.shape)}"
         )
     return found
 
 
-def keyed(batch: Batch, seed: int, stream: str, shape: Sequence[int]) -> Slots:
+def planes_of(
+    batch: Batch, name: str, kind: str
+) -> tuple[torch.Tensor, tuple[int, ...], Callable[[torch.Tensor], torch.Tensor]]:
+    """A modality as planes of pixels, which are cut in one way whatever its kind.
+
+    Parameters
+    ----------
+    batch : dict
+        Of tensors.
+    name : str
+        Of the modality.
+    kind : str
+        ``color`` as in :func:`images_of`; ``label`` and ``depth``, (sets, size, height, width); ``normal``, (sets,
+        size, height, width, 3): with copies after the slots, or without slots, as pictures may be.
+
+    Returns
+    -------
+    planes : (n, channels, height, width)
+        A view of the modality where its memory allows.
+    lead : tuple of int
+        Sets, and slots and copies where there are any.
+    restored : callable
+        Gives (…, channels, h, w) the axes of the kind again.
+
+    Raises
+    ------
+    SetsupError
+        When the batch has none of that name.
+    DataError
+        When it has other axes.
+
+    """
+    if kind == "color":
+        images = images_of(batch, name)
+        return images.flatten(0, -4), tuple(images.shape[:-3]), lambda planes: planes
+    found, after = tensor_of(batch, name), 3 if kind == "normal" else 2
+    if found.ndim - after not in (1, 2, 3) or (kind == "normal" and found.shape[-1] != 3):
+        axes = KINDS[kind][1].split(" or ")[0]
+        raise DataError(
+            f"{name!r} must be {axes} to be {kind}, with copies after size or without size, not {tuple(found.shape)}"
+        )
+    lead = tuple(found.shape[:-after])
+    if kind == "normal":
+        return found.flatten(0, -4).movedim(-1, 1), lead, lambda planes: planes.movedim(-3, -1)
+    return found.flatten(0, -3)[:, None], lead, lambda planes: planes.squeeze(-3)
+
+
+def keyed(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int = 1) -> Slots:
     """Keys of the images of a batch, flat.
 
     Parameters
@@ -61,8 +174,10 @@ def keyed(batch: Batch, seed: int, stream: str, shape: Sequence[int]) -> Slots:
         With ``step``.
     seed, stream : int, str
         Of the view.
-    shape : (sets, size) or (sets, size, copies)
-        Leading axes of the images.
+    lead : (sets,), (sets, size) or (sets, size, copies)
+        Leading axes of the images. One image a set has a key of its own, apart from those of the set's slots.
+    copies : int
+        Of each image, where they are to be made.
 
     Raises
     ------
@@ -76,8 +191,8 @@ def keyed(batch: Batch, seed: int, stream: str, shape: Sequence[int]) -> Slots:
             f"the batch needs the number of its draw as batch['step'], a whole number, not {step!r}: "
             "it comes from setsup.loader"
         )
-    sets, size, *copies = shape
-    return Slots(slots_of(stream_key(seed, stream), int(step), (sets, size), *copies).reshape(-1))
+    many = lead[2] if len(lead) > 2 else copies
+    return Slots(slots_of(stream_key(seed, stream), int(step), tuple(lead[:2]), many).reshape(-1))
 
 
 def added(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor], lead: Sequence[int]) -> Batch:

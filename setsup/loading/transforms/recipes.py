@@ -34,8 +34,8 @@ from setsup.loading.batch import Batch, Transform
 from setsup.loading.transforms.augment import Augment, Compose
 from setsup.loading.transforms.choices import Maybe, OneOf, Only
 from setsup.loading.transforms.operations.arguments import Size
-from setsup.loading.transforms.operations.crops import Crop, ResizedCrop
-from setsup.loading.transforms.operations.filters import Blur, Noise, Sobel
+from setsup.loading.transforms.operations.crops import CenterCrop, Crop, ResizedCrop
+from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
 from setsup.loading.transforms.operations.geometry import Flip, Rotate, Shift, VerticalFlip
 from setsup.loading.transforms.operations.jitter import Jitter
 from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
@@ -119,12 +119,20 @@ def abc_pose(
     stream: str,
     pool: npt.NDArray[np.uint8] | None = None,
     real: tuple[str, int | Sequence[int]] | None = None,
+    size: int | Size | None = None,
+    move: float = 0.1,
+    brightness: float = 0.2,
+    hue: float = 0.5,
+    noise: float = 0.05,
+    salt_and_pepper: float = 0.0,
+    sobel: float = 0.2,
 ) -> Transform:
     """Double augmentation of ABC's pose networks [1]_ (synthetic-to-real pose, training details): two copies of each.
 
     In order: a move by U(−0.1, 0.1) of height and of width, the background, brightness + U(−0.2, 0.2), hue of real
     images by U(−0.5, 0.5) turns, normal noise with σ = 0.05, and Sobel edges times U(−0.2, 0.2). The paper has these
-    operations and the amount of the move. It states no other amount and no order: they are chosen here.
+    operations and the amount of the move. It states no other amount and no order: they are chosen here. Its text has
+    salt-and-pepper noise where a caption has normal noise.
 
     Parameters
     ----------
@@ -133,11 +141,28 @@ def abc_pose(
         uncovers is black.
     real : (factor, codes of its levels), optional
         Which images are real, such as ``("part", 1)``. Without it, no hue is turned.
+    size : int or (height, width), optional
+        Pixels of the object's box, in the middle of larger pictures: the box is moved over the picture, as in the
+        paper, and what it uncovers is what the picture has there. Without it the box is the whole picture, and beside
+        a photograph stands the pool, or black, just as beside a rendering.
+    move : float
+        0 … 1: largest move, as a share of the box's sides.
+    brightness, hue, sobel : float
+        Largest amounts either way; hue 0 … 0.5 turns.
+    noise : float
+        Standard deviation; colours are 0 … 1.
+    salt_and_pepper : float
+        0 … 1: share of the pixels turned black or white, after the normal noise.
 
     """
+    boxed = [] if size is None else [CenterCrop(size)]
     behind = [] if pool is None else [Background(pool)]
-    turned = [] if real is None else [Only(Hue(-0.5, 0.5), *real)]
-    operations = [Shift(0.1), *behind, Shade(-0.2, 0.2), *turned, Noise(0.05), Sobel(-0.2, 0.2)]
+    turned = [] if real is None else [Only(Hue(-hue, hue), *real)]
+    grains = [SaltAndPepper(salt_and_pepper)] if salt_and_pepper else []
+    operations = [
+        *(*boxed, Shift(move), *behind, Shade(-brightness, brightness), *turned),
+        *(Noise(noise), *grains, Sobel(-sobel, sobel)),
+    ]
     return Augment(operations, copies=2, seed=seed, stream=stream)
 
 
@@ -232,7 +257,8 @@ def cmc(least: float, *, seed: int, stream: str, size: int | Size = 224) -> Tran
     """Views L and ab of one crop of each image [3]_ (code for ImageNet), 8 bits until colours are converted.
 
     A crop of U(least, 1) of the area, resized, with least = 0.2 for AlexNet and 0.08 for ResNets; a flip of half of the
-    images. The best ResNets of the paper had Fast AutoAugment as well, which is not here.
+    images. The best ResNets of the paper had Fast AutoAugment as well, which is not here. The code crops pictures as
+    they are stored; batches have pictures of one size, such as those of ``setsup.load("imagenet", size=(256, 256))``.
 
     Parameters
     ----------
@@ -278,7 +304,7 @@ def _lab(operations: list[Any], seed: int, stream: str, **more: Any) -> Transfor
     return Compose([Augment(operations, eight_bit=True, seed=seed, stream=stream, **more), ColorViews("lab")])
 
 
-def oxels_2d(*, seed: int, stream: str, size: int | Size = 32) -> Transform:
+def oxels_2d(*, seed: int, stream: str, size: int | Size = 32, keep: float = 0.25) -> Transform:
     """Pixel pairs of Coloured MNIST [4]_ (first experiment, code): :class:`PlanarPairs` that keep a quarter.
 
     Colours stay as they are; the text speaks of jitter in hue and saturation, of which the code has none.
@@ -287,9 +313,11 @@ def oxels_2d(*, seed: int, stream: str, size: int | Size = 32) -> Transform:
     ----------
     size : int or (height, width)
         Pixels of both views.
+    keep : float
+        0 … 1: share of the partners that are kept: a quarter in the published sweep, 1/8 by the code's default.
 
     """
-    return PlanarPairs(size, 0.25, seed=seed, stream=stream)
+    return PlanarPairs(size, keep, seed=seed, stream=stream)
 
 
 def oxels_3d(*, seed: int, stream: str, size: int | Size = 256) -> Transform:
@@ -298,7 +326,7 @@ def oxels_3d(*, seed: int, stream: str, size: int | Size = 256) -> Transform:
     A window of 256 of 480 × 640 pixels. Then for each image, with 8 bits: brightness and saturation by U(0.7, 1.3) and
     hue by U(−0.1, 0.1) turns, in any order; for 0.1 of them each automatic contrast, a blur by 7 × 7 pixels with
     σ = U(1, 3), 5 bits a colour, equalised tones; grey for 0.05. ``points`` (sets, size, n, 2), where a batch has them,
-    are carried along.
+    are carried along; a :class:`SpatialPairs` after it finds partners within the window.
 
     Parameters
     ----------
@@ -316,6 +344,16 @@ class _WithPoints:
     """An augmentation that carries ``points`` along in batches that have some."""
 
     augment: Augment
+
+    @property
+    def seed(self) -> int:
+        """What Compose compares."""
+        return self.augment.seed
+
+    @property
+    def stream(self) -> str:
+        """What Compose compares."""
+        return self.augment.stream
 
     def __call__(self, batch: Batch) -> Batch:
         points = {"points": "points"} if "points" in batch else {}

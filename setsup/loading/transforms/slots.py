@@ -74,7 +74,10 @@ class Slots:
         return replace(self, keys=self.keys[which], factors=factors)
 
 
-def slots_of(key: int, step: int, shape: tuple[int, int], copies: int = 1) -> Words:
+_NO_SLOT = np.array([2**64 - 1], dtype=np.uint64)  # the number of what stands for a whole set, which no slot has
+
+
+def slots_of(key: int, step: int, shape: tuple[int, ...], copies: int = 1) -> Words:
     """Keys of a batch's images.
 
     Parameters
@@ -83,17 +86,19 @@ def slots_of(key: int, step: int, shape: tuple[int, int], copies: int = 1) -> Wo
         From :func:`setsup.random.stream_key`.
     step : int
         Global draw.
-    shape : (sets, size)
-        Of the draw.
+    shape : (sets, size) or (sets,)
+        Of the draw; without slots, of images that are one a set, such as those of canonical rows.
     copies : int
         Copies of each image.
 
     Returns
     -------
-    (sets, size, copies) uint64
+    (sets, size, copies) uint64; a size of 1 without slots
 
     """
+    sets, *size = shape
+    slots = np.arange(size[0], dtype=np.uint64) if size else _NO_SLOT
     found: Words = random.fold(key, int(step))
-    for length in (*shape, copies):
-        found = random.fold(found[..., None], np.arange(length, dtype=np.uint64))
+    for numbers in (np.arange(sets, dtype=np.uint64), slots, np.arange(copies, dtype=np.uint64)):
+        found = random.fold(found[..., None], numbers)
     return found

@@ -7,7 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from setsup.correspondence.view_pairs import Match, cameras_of, descriptor_pairs, traced, view_pairs
+from setsup.correspondence import planar
+from setsup.correspondence.pixel_pairs import PixelPairs, partners
+from setsup.correspondence.view_pairs import Match, cameras_of, descriptor_pairs, traced
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed
@@ -16,7 +18,11 @@ from setsup.random import below, fold, stream_key
 
 __all__ = ["SpatialDescriptors", "SpatialPairs"]
 
-_WINDOWS = 2  # what a pair's key is folded with; 0 and 1 are the pixels and their random partners
+Reals = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+
+_PIXELS, _PARTNERS, _WINDOWS = range(3)  # what a pair's key is folded with
+_EDGE = 1e-6  # pixels: a pixel this near to an edge is within it
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +32,10 @@ class SpatialPairs:
     A share of the pixels of view 1 is traced to the scene and on to view 2. Those that view 2 shows as well are
     positive; every other pixel has a random partner, as [1]_ describes it (the published loader draws none).
 
-    It needs pictures as they were drawn: only photometric operations may come before it, or after.
+    Partners follow what an :class:`Augment` did to the pictures before, by ``homographies`` of the batch: pixels of the
+    pictures as they were drawn are matched, and both ends go where the matrices take them, to the nearest pixel. So
+    ``Compose([recipe("oxels-3d"), SpatialPairs(rooms)])`` has partners in the recipe's windows. Nothing else may move
+    or resize pictures before; on the two views only photometric operations may follow.
 
     Parameters
     ----------
@@ -36,7 +45,8 @@ class SpatialPairs:
     size : int or (height, width), optional
         Cuts a window of so many pixels out of both views; published is 256 of 480 × 640. Without it, the whole views.
     keep : float
-        0 … 1: share of the pixels that is traced; 1/8 as published.
+        0 … 1: share of the pixels that is traced; 1/8 as published. Where pictures were resized or turned before, of
+        the pixels as they were drawn.
     independent : bool
         The windows of the two views are drawn independently; else they are one and the same, as published.
     match : callable
@@ -55,13 +65,14 @@ class SpatialPairs:
     batch
         With ``view_1`` and ``view_2``, (pairs, channels, h, w) as the images are; and for the pixels of view 1, row
         after row, (pairs, h·w) each: ``partner``, int64, a pixel y · w + x of view 2; ``positive``, bool, whether the
-        partner shows the same point; ``valid``, bool, all true. :class:`PlanarPairs` adds the same of single images.
+        partner shows the same point; ``valid``, bool, false where a picture that was moved before shows nothing.
+        :class:`PlanarPairs` adds the same of single images.
 
     Raises
     ------
     SetsupError
-        When sets are no pairs, rows show different scenes or are of another data set, or the window is larger than
-        the views.
+        When sets are no pairs, rows show different scenes or are of another data set, the window is larger than the
+        views, or pictures have another size than the views and no ``homographies`` say why.
 
     References
     ----------
@@ -106,14 +117,21 @@ class SpatialPairs:
     def __call__(self, batch: Batch) -> Batch:
         """Add the views and what belongs to their pixels."""
         images, rows = _pairs_of(batch, self.dataset, self.image)
+        matrices = _matrices(batch, self.dataset, self.image, rows)
         keys = keyed(batch, self.seed, self.stream, (len(rows), 1)).keys
-        windows, size = None, None
+        size = (int(images.shape[-2]), int(images.shape[-1]))
         if self.size is not None:
+            windows = _windows(keys, size, pair(self.size), self.independent)
             size = pair(self.size)
-            windows = _windows(keys, images.shape[-2:], size, self.independent)
             images = _cut(images, windows, size)
-        drawn = view_pairs(self.dataset, rows, keys, fraction=self.keep, windows=windows, size=size, match=self.match)
-        maps = [torch.from_numpy(one).to(images.device) for one in (drawn.partner, drawn.positive, drawn.valid)]
+            matrices = planar.compose(matrices, planar.crop(windows[..., 0], windows[..., 1]))
+        found = []
+        for views, by, key in zip(rows.tolist(), matrices, keys, strict=True):
+            pixel_key, partner_key = (int(fold(key, word)) for word in (_PIXELS, _PARTNERS))
+            pairs, shown = _followed(self.dataset, views, by, size, self.match, self.keep, pixel_key)
+            one = partners(pairs, size, size, partner_key, shown=shown[0])
+            found.append([one.partner, one.positive, one.valid])
+        maps = [torch.from_numpy(np.stack(part)).to(images.device) for part in zip(*found, strict=True)]
         return added(batch, self.names, (images[:, 0], images[:, 1], *maps), (len(rows),))
 
 
@@ -143,12 +161,14 @@ class SpatialDescriptors:
     batch
         With ``first``, a pixel of view 1 each, and ``match``, ``same``, ``other`` and ``background``, pixels of view 2:
         (pairs, n) int64 as y · width + x, −1 where there is none; see
-        :class:`setsup.correspondence.DescriptorPairs`. The views are ``batch["image"][:, 0]`` and ``[:, 1]``.
+        :class:`setsup.correspondence.DescriptorPairs`. The views are ``batch["image"][:, 0]`` and ``[:, 1]``; what an
+        :class:`Augment` did to ``image`` and ``instances`` before, places follow as those of :class:`SpatialPairs` do.
 
     Raises
     ------
     SetsupError
-        When sets are no pairs, rows are of another data set, or the batch has no ``instances``.
+        When sets are no pairs, rows are of another data set, the batch has no ``instances``, or these were moved and
+        ``image`` was not, or otherwise.
 
     References
     ----------
@@ -175,15 +195,23 @@ class SpatialDescriptors:
     def __call__(self, batch: Batch) -> Batch:
         """Add the pixels."""
         instances, rows = _pairs_of(batch, self.dataset, "instances", axes=4)
-        seen = instances[:, 1].cpu().numpy()
+        matrices = _matrices(batch, self.dataset, "instances", rows)
+        if "image" in batch and not np.array_equal(_matrices(batch, self.dataset, "image", rows), matrices):
+            raise SetsupError(
+                "'image' and 'instances' were moved apart: name both in modalities= of one Augment, as color and label"
+            )
+        size = (int(instances.shape[-2]), int(instances.shape[-1]))
         found = []
-        for (row1, row2), picture, key in zip(
-            rows.tolist(), seen, keyed(batch, self.seed, self.stream, (len(rows), 1)).keys, strict=True
+        for views, by, seen, key in zip(
+            rows.tolist(),
+            matrices,
+            instances[:, 1].cpu().numpy(),
+            keyed(batch, self.seed, self.stream, (len(rows), 1)).keys,
+            strict=True,
         ):
-            cameras = cameras_of(self.dataset, row1, row2)
-            ground = [number for number, name in self.dataset.names(row1).items() if name in self.background]
-            pairs = self.match(self.dataset, row1, row2, cameras[0], cameras[1], 1.0, 0)
-            size = (cameras[0].height, cameras[0].width)
+            ground = [number for number, name in self.dataset.names(views[0]).items() if name in self.background]
+            pairs, shown = _followed(self.dataset, views, by, size, self.match, 1.0, 0)
+            picture = np.where(shown[1], seen, -1)  # whatever an Augment filled it with
             drawn = descriptor_pairs(pairs, picture, size, self.count, int(key), background=ground)
             found.append([drawn.first, drawn.match, drawn.same, drawn.other, drawn.background])
         maps = [torch.from_numpy(np.stack(part)).to(instances.device) for part in zip(*found, strict=True)]
@@ -204,6 +232,54 @@ def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[tor
         if known is None or not np.array_equal(np.asarray(codes), known, equal_nan=np.asarray(codes).dtype.kind == "f"):
             raise SetsupError(f"rows of the batch are not those of {dataset.name}: give the data set of the loader")
     return images, rows
+
+
+def _matrices(batch: Batch, dataset: Any, name: str, rows: Rows) -> Reals:
+    """From pixels of views as they were drawn to those of a modality, (pairs, 2, 3, 3)."""
+    height, width = batch[name].shape[-2:]
+    matrices = batch.get("homographies", {}).get(name)
+    if matrices is not None:
+        return np.asarray(matrices.cpu().numpy(), np.float64)
+    for views in rows.tolist():
+        for camera in cameras_of(dataset, *views):
+            if (camera.height, camera.width) != (height, width):
+                raise SetsupError(
+                    f"{name!r} is {height} × {width}, and views of {dataset.name} are {camera.height} × "
+                    f"{camera.width}: resize and cut them in an Augment, which says how for partners to follow"
+                )
+    return np.broadcast_to(np.eye(3), (*rows.shape, 3, 3))
+
+
+def _followed(
+    dataset: Any, views: list[int], matrices: Reals, size: Size, match: Match, fraction: float, key: int
+) -> tuple[PixelPairs, list[npt.NDArray[np.bool_]]]:
+    """Pairs of two rows, carried by a matrix each, and which pixels of either result (h, w) show its view.
+
+    Only the part of a view that its result may show is matched.
+    """
+    height, width = size
+    cameras, moves, shown = [], [], []
+    rim = [[-0.5, -0.5], [width - 0.5, -0.5], [-0.5, height - 0.5], [width - 0.5, height - 0.5]]
+    for camera, matrix in zip(cameras_of(dataset, *views), matrices, strict=True):
+        back = np.linalg.inv(matrix)
+        corners = planar.carried(rim, back)  # NaN beyond a horizon, where the whole view counts
+        most = np.array([camera.width, camera.height]) - 1
+        low, high = np.nan_to_num(corners.min(axis=0), nan=0.0), np.nan_to_num(corners.max(axis=0), nan=most.max())
+        first = np.floor(low + (0.5 + _EDGE)).clip(0, most).astype(int)
+        last = np.ceil(high - (0.5 + _EDGE)).clip(first, most).astype(int)
+        left, top = first.tolist()
+        columns, rows = (last - first + 1).tolist()
+        whole = (rows, columns) == (camera.height, camera.width)
+        cameras.append(camera if whole else camera.windowed(left, top, rows, columns))
+        moves.append(planar.compose(planar.translate(left, top), matrix))
+        if ((corners >= -0.5 - _EDGE) & (corners <= most + 0.5 + _EDGE)).all():
+            shown.append(np.ones(size, dtype=bool))
+        else:
+            y, x = np.mgrid[:height, :width]
+            at = planar.carried(np.stack([x, y], axis=-1).reshape(-1, 2), back)
+            shown.append(planar.inside(at, camera.height, camera.width).reshape(size))
+    pairs = match(dataset, views[0], views[1], cameras[0], cameras[1], fraction, key)
+    return pairs.carried(moves[0], moves[1], size, size), shown
 
 
 def _windows(

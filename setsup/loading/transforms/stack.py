@@ -16,7 +16,7 @@ from setsup.loading.transforms.resampling.pictures import finished, real
 from setsup.loading.transforms.resampling.warp import take, warp
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["mapped", "processed"]
+__all__ = ["mapped", "processed", "repeated"]
 
 Rows = npt.NDArray[np.int64]
 Size = tuple[int, int]
@@ -71,6 +71,18 @@ def processed(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit:
     return finished(images.new_empty((0, images.shape[1], *sizes[-1])), eight_bit) if found is None else found
 
 
+def repeated(steps: Steps, frames: int) -> Steps:
+    """The steps of n pictures for n · frames, the frames of one next to each other: all frames change alike."""
+    found: Steps = []
+    for step in steps:
+        if isinstance(step, Move):
+            found.append(Move(step.matrices.repeat(frames, axis=0), step.size))
+        else:
+            chosen = None if step.chosen is None else step.chosen.repeat(frames)
+            found.append(Paint(step.operation, step.slots.take(np.arange(len(step.slots)).repeat(frames)), chosen))
+    return found
+
+
 def _groups(steps: Steps, count: int, size: Size) -> Iterator[tuple[Rows, Steps]]:
     """Pictures that the same steps change, and these steps: nobody pays for a step that is not for its picture."""
     active = np.ones((len(steps), count), dtype=bool)
@@ -99,7 +111,7 @@ def _put(part: Tensor, found: Tensor, rows: Rows) -> None:
 
 
 def mapped(values: Tensor, move: Move, kind: str, copies: int, fill: float) -> Tensor:
-    """Labels, depths or normals (n, H, W, …) moved; (n · copies, H′, W′, …), the copies of one next to each other."""
+    """Anything but pictures (n, H, W, …) moved; (n · copies, H′, W′, …), the copies of one next to each other."""
     pixels = max(math.prod(move.size), math.prod(values.shape[1:3]))
     together = _together(values, pixels * math.prod(values.shape[3:]) * copies)
     parts = []

@@ -5,9 +5,9 @@ was. The views are those of contrastive multiview coding [1]_.
 
 Convention
 ----------
-Images are (sets, size, channels, height, width), or (sets, size, copies, channels, height, width). Positions are keyed
-by (seed, stream, step, set, slot, copy): two views of one class with one seed take the same positions unless their
-streams differ.
+Images are (sets, size, channels, height, width), or (sets, size, copies, channels, height, width), or (sets, channels,
+height, width) where there is one a set, such as ``canonical_image``. Positions are keyed by (seed, stream, step, set,
+slot, copy): two views of one class with one seed take the same positions unless their streams differ.
 
 References
 ----------
@@ -20,14 +20,15 @@ from dataclasses import KW_ONLY, dataclass
 
 import torch
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.colors import color_space, in_color_space
-from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed
+from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed, planes_of
 from setsup.random import stream_key
 
 __all__ = ["ColorViews", "PatchPairs", "Patches"]
 
+_CUT = ("color", "label", "depth", "normal")  # kinds that are cut
 _CHUNK = 1 << 18  # values of images converted at a time, so that what lies between two operations stays in the cache
 
 
@@ -122,12 +123,16 @@ class Patches:
         Modality to cut, of any type.
     into : str
         Modality to add.
+    kind : str
+        What it is: ``color``, pictures; ``label`` or ``depth``, (sets, size, height, width); ``normal``, (sets, size,
+        height, width, 3).
 
     Returns
     -------
     batch
         With (sets, size, rows·columns, channels, size, size) of the image's type, where rows = ⌊(height − size) /
-        stride⌋ + 1, and columns likewise. It is a view of the image's memory where the grid has one row or one column.
+        stride⌋ + 1, and columns likewise; without channels, or with 3 at the end, as the kind has it. It is a view of
+        the image's memory where the grid has one row or one column.
 
     Raises
     ------
@@ -147,19 +152,21 @@ class Patches:
     stride: int = 8
     image: str = "image"
     into: str = "patches"
+    kind: str = "color"
 
     def __post_init__(self) -> None:
-        """Refuse sizes below 1."""
+        """Refuse sizes below 1, and kinds that are none."""
         check_whole("size", self.size)
         check_whole("stride", self.stride)
+        _check_kind(self.kind)
 
     def __call__(self, batch: Batch) -> Batch:
         """Add the patches."""
-        images = images_of(batch, self.image)
-        _check_room(images, self.image, self.size, f"patches of {self.size} pixels")
+        planes, lead, restored = planes_of(batch, self.image, self.kind)
+        _check_room(planes, self.image, self.size, f"patches of {self.size} pixels")
         # (images, channels, rows, columns, size, size)
-        grid = images.flatten(0, -4).unfold(-2, self.size, self.stride).unfold(-2, self.size, self.stride)
-        return added(batch, (self.into,), (grid.movedim(1, 3).flatten(1, 2),), images.shape[:-3])
+        grid = planes.unfold(-2, self.size, self.stride).unfold(-2, self.size, self.stride)
+        return added(batch, (self.into,), (restored(grid.movedim(1, 3).flatten(1, 2)),), lead)
 
 
 @dataclass(frozen=True)
@@ -179,6 +186,8 @@ class PatchPairs:
         Modality to cut, of any type.
     names : (str, str)
         Of the two patches.
+    kind : str
+        What it is, as of :class:`Patches`.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
@@ -187,7 +196,7 @@ class PatchPairs:
     Returns
     -------
     batch
-        With (sets, size, channels, size, size) of the image's type under each name.
+        With (sets, size, channels, size, size) of the image's type under each name, or the axes of its kind.
 
     Raises
     ------
@@ -209,31 +218,37 @@ class PatchPairs:
     image: str = "image"
     names: tuple[str, str] = ("patch_1", "patch_2")
     _: KW_ONLY
+    kind: str = "color"
     seed: int = 0
     stream: str = "PatchPairs"
 
     def __post_init__(self) -> None:
-        """Refuse sizes below 1, offsets below 0, and seeds out of range."""
+        """Refuse sizes below 1, offsets below 0, kinds that are none, and seeds out of range."""
         check_whole("size", self.size)
         check_whole("offset", self.offset, 0)
         check_names(self.names, 2)
+        _check_kind(self.kind)
         stream_key(self.seed, self.stream)
 
     def __call__(self, batch: Batch) -> Batch:
         """Add the two patches."""
-        images = images_of(batch, self.image)
+        flat, lead, restored = planes_of(batch, self.image, self.kind)
         what = f"two patches of {self.size} pixels with an offset of {self.offset}"
-        _check_room(images, self.image, self.size + self.offset, what)
-        *lead, _, height, width = images.shape
-        flat = images.flatten(0, -4)
+        _check_room(flat, self.image, self.size + self.offset, what)
+        height, width = flat.shape[-2:]
         slots = keyed(batch, self.seed, self.stream, lead)
-        x = torch.from_numpy(slots.below(width - self.size - self.offset + 1, 0)).to(images.device)
-        y = torch.from_numpy(slots.below(height - self.size - self.offset + 1, 1)).to(images.device)
-        number = torch.arange(len(flat), device=images.device)
+        x = torch.from_numpy(slots.below(width - self.size - self.offset + 1, 0)).to(flat.device)
+        y = torch.from_numpy(slots.below(height - self.size - self.offset + 1, 1)).to(flat.device)
+        number = torch.arange(len(flat), device=flat.device)
         # every place a patch may have, as a view: (images, channels, places in y, places in x, size, size)
         places = flat.unfold(-2, self.size, 1).unfold(-2, self.size, 1)
-        pair = [places[number, :, y + shift, x + shift] for shift in (0, self.offset)]
+        pair = [restored(places[number, :, y + shift, x + shift]) for shift in (0, self.offset)]
         return added(batch, self.names, pair, lead)
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in _CUT:
+        raise SetsupError(f"what is cut is of no known kind, {kind!r}{near(kind, _CUT)}")
 
 
 def _check_room(images: torch.Tensor, name: str, needed: int, what: str) -> None:

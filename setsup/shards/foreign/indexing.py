@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
@@ -19,13 +19,28 @@ from urllib.parse import urlsplit
 from setsup.errors import DataError
 from setsup.files import content_digest, existing_folder, locked, readable_size
 from setsup.files.atomic import clear
+from setsup.files.disk import need_regular
+from setsup.files.homes import expanded
 from setsup.files.locks import lock_file
 from setsup.progress import progress
+from setsup.shards.finding import is_whole
 from setsup.shards.foreign.spool import Spool
 from setsup.shards.foreign.tar_set import FoundSet, read_tar
 from setsup.shards.foreign.walking import AT_ONCE, in_order
 from setsup.shards.index import SHARD, write_index
-from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, INDEX, PLAN, WORK, Catalogue, Shard, parsed
+from setsup.shards.layout import (
+    CAMERA,
+    CATALOGUE,
+    CRC32C,
+    HEADER,
+    INDEX,
+    PLAN,
+    VIEW,
+    WORK,
+    Catalogue,
+    Shard,
+    parsed,
+)
 from setsup.shards.stores.addresses import split_address, tar_names
 from setsup.shards.stores.store import Store, open_store
 from setsup.shards.writing.parts import scratch
@@ -155,10 +170,12 @@ def write_foreign_index(
         _need_own(about, older, tars, wanted is not None)
     if older is None and about is not store:
         older = _older(store)
+    views = older is not None and older.members.get(CAMERA) == VIEW
     with Spool() as spool:
-        found = FoundSet(store, spool)
+        found = FoundSet(store, spool, views)
         with progress(len(tars), f"indexing {base}", "tars") as advance:
-            for number, tar in enumerate(in_order(partial(read_tar, store), tars, 1 if store.folder else AT_ONCE)):
+            read = partial(read_tar, store, views=views)
+            for number, tar in enumerate(in_order(read, tars, 1 if store.folder else AT_ONCE)):
                 found.add(number, tar)
                 advance(1)
         if not sum(found.rows):
@@ -181,6 +198,7 @@ def write_foreign_index(
                 plan="",
                 setsup=version("setsup"),
                 about=dict(older.about) if older else {},
+                pair_factors=tuple(one for one in older.pair_factors if one in table) if older else (),
             ),
             sum(found.rows),
         )
@@ -206,15 +224,16 @@ def _older(about: Store) -> Catalogue | None:
 
 def _need_foreign(about: Store, older: Catalogue) -> None:
     """Refuse to put an index that knows less in the place of one that belongs to its tars."""
-    sound = older.check == CRC32C and about.size(INDEX) == older.index.size
-    if sound and about.folder is not None:
-        sound = content_digest(about.folder / INDEX) == older.index.digest
-    if sound:
+    if older.check == CRC32C and is_whole(about, replace(older.index, name=INDEX), CRC32C, _unseen):
         raise DataError(
             f"{about.url} is a set that `setsup shard` wrote, whose index has checksums and source rows that would be "
             "lost: where a tar is damaged, fetch it again, or remove it and give the same `setsup shard` again; to "
             "take the tars as they are, choose another place for the index with out= (--out)"
         )
+
+
+def _unseen(done: int = 1, /) -> None:
+    """How far the reading of an index is, which is soon done."""
 
 
 def _need_own(about: Store, older: Catalogue, tars: Sequence[str], chosen: bool) -> None:
@@ -229,7 +248,7 @@ def _need_own(about: Store, older: Catalogue, tars: Sequence[str], chosen: bool)
 
 
 def _name(base: str) -> str:
-    path = PurePosixPath(urlsplit(base).path if "://" in base else str(Path(base).expanduser().absolute()))
+    path = PurePosixPath(urlsplit(base).path if "://" in base else str(expanded(base).absolute()))
     return path.name.removesuffix(".tar") or urlsplit(base).netloc or "shards"
 
 
@@ -259,6 +278,7 @@ def _is_foreign(path: Path) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    need_regular(path)
     try:
         return SHARD not in pq.read_schema(path).names
     except (pa.ArrowException, OSError):

@@ -19,7 +19,7 @@ from setsup.shards.foreign.samples import Grouped, grouped
 from setsup.shards.foreign.spool import Spool
 from setsup.shards.foreign.walking import listing_digest, walked
 from setsup.shards.index import GROUP, KEY, SHARD, SOURCE_ROW, Spans, part
-from setsup.shards.layout import Catalogue, Member, Shard, member_name
+from setsup.shards.layout import CAMERA, VIEW, Catalogue, Member, Shard, member_name
 from setsup.shards.stores.store import Range, Store
 
 __all__ = ["FoundSet", "FoundTar", "read_tar"]
@@ -48,14 +48,14 @@ def _is_read(extension: str) -> bool:
 _ENDINGS = tuple(f".{one}".encode() for one in (JSON, *CLASSES))
 
 
-def read_tar(store: Store, name: str) -> FoundTar:
-    """Walk over a tar, and read its json and class members."""
+def read_tar(store: Store, name: str, views: bool = False) -> FoundTar:
+    """Walk over a tar, and read its json and class members; with `views` the cameras in it are known for such."""
     source = f"{store.url.rstrip('/')}/{name}"
     with walked(store, name, _ENDINGS) as tar:
         samples = grouped(tar.listing, source)
         members: dict[str, Sequence[bytes | None]] = {}
         for column, extension in enumerate(samples.extensions):
-            if _is_read(extension):
+            if _is_read(extension) and not (views and extension == VIEW.extension):
                 places = samples.member[:, column]
                 there = places[places >= 0]
                 if (large := tar.listing.stored[there] > _TEXT).any():
@@ -71,10 +71,10 @@ def read_tar(store: Store, name: str) -> FoundTar:
 class FoundSet:
     """What was found in all tars so far."""
 
-    def __init__(self, store: Store, spool: Spool) -> None:
+    def __init__(self, store: Store, spool: Spool, views: bool = False) -> None:
         self.columns = Columns()
         self.shards: list[Shard] = []
-        self._store, self._spool = store, spool
+        self._store, self._spool, self._views = store, spool, views
         self._numbers: list[int] = []  # of the tar of each batch
         self._extensions: dict[str, None] = {}
         self._together: set[frozenset[str]] = set()
@@ -87,7 +87,7 @@ class FoundSet:
     @property
     def not_fetched(self) -> tuple[str, ...]:
         """Extensions that are neither modalities nor factors."""
-        return tuple(one for one in self._extensions if not is_fetched(one) and not _is_read(one))
+        return tuple(one for one in self._extensions if not self._is_kept(one) and not _is_read(one))
 
     def add(self, number: int, tar: FoundTar) -> None:
         """Keep what the next tar holds."""
@@ -98,7 +98,7 @@ class FoundSet:
         arrays = {"key": samples.keys, **self.columns.add(tar.columns, samples.folders)}
         for column, extension in enumerate(samples.extensions):
             self._extensions.setdefault(extension)
-            if is_fetched(extension):
+            if self._is_kept(extension):
                 places = samples.member[:, column]
                 arrays[f"offset {extension}"] = pa.array(np.where(places >= 0, listing.offsets[places], -1))
                 arrays[f"size {extension}"] = pa.array(np.where(places >= 0, listing.stored[places], 0))
@@ -107,7 +107,7 @@ class FoundSet:
         for one, other in combinations(bare, 2):
             if (samples.member[:, [one, other]] >= 0).all(axis=1).any():
                 self._together.add(frozenset((samples.extensions[one], samples.extensions[other])))
-        kinds = [one for one in self._extensions if is_fetched(one)]
+        kinds = [one for one in self._extensions if self._is_kept(one)]
         if len(kinds) > _MOST:
             raise DataError(
                 f"{self._store.url}: its members have {len(kinds)} different extensions, such as {kinds[-1]!r}: "
@@ -119,10 +119,13 @@ class FoundSet:
 
     def members(self, older: Catalogue | None) -> dict[str, tuple[Member, tuple[str, ...]]]:
         """How each modality is stored, and the extensions of its members."""
-        found = {}
+        found: dict[str, tuple[Member, tuple[str, ...]]] = {}
         for name, extensions in modality_names(
-            [one for one in self._extensions if is_fetched(one)], self._together
+            [one for one in self._extensions if self._is_kept(one)], self._together
         ).items():
+            if self._is_view(extensions[0]):
+                found[CAMERA] = VIEW, extensions
+                continue
             if not re.fullmatch(r"[a-z0-9_.-]+", extensions[0]):
                 self.columns.left_out[f".{extensions[0]}"] = "an extension has letters, digits and underscores"
                 continue
@@ -170,6 +173,12 @@ class FoundSet:
             }
             yield part(table.select(np.arange(start, start + rows)), keys, shard, spans)
             start, held = start + rows, []
+
+    def _is_kept(self, extension: str) -> bool:
+        return is_fetched(extension) or self._is_view(extension)
+
+    def _is_view(self, extension: str) -> bool:
+        return self._views and extension == VIEW.extension
 
     def _heads(self, extensions: tuple[str, ...]) -> dict[str, bytes]:
         """What some members begin with, evenly spread over all that a modality has, by what messages call them."""

@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 
 from setsup.errors import DataError
+from setsup.files.homes import expanded
 from setsup.files.values import relative
 from setsup.shards.stores.store import Store
 
@@ -39,7 +40,7 @@ def split_address(url: str | Path) -> tuple[str, tuple[str, ...] | None]:
 
     """
     text = str(url)
-    if "://" not in text and Path(text).expanduser().is_dir():
+    if "://" not in text and expanded(text).is_dir():
         return text, None
     place = text.find("{")
     cut = text.rfind("/", 0, place if place >= 0 else None)

@@ -10,7 +10,8 @@ from pathlib import Path
 from setsup.errors import DataError
 from setsup.files import disk_errors, readable_size, written
 from setsup.files.atomic import beside, settle
-from setsup.files.disk import make_folder
+from setsup.files.disk import make_folder, need_regular
+from setsup.files.homes import expanded
 from setsup.files.values import relative
 from setsup.shards.stores.errors import NotThere
 from setsup.shards.stores.store import Range
@@ -33,7 +34,7 @@ class LocalStore:
     folder: Path
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder.expanduser().absolute()
+        self.folder = expanded(folder).absolute()
         self.url = str(self.folder)
 
     def __repr__(self) -> str:
@@ -196,6 +197,7 @@ def _linked(part: Path, target: Path) -> bool:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
+    need_regular(path)
     try:
         yield
     except FileNotFoundError:

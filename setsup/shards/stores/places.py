@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setsup.errors import DataError
+from setsup.files.homes import expanded
 from setsup.shards.stores.store import meant
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def is_shards(word: str) -> bool:
     """
     if "://" in word or meant(word) is not None:
         return True
-    folder = Path(word).expanduser()
+    folder = expanded(word)
     if not any((folder / name).exists() for name in _MARKS) and not any(folder.glob("*.tar")):
         # in folders within, as others write them; shards may also lie below a render
         if (folder / "rendered.json").exists() or not any(folder.glob("*/*.tar")):

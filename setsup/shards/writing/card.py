@@ -7,7 +7,7 @@ from setsup.datasets.dataset import Dataset
 from setsup.datasets.huggingface_card import card
 from setsup.factors import Factor
 from setsup.files import Manifest
-from setsup.shards.layout import Member
+from setsup.shards.layout import VIEW, Member
 from setsup.shards.writing.plan import Plan
 
 __all__ = ["about", "shards_card"]
@@ -20,6 +20,10 @@ _OPENED = (
     "The files are tars as the webdataset library reads them: `KEY.<extension>` for each column above, and `KEY.json` "
     "for the factors. `datasets.load_dataset` opens them as well; `setsup.open_shards` draws sets of rows that share "
     "factors out of them, by the index beside them. There are"
+)
+_VIEWS = (
+    "`KEY.camera.json` has the camera of each view (`k` in pixels; x to the right, y down, z forward; `rotation` and "
+    "`translation`, in metres, from the world to the camera) and what its instances are called."
 )
 
 
@@ -77,7 +81,7 @@ def shards_card(dataset: Dataset, plan: Plan, manifests: Sequence[Manifest | Non
         Markdown, headed by the Hub's metadata in YAML.
 
     """
-    columns = {member.extension: member.modality for member in plan.members.values()}
+    columns = {member.extension: member.modality for member in plan.members.values() if member != VIEW}
     metadata: dict[str, Any] = {
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data-*.tar"}]}]
     }
@@ -86,12 +90,19 @@ def shards_card(dataset: Dataset, plan: Plan, manifests: Sequence[Manifest | Non
         features.append({"name": "json", "struct": [_value(factor) for factor in dataset.factors.factors]})
         features += [{"name": name, "dtype": "string"} for name in ("__key__", "__url__")]
         metadata["dataset_info"] = {"features": features}
-    count = f"{plan.shards:,} tar{'s' if plan.shards > 1 else ''}, in the order `{plan.order}`"
-    return card(dataset, columns, opened=f"{_OPENED} {count}.", metadata=metadata, manifests=manifests)
+    count = f"{plan.shards:,} tar{'s' if plan.shards > 1 else ''}, in the order `{plan.order}`."
+    views = f" {_VIEWS}" if len(columns) < len(plan.members) else ""
+    return card(dataset, columns, opened=f"{_OPENED} {count}{views}", metadata=metadata, manifests=manifests)
 
 
 def _feature(member: Member) -> dict[str, Any]:
     """Column of a modality, as the Hub's metadata describes it."""
+    if member == VIEW:
+        numbers: dict[str, Any] = {name: {"dtype": "int64"} for name in ("height", "width")}
+        numbers |= {name: {"sequence": {"sequence": "float64"}} for name in ("k", "rotation")}
+        numbers |= {"translation": {"sequence": "float64"}, "instances": {"sequence": "int64"}}
+        numbers["names"] = {"sequence": "string"}
+        return {"name": member.extension, "struct": [{"name": name, **kind} for name, kind in numbers.items()]}
     shape, dtype, found = member.modality.shape, member.modality.dtype, {"name": member.extension}
     if member.format != "npy":
         return {**found, "dtype": "image"}

@@ -11,9 +11,11 @@ from setsup.datasets.derived import Concat, Selection
 from setsup.errors import DataError, FactorError, near
 from setsup.shards.decoding import check_members
 from setsup.shards.index import Spans, part
-from setsup.shards.layout import CRC32C, INDEX, Catalogue, Member, Shard, parsed
+from setsup.shards.layout import CAMERA, CRC32C, INDEX, VIEW, Catalogue, Member, Shard, parsed
+from setsup.shards.views import tells_views, view_texts
 from setsup.shards.writing.encoding import stored
 from setsup.shards.writing.plan import Plan
+from setsup.shards.writing.resizing import Resized
 
 __all__ = ["catalogue_of", "check_catalogue", "looked_at", "stored_members"]
 
@@ -44,8 +46,10 @@ def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: s
     if not names:
         raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'there is none'}")
     members = {name: stored(name, dataset.modalities[name], format) for name in names}
+    if tells_views(dataset):
+        members[CAMERA] = VIEW
     check_members(members, dataset.name)
-    _check_factors(dataset, names)
+    _check_factors(dataset, members)
     return members
 
 
@@ -88,6 +92,7 @@ def catalogue_of(
     dataset: Dataset, plan: Plan, about: Mapping[str, str], shards: tuple[Shard, ...], index: Shard
 ) -> Catalogue:
     """The catalogue of what a plan says, once the shards and the index are there."""
+    agree: tuple[str, ...] = getattr(dataset, "pair_factors", ()) if plan.members.get(CAMERA) == VIEW else ()
     return Catalogue(
         name=plan.name,
         factors=dataset.factors.factors,
@@ -98,6 +103,7 @@ def catalogue_of(
         plan=plan.digest,
         setsup=plan.setsup,
         about=about,
+        pair_factors=tuple(agree),
     )
 
 
@@ -107,22 +113,28 @@ def looked_at(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, flo
     Returns a digest of them, and of which rows of which data sets these are; and the bytes of a row's arrays.
     """
     digest = hashlib.sha256()
+    arrays = [name for name, member in members.items() if member != VIEW]
     for rows in _chosen_rows(dataset):
         digest.update(np.ascontiguousarray(rows, "<i8").data)
-    ragged = any(None in member.modality.shape for member in members.values())
+    ragged = any(None in members[name].modality.shape for name in arrays)
     most = min(len(dataset), _LOOKED_AT_RAGGED if ragged else _LOOKED_AT)
     size = 0
     for row in np.unique(np.linspace(0, len(dataset) - 1, most).astype(np.int64)).tolist():
-        for name, array in dataset.fetch(row, tuple(members)).items():
+        for name, array in dataset.fetch(row, arrays).items():
             digest.update(f"{name} {array.dtype} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).tobytes())
             size += array.nbytes
+        for text in view_texts(dataset, np.array([row])) if len(arrays) < len(members) else ():
+            digest.update(text)
+            size += len(text)
     return digest.hexdigest(), size / most
 
 
 def _chosen_rows(dataset: Dataset) -> Iterator[Rows]:
     if isinstance(dataset, Selection):
         yield dataset.rows
+        yield from _chosen_rows(dataset.source)
+    elif isinstance(dataset, Resized):
         yield from _chosen_rows(dataset.source)
     elif isinstance(dataset, Concat):
         for one in dataset.datasets:

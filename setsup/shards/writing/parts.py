@@ -22,8 +22,9 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.files import disk_errors
 from setsup.shards.index import Spans
-from setsup.shards.layout import PLAN, WORK, Shard
+from setsup.shards.layout import PLAN, VIEW, WORK, Shard
 from setsup.shards.stores.store import Store
+from setsup.shards.views import view_texts
 from setsup.shards.writing.encoding import Labels, encoded
 from setsup.shards.writing.plan import Order, Plan, keys
 from setsup.shards.writing.tar import Tar, checks
@@ -73,7 +74,9 @@ class WriteShard:
     def __init__(self, dataset: Dataset, store: Store, plan: Plan, row_bytes: float) -> None:
         self._dataset, self._store, self._plan = dataset, store, plan
         self._block = int(np.clip(_BLOCK // max(row_bytes, 1), 1, _MOST))
-        self._ragged = [name for name, member in plan.members.items() if None in member.modality.shape]
+        arrays = {name: member.modality.shape for name, member in plan.members.items() if member != VIEW}
+        self._whole = [name for name, shape in arrays.items() if None not in shape]
+        self._ragged = [name for name, shape in arrays.items() if None in shape]
         self._labels: Labels | None = None
 
     def __call__(self, piece: Piece) -> None:
@@ -115,7 +118,10 @@ class WriteShard:
         for at in range(0, len(rows), self._block):
             some = rows[at : at + self._block].astype(np.int64)
             arrays = self._fetch(some)
-            columns = [encoded(arrays[name], member) for name, member in plan.members.items()]
+            columns = [
+                view_texts(self._dataset, some) if member == VIEW else encoded(arrays[name], member)
+                for name, member in plan.members.items()
+            ]
             start = piece.start + at
             names = [f"{key}.{end}" for key in keys(plan.rows, start, start + len(some)) for end in extensions]
             samples = zip(*columns, self._labels.of(table, some), strict=True)
@@ -128,8 +134,7 @@ class WriteShard:
         }
 
     def _fetch(self, rows: Rows) -> Mapping[str, Array | Sequence[Array]]:
-        whole = [name for name in self._plan.members if name not in self._ragged]
-        found: dict[str, Array | Sequence[Array]] = dict(self._dataset.fetch(rows, whole)) if whole else {}
+        found: dict[str, Array | Sequence[Array]] = dict(self._dataset.fetch(rows, self._whole)) if self._whole else {}
         if self._ragged:
             each = [self._dataset.fetch(row, self._ragged) for row in rows.tolist()]
             found |= {name: [arrays[name] for arrays in each] for name in self._ragged}

@@ -2,7 +2,7 @@
 
 import math
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from setsup.datasets.dataset import Dataset
 from setsup.datasets.derived import Selection
 from setsup.datasets.huggingface_card import manifests_of
-from setsup.datasets.images import parallel
+from setsup.datasets.images import checked_size, parallel
 from setsup.errors import DataError
 from setsup.files import content_digest, disk_errors, locked, need_space
 from setsup.files.atomic import is_temporary
@@ -29,6 +29,7 @@ from setsup.shards.writing.card import about, shards_card
 from setsup.shards.writing.material import catalogue_of, check_catalogue, looked_at, stored_members
 from setsup.shards.writing.parts import PARTS, Piece, WriteShard, part_name, read_part, scratch
 from setsup.shards.writing.plan import Order, Plan, cut, keys, ordered, rows_a_shard
+from setsup.shards.writing.resizing import Resized
 
 if TYPE_CHECKING:
     from setsup.shards.dataset import ShardedDataset
@@ -51,6 +52,7 @@ def write_shards(
     per_shard: int | None = None,
     format: str = "png",
     modalities: Iterable[str] | None = None,
+    size: Sequence[int] | None = None,
     seed: int = 0,
     processes: int = 1,
     on: Ray | None = None,
@@ -65,8 +67,9 @@ def write_shards(
     are written again that are missing or have another size than the catalogue tells; contents are not compared, which
     ``verify`` of the data set does: remove what it names, and write again.
 
-    Shards hold modalities and factors. What else a data set tells of its rows, such as the cameras and the names of
-    instances of a folder of ``setsup render``, is not in them.
+    Shards hold modalities and factors; and of renderings the cameras and the names of instances, whichever modalities
+    are kept (:mod:`setsup.shards.views`), unless their pictures are resized. What else a data set tells of its rows is
+    not in them.
 
     Parameters
     ----------
@@ -86,6 +89,9 @@ def write_shards(
         pixels) or ``"npy"``. All else is npy; grey in WebP and alpha in JPEG, which they do not know, are PNG.
     modalities : iterable of str, optional
         What to keep; everything by default.
+    size : (height, width), optional
+        Resize all pictures, antialiased, until they just cover this size, and cut out the centre; pictures of several
+        sizes are of one then. Arrays that are no pictures, such as depth, stay as they are.
     seed : int
         Of a shuffle.
     processes : int
@@ -128,9 +134,10 @@ def write_shards(
 
     """
     check_processes(processes, on)
-    members = stored_members(dataset, modalities, format)
+    sized = dataset if size is None else Resized(dataset, checked_size(size))
+    members = stored_members(sized, modalities, format)
     placed = ordered(dataset.factors, order, seed)
-    content, row_bytes = looked_at(dataset, members)
+    content, row_bytes = looked_at(sized, members)
     plan = Plan(
         name=dataset.name,
         factors=dataset.factors.fingerprint,
@@ -148,7 +155,7 @@ def write_shards(
         work.check()
     with locked(store.folder) if store.folder is not None else nullcontext():
         try:
-            work.do(WriteShard(dataset, store, plan, row_bytes), processes, on, begun)
+            work.do(WriteShard(sized, store, plan, row_bytes), processes, on, begun)
         finally:
             if store.folder is not None:
                 with suppress(OSError):

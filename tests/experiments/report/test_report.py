@@ -373,9 +373,10 @@ class TestFindingReports:
     def test_by_the_name_of_a_row(self) -> None:
         assert find_report("abc/fig4d-256") is find_report("abc/fig4d")
 
-    def test_a_preset_without_one(self) -> None:
-        report = find_report("abc/augmentation")
-        assert (report.evaluations, report.columns, report.claims) == (("information",), (), ())
+    def test_a_preset_without_one(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.py").write_text(MINE)
+        report = find_report(f"{tmp_path / 'mine.py'}:mine/third")
+        assert (report.evaluations, report.columns, report.claims) == (("score", "more"), (), ())
 
     def test_neither(self) -> None:
         with pytest.raises(SetsupError, match="no report 'abc/fig4z'; did you mean 'abc/fig4"):

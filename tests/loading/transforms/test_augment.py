@@ -174,6 +174,153 @@ def test_the_two_views_of_a_pixel_are_partners() -> None:
         assert np.median(np.abs(seen - mine)) < CLOSE
 
 
+@pytest.mark.parametrize("copies", [None, 2])
+@pytest.mark.parametrize("shape", ["stack", "fields"])
+@pytest.mark.parametrize(
+    "operations",
+    [
+        [Flip(1.0)],
+        [VerticalFlip(1.0), Crop((50, 40))],
+        [Resize((90, 35))],
+        [Affine((-90, 90), (-0.3, 0.3), (0.8, 1.3), (-5, 5)), Maybe(Flip(1.0))],
+        [Perspective(0.4), Rotate((-40, 40))],
+    ],
+    ids=str,
+)
+def test_flow_leads_where_the_moved_pictures_lead(operations, shape, copies) -> None:
+    """Between two pictures of which one is moved by M, and both by H, lies the motion H M H⁻¹."""
+    motions = [
+        planar.about_centre(planar.compose(planar.rotation(4), planar.scaling(1.05, 0.9)), 60, 70),
+        planar.compose(planar.shear(0.1), planar.translate(-2, 3)),
+    ]
+    y, x = np.mgrid[:60, :70].astype(np.float64)
+    pixels = np.stack([x, y], axis=-1).reshape(-1, 2)
+    fields = np.stack([planar.carried(pixels, motion) - pixels for motion in motions])  # linear in x and y
+    stack_of = torch.from_numpy(fields.reshape(2, 60, 70, 2)).movedim(-1, 1).float()  # (k, 2, H, W)
+    flow = (stack_of if shape == "fields" else stack_of.flatten(0, 1)).expand(2, 3, *[-1] * (4 - (shape != "fields")))
+    given = {**coordinate_batch(), "flow": flow}
+    found = Augment(operations, modalities={"image": "color", "flow": "flow"}, copies=copies)(given)
+    lead = (2, 3) if copies is None else (2, 3, 2)
+    size = tuple(found["image"].shape[-2:])
+    assert tuple(found["flow"].shape) == (*lead, *([2, 2] if shape == "fields" else [4]), *size)
+    result = found["flow"].reshape(*lead, 2, 2, *size).movedim(-3, -1).double().numpy()  # (…, k, h, w, 2)
+    matrices = found["homography"].numpy()
+    y, x = np.mgrid[: size[0], : size[1]].astype(np.float64)
+    pixels = np.stack([x, y], axis=-1).reshape(-1, 2)
+    at = planar.carried(pixels, np.linalg.inv(matrices)).reshape(*lead, *size, 2)
+    inner = ((at > 1) & (at < [68, 58])).all(axis=-1)
+    assert inner.any()
+    for number, motion in enumerate(motions):
+        wanted = planar.carried(pixels, matrices @ motion @ np.linalg.inv(matrices)) - pixels
+        apart = np.abs(result[..., number, :, :, :] - wanted.reshape(*lead, *size, 2))
+        assert np.nanmax(apart[inner]) < CLOSE
+        assert np.isfinite(apart[inner]).mean() > 0.99  # the rest leads beyond a horizon
+    outside = ((at < -0.5) | (at >= [69.5, 59.5])).any(axis=-1)
+    assert (result.transpose(*range(len(lead)), -3, -2, -1, -4)[outside] == 0).all()
+
+
+def test_no_motion_is_a_motion_and_what_is_unknown_is_not_mixed() -> None:
+    flow = torch.zeros(1, 1, 2, 4, 6)
+    flow[..., :, 3] = 4.0  # bilinear between 0 and 4
+    flow[..., 0, 5] = math.nan
+    found = Augment([Affine(translate=(0, 0)), Resize((4, 12))], modalities={"f": "flow"})({"f": flow, "step": 0})["f"]
+    assert found[0, 0, 0, 1, 4:8].tolist() == [0.0, 2.0, 6.0, 6.0]  # x twice as far
+    assert found[0, 0, 1, 1, 4:8].tolist() == [0.0, 1.0, 3.0, 3.0]
+    assert torch.isnan(found[0, 0, 0, 0]).tolist() == [False] * 10 + [True] * 2
+    for wrong in (torch.zeros(1, 1, 3, 4, 6), torch.zeros(1, 1, 2, 4, 6, dtype=torch.uint8)):
+        with pytest.raises(DataError, match="'f' must be"):
+            Augment([Flip()], modalities={"f": "flow"})({"f": wrong, "step": 0})
+
+
+@pytest.mark.parametrize("copies", [None, 2])
+@pytest.mark.parametrize("eight_bit", [False, True])
+def test_frames_of_a_clip_change_alike(copies, eight_bit) -> None:
+    rng = np.random.default_rng(4)
+    clip = torch.from_numpy(rng.integers(0, 256, (2, 3, 4, 3, 20, 24), dtype=np.uint8))
+    augment = Augment(MIXED, copies=copies, eight_bit=eight_bit)
+    found = Augment(MIXED, modalities={"clip": "clip"}, copies=copies, eight_bit=eight_bit)({"clip": clip, "step": 7})
+    lead = (2, 3) if copies is None else (2, 3, 2)
+    assert tuple(found["clip"].shape) == (*lead, 4, 3, 64, 60)
+    for frame in range(4):
+        alone = augment({"image": clip[:, :, frame], "step": 7})
+        assert torch.equal(found["clip"][..., frame, :, :, :], alone["image"])
+    assert torch.equal(found["homography"], alone["homography"])
+
+
+# what has one image a set
+
+
+def test_canonical_images_are_augmented_by_numbers_of_their_own() -> None:
+    given = coordinate_batch(6, 2)
+    indices = torch.arange(12).reshape(6, 2)
+    one_each = {f"canonical_{name}": value[:, 0] for name, value in given.items() if name != "step"}
+    kinds = {f"canonical_{name}": kind for name, kind in KINDS.items()}
+    operations = [Affine((-90, 90), scale=(1.0, 1.3), translate=(-5, 5))]
+    for geometry in ("independent", "copies", "sets"):
+        augment = Augment(operations, modalities=kinds, copies=2, geometry=geometry)
+        found = augment({**given, **one_each, "indices": indices})
+        matrices = found["homography"].numpy()
+        assert matrices.shape == (6, 2, 3, 3)
+        assert (matrices[:, 0] == matrices[:, 1]).all() == (geometry != "independent")
+        assert len(np.unique(matrices[:, 0].reshape(-1, 9), axis=0)) == 6
+        slots = Augment(operations, modalities=KINDS, copies=2, geometry=geometry)(given)["homography"].numpy()
+        assert not (matrices == slots[:, 0]).all(axis=(-2, -1)).any()
+        y, x = np.mgrid[:60, :70]
+        at = planar.carried(np.stack([x, y], -1).reshape(-1, 2), np.linalg.inv(matrices)).reshape(6, 2, 60, 70, 2)
+        inner = ((at > 1) & (at < [68, 58])).all(axis=-1)
+        assert np.abs(found["canonical_image"].movedim(-3, -1).numpy() - at)[inner].max() < CLOSE
+        assert np.abs(found["canonical_depth"].numpy() - 1 - at)[inner].max() < CLOSE
+        wanted = planar.carried(one_each["canonical_partners"].numpy()[:, None], matrices)
+        np.testing.assert_allclose(found["canonical_partners"].numpy(), wanted, atol=1e-9)
+        assert tuple(found["canonical_labels"].shape) == (6, 2, 60, 70)
+        assert tuple(found["canonical_normal"].shape) == (6, 2, 60, 70, 3)
+        assert found["image"] is given["image"]
+
+
+def test_canonical_images_come_from_a_loader() -> None:
+    shapes = setsup.load("shapes3d-procedural", where="scale == 1.25")
+    orbits = setsup.OrbitSampler(shapes.factors, "shape", sets=2, size=3, canonical="first")  # 3 slots, 3 channels
+    both = Compose([Augment([Resize(32)]), Augment([Resize(32)], modalities={"canonical_image": "color"}, stream="c")])
+    batch = next(iter(setsup.loader(shapes, orbits, transform=both, workers=0)))
+    assert tuple(batch["image"].shape) == (2, 3, 3, 32, 32)
+    assert tuple(batch["canonical_image"].shape) == (2, 3, 32, 32)
+    rows = shapes.fetch(batch["canonical"].numpy())["image"]
+    wanted = Augment([Resize(32)])({"image": torch.from_numpy(rows).movedim(-1, -3)[None], "step": 0})["image"][0]
+    assert torch.equal(batch["canonical_image"], wanted)
+
+
+# matrices through several
+
+
+def test_homographies_lead_from_what_was_loaded_through_all_that_followed() -> None:
+    given = coordinate_batch()
+    found = Compose(
+        [
+            Augment([Crop((50, 60)), Flip()], modalities=KINDS),
+            Augment([Rotate((-20, 20))], modalities={"image": "color", "depth": "depth"}, stream="second"),
+            Augment([], copies=2, into="more", stream="third"),
+            Augment([Shift(0.1)], copies=2, into="moved", stream="fourth"),
+        ]
+    )(given)
+    by = found["homographies"]
+    assert set(by) == {"image", "labels", "depth", "normal", "partners", "more_image", "moved_image"}
+    assert torch.equal(by["image"], by["depth"])
+    assert torch.equal(by["more_image"], by["image"][:, :, None].expand(2, 3, 2, 3, 3))
+    for name in ("image", "moved_image"):
+        matrices, pictures = by[name].numpy(), found[name].movedim(-3, -1).numpy()
+        size = pictures.shape[-3:-1]
+        y, x = np.mgrid[: size[0], : size[1]]
+        at = planar.carried(np.stack([x, y], -1).reshape(-1, 2), np.linalg.inv(matrices))
+        apart = np.abs(pictures - at.reshape(pictures.shape)).max(axis=-1)
+        # what a later move uncovers is no longer there
+        shown = (pictures != 0).all(axis=-1)[..., 3:-3, 3:-3]
+        assert np.median(apart[..., 3:-3, 3:-3][shown]) < CLOSE
+        assert np.quantile(apart[..., 3:-3, 3:-3][shown], 0.9) < CLOSE
+    points = planar.carried(given["partners"].numpy(), by["partners"].numpy())
+    np.testing.assert_allclose(found["partners"].numpy(), points, atol=1e-9)
+    assert "homographies" not in Augment([])(given)
+
+
 # keys
 
 
@@ -565,6 +712,9 @@ class Wrong:
         (lambda: Maybe(Flip(), 2), "Maybe's p"),
         (lambda: Only(Flip(), "part", []), "codes of its levels"),
         (lambda: Only(Flip(), "part", "real"), "codes of its levels"),
+        (lambda: Augment([Flip(), Augment([Flip()])]), "stand side by side in a Compose"),
+        (lambda: Augment([Compose([])]), "stand side by side in a Compose"),
+        (lambda: Maybe(lambda images: images), r"callables of \(images, slots\)"),
         (lambda: Compose(Augment([])), "list of callables"),
         (lambda: Compose([3]), "list of callables"),
     ],
@@ -604,6 +754,22 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
         ),
         ({"positive_image": 0}, Augment([], into="positive"), "'positive_image' already"),
         ({}, Augment([Only(Flip(), "part", 1)]), "no factor 'part'"),
+        (
+            {"canonical_image": torch.zeros(3, 3, 20, 24), "factors": {"part": torch.zeros(3, 5)}},
+            Augment([Only(Flip(), "part", 1)], modalities={"canonical_image": "color"}),
+            "are those of slots",
+        ),
+        (
+            {"canonical_image": torch.zeros(3, 3, 20, 24)},
+            Augment([], modalities={"image": "color", "canonical_image": "color"}),
+            "or have sets and no slots",
+        ),
+        ({"c": torch.zeros(3, 5, 3, 20, 24)}, Augment([], modalities={"c": "clip"}), r"frames, channels, height"),
+        (
+            {"l": torch.zeros(3, 5, 2, 20, 24), "homographies": {"l": torch.eye(3).expand(3, 5, 2, 3, 3)}},
+            Augment([Flip()], modalities={"l": "label"}),
+            "goes into the same Augment",
+        ),
         ({"factors": {"prat": 0}}, Augment([Only(Flip(), "part", 1)]), "did you mean 'prat'"),
         ({}, Augment([Maybe(Crop(8), 0.5)]), "different sizes, 20 × 24 and 8 × 8"),
         ({}, Augment([OneOf([Crop(8), Crop(9)])]), "different sizes, 8 × 8 and 9 × 9"),
@@ -627,7 +793,10 @@ def test_a_batch_of_another_shape_is_an_error_of_data() -> None:
 def test_two_that_draw_the_same_numbers_are_refused() -> None:
     with pytest.raises(SetsupError, match=r"same numbers \(seed 0, stream 'Augment'\).*stream="):
         Compose([Augment([Flip()]), Augment([Shift(0.1)])])
+    with pytest.raises(SetsupError, match="draw the same numbers"):
+        Compose([Augment([Flip()]), Compose([lambda batch: batch, Compose([Augment([Crop(8)])])])])
     assert Compose([Augment([Flip()]), Augment([Shift(0.1)], stream="second"), lambda batch: batch])
+    assert Compose([Compose([Augment([Flip()])]), Compose([Augment([Flip()], seed=1)])])
 
 
 @pytest.mark.parametrize(

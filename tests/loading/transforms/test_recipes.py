@@ -19,6 +19,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
+from setsup.loading.transforms.augment import Compose
 from setsup.loading.transforms.recipes import recipe, recipes
 from setsup.loading.transforms.slots import Slots, slots_of
 from setsup.random import stream_key
@@ -152,6 +153,13 @@ def test_recipes_of_one_seed_draw_independently() -> None:
     assert abs(torch.corrcoef(pairs)[0, 1]) < 4.5 / math.sqrt(400)
 
 
+def test_a_recipe_twice_is_refused() -> None:
+    for name in ("cmc-stl10", "oxels-3d", "dcodr", "oxels-2d"):
+        with pytest.raises(SetsupError, match=rf"same numbers \(seed 0, stream '{name}'\)"):
+            Compose([recipe(name), recipe(name)])
+        assert Compose([recipe(name), recipe(name, seed=1)])
+
+
 @pytest.mark.parametrize("options", [{"cop": 2}, {"stream": "a"}, {"sizes": 3}])
 def test_options_that_are_none_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(SetsupError, match="'dcodr' has no option"):
@@ -253,6 +261,65 @@ def test_backgrounds_of_pose_images_come_evenly_from_the_pool() -> None:
         return np.clip((values[:, None] - levels) / 102 + 0.5, 0, 1).mean(1)
 
     assert stats.kstest(behind, shaded).pvalue > RARE
+
+
+@pytest.mark.parametrize("amount", [0.0, 0.3])
+def test_amounts_of_pose_images_are_options(amount: float) -> None:
+    one = {"move": 0.0, "brightness": 0.0, "hue": 0.0, "noise": 0.0, "sobel": 0.0}
+    batch = {"image": uniform_images(2, 150, (150, 90, 90), 24, 24), "step": 0, "factors": {"part": torch.ones(2, 150)}}
+
+    def made(**options: Any) -> dict[str, Any]:
+        return recipe("abc-pose", real=("part", 1), **{**one, **options})(batch)
+
+    plain = batch["image"][:, :, None].expand(-1, -1, 2, -1, -1, -1) / 255
+    moves = made(move=amount)["homography"][..., :2, 2].numpy().ravel()
+    lifted = (made(brightness=amount)["image"] - plain).mean((-3, -2, -1)).numpy().ravel()
+    found = made(hue=amount)["image"][..., 0, 0].reshape(-1, 3).tolist()
+    turned = (np.array([colorsys.rgb_to_hsv(*color)[0] for color in found]) + 0.5) % 1 - 0.5
+    for values, most in ((moves, 24 * amount), (lifted, amount), (turned, amount)):
+        assert is_uniform(values, -most, most, slack=1e-5) if amount else np.abs(values).max() < 1e-6
+    noisy = made(noise=amount / 10)["image"] - plain
+    assert abs(noisy.std() - amount / 10) < 1e-3
+    grains = made(salt_and_pepper=amount)["image"]
+    for level in (0.0, 1.0):
+        share = (grains == level).all(dim=-3).float().mean()
+        assert abs(share - amount / 2) < 4 * math.sqrt(amount / 2 / (600 * 24 * 24)) + 1e-12
+    step = torch.full((2, 150, 3, 8, 24), 77, dtype=torch.uint8)
+    step[..., 12:] = 179
+    batch = {**batch, "image": step}
+    # the length of the gradient of a step of 0.4 is 0.2 on both of its pixels
+    edges = (made(sobel=amount)["image"][..., 0, 4, 11] - 77 / 255).numpy().ravel()
+    assert is_uniform(edges, -0.2 * amount, 0.2 * amount, slack=1e-5) if amount else np.abs(edges).max() < 1e-6
+
+
+def test_options_of_pose_images_are_those_of_the_recipe_by_default() -> None:
+    batch, options = small("abc-pose")
+    stated = {"move": 0.1, "brightness": 0.2, "hue": 0.5, "noise": 0.05, "salt_and_pepper": 0.0, "sobel": 0.2}
+    found = recipe("abc-pose", **options)(batch)["image"]
+    assert torch.equal(recipe("abc-pose", **options, **stated)(batch)["image"], found)
+    with pytest.raises(SetsupError, match="noise"):
+        recipe("abc-pose", nois=0.1)
+    with pytest.raises(SetsupError, match="Shift's fraction"):
+        recipe("abc-pose", move=2)
+
+
+def test_a_box_is_moved_over_its_photograph() -> None:
+    """With margins around the box a move uncovers the photograph; the pool stands only behind what is clear."""
+    y, x = torch.meshgrid(torch.arange(44), torch.arange(48), indexing="ij")
+    photo = torch.stack([4 * x, 4 * y, 0 * x, 0 * x + 255]).to(torch.uint8)  # of its own places, opaque
+    batch = {"image": photo.expand(2, 100, 4, 44, 48), "step": 0}
+    pool = np.zeros((1, 44, 48, 3), np.uint8)
+    pool[..., 2] = 255
+    still = {"brightness": 0.0, "noise": 0.0, "sobel": 0.0, "pool": pool}
+    found = recipe("abc-pose", size=(36, 40), **still)(batch)
+    assert tuple(found["image"].shape) == (2, 100, 2, 3, 36, 40)
+    assert found["image"][..., 2, :, :].max() == 0  # nowhere the pool
+    corners = found["image"][..., :2, 18, 20].double() * 255 / 4 - torch.tensor([20, 18])  # shown by pixel (20, 18)
+    assert np.abs((corners + found["homography"][..., :2, 2]).numpy()).max() < 1e-3
+    assert is_uniform(corners[..., 0].numpy().ravel() - 4, -4, 4, slack=1e-3)  # a tenth of 40 about the middle
+    assert is_uniform(corners[..., 1].numpy().ravel() - 4, -3.6, 3.6, slack=1e-3)
+    whole = recipe("abc-pose", **still)(batch)["image"]
+    assert (whole[..., 2, :, :] == 1).any()  # without it the pool stands beside the photograph
 
 
 # DCoDR, against a picture at a time with Pillow
@@ -548,6 +615,15 @@ def test_pixel_pairs_are_as_many_as_published() -> None:
     shares = found["positive"].float().mean(-1)
     assert abs(shares.mean() - 0.18) < 0.01
     assert (found["valid"] | ~found["positive"]).all()
+
+
+@pytest.mark.parametrize(("keep", "share"), [(0.0, 0.0), (0.125, 0.09), (1.0, 0.72)])
+def test_the_share_of_pixel_pairs_is_an_option(keep: float, share: float) -> None:
+    batch = {"image": pictures(1, 300, 32, 32), "step": 0}
+    shares = recipe("oxels-2d", keep=keep)(batch)["positive"].float().mean(-1)
+    assert abs(shares.mean() - share) <= 0.04 * keep  # in proportion to the published 0.18 of 0.25
+    plain, stated = (recipe("oxels-2d", **options)(batch)["partner"] for options in ({}, {"keep": 0.25}))
+    assert torch.equal(plain, stated)
 
 
 def rooms(sets: int, views: int, color: tuple[int, ...], height: int = 12, width: int = 14) -> dict[str, Any]:

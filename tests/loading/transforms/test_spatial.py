@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import setsup
-from setsup.correspondence import PairSampler, RenderedPairs, pair_table, spatial, stored
+from setsup.correspondence import PairSampler, RenderedPairs, pair_table, planar, spatial, stored, view_pairs
 from setsup.datasets.rendered import RenderedDataset
 from setsup.datasets.rendered_writing import render
 from setsup.errors import SetsupError
@@ -14,7 +14,23 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("kornia", reason="kornia is not installed")
 pytest.importorskip("embreex", reason="embreex is not installed")
 
-from setsup.loading.transforms import SpatialDescriptors, SpatialPairs  # noqa: E402
+from setsup.loading.transforms import (  # noqa: E402
+    Affine,
+    Augment,
+    Compose,
+    Crop,
+    Flip,
+    Jitter,
+    Perspective,
+    Resize,
+    ResizedCrop,
+    Rotate,
+    SpatialDescriptors,
+    SpatialPairs,
+    VerticalFlip,
+    recipe,
+)
+from setsup.random import fold, stream_key  # noqa: E402
 
 SIZE = 48
 
@@ -72,6 +88,159 @@ def test_windows_are_cut_out_of_both_views(shapes, independent: bool) -> None:
     assert all(shared) if not independent else not all(shared)
     both = batch["positive"].sum()
     assert 0 < both < 3 * 20 * 24
+
+
+@pytest.fixture(scope="module")
+def coordinates(shapes):
+    """A batch whose pictures show the x and y of their own pixels."""
+    batch = first_batch(shapes, None, ("image", "instances"), workers=0)
+    y, x = torch.meshgrid(torch.arange(SIZE), torch.arange(SIZE), indexing="ij")
+    batch["image"] = torch.stack([x, y]).float().expand(3, 2, 2, SIZE, SIZE)
+    return batch
+
+
+def traced_by_hand(shapes, rows, pixels):
+    """Where view 2 has pixels of view 1, and whether it shows them."""
+    row1, row2 = rows
+    found = spatial(shapes.scene(row1), shapes.camera(row1), shapes.camera(row2), pixels)
+    return found.points2, found.visible
+
+
+@pytest.mark.parametrize("size", [None, (20, 24)])
+@pytest.mark.parametrize(
+    ("operations", "geometry"),
+    [
+        ([Flip(1.0)], "sets"),
+        ([Flip(), VerticalFlip()], "independent"),
+        ([Crop((30, 28))], "sets"),
+        ([Crop((30, 28)), Flip()], "independent"),
+    ],
+    ids=str,
+)
+def test_partners_follow_what_moved_the_pictures(shapes, coordinates, operations, geometry, size) -> None:
+    """Both pixels of a pair show, on pictures of coordinates, the two ends that rays say: to 1e-3 px."""
+    moving = Compose([Augment(operations, geometry=geometry), SpatialPairs(shapes, size=size, keep=1.0)])
+    batch = moving(coordinates)
+    one, two = (batch[view].flatten(2) for view in ("view_1", "view_2"))
+    at = two.gather(2, batch["partner"][:, None].expand(-1, 2, -1))
+    assert batch["valid"].all()
+    shown = 0
+    for pair, rows in enumerate(batch["indices"].tolist()):
+        positive = batch["positive"][pair].numpy()
+        places = one[pair].T.double().numpy()
+        wanted, visible = traced_by_hand(shapes, rows, places)
+        shown += int(positive.sum())
+        assert visible[positive].all()
+        assert np.abs(at[pair].T.double().numpy() - wanted)[positive].max() <= 0.5 + 1e-3
+        # of the others, none is shown by view 2
+        ends = planar.carried(wanted[~positive & visible], batch["homographies"]["image"][pair, 1].numpy())
+        if size is None:
+            assert not planar.inside(ends, *batch["view_2"].shape[-2:]).any()
+    assert shown > 500
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [[Rotate((-90, 90))], [ResizedCrop((41, 33), (0.2, 0.6))], [Resize(30)], [Affine(scale=(1.2, 1.5)), Flip()],
+     [Perspective(0.4)]],
+    ids=str,
+)  # fmt: skip
+def test_both_ends_of_a_pair_go_to_the_nearest_pixels(shapes, coordinates, operations) -> None:
+    batch = Compose([Augment(operations), SpatialPairs(shapes, keep=1.0)])(coordinates)
+    height, width = batch["view_1"].shape[-2:]
+    y, x = np.mgrid[:SIZE, :SIZE].astype(float)
+    pixels = np.stack([x, y], axis=-1).reshape(-1, 2)
+    for pair, rows in enumerate(batch["indices"].tolist()):
+        one, two = batch["homographies"]["image"][pair].numpy()
+        wanted, visible = traced_by_hand(shapes, rows, pixels)
+        first, second = planar.carried(pixels, one), planar.carried(wanted, two)
+        both = visible & planar.inside(first, height, width) & planar.inside(second, height, width)
+        places = np.concatenate([first, second], axis=1)[both]
+        assert (np.abs(places % 1 - 0.5) > 1e-9).all(), "a place half-way between two pixels may go to either"
+        flat = [np.rint(ends[both]) @ [1, width] for ends in (first, second)]
+        may = set(zip(*(ends.astype(int).tolist() for ends in flat), strict=True))
+        positive = np.flatnonzero(batch["positive"][pair])
+        found = set(zip(positive.tolist(), batch["partner"][pair][positive].tolist(), strict=True))
+        assert found <= may
+        shown = set(np.flatnonzero(batch["valid"][pair]).tolist())
+        assert {first for first, _ in found} == {first for first, _ in may} & shown
+        # what a picture does not show is not valid, and has no partner
+        y, x = np.mgrid[:height, :width]
+        back = planar.carried(np.stack([x, y], axis=-1).reshape(-1, 2), np.linalg.inv(one))
+        np.testing.assert_array_equal(batch["valid"][pair].numpy(), planar.inside(back, SIZE, SIZE))
+        assert not (batch["positive"][pair] & ~batch["valid"][pair]).any()
+
+
+def test_the_recipe_of_rooms_has_partners_in_its_windows(shapes) -> None:
+    both = Compose([recipe("oxels-3d", size=(30, 34), seed=3), SpatialPairs(shapes, keep=0.5)])
+    batch = first_batch(shapes, both, workers=0)
+    assert batch["view_1"].shape == (3, 3, 30, 34)
+    assert torch.equal(batch["view_1"], batch["image"][:, 0])
+    corners = -batch["homographies"]["image"][..., :2, 2].long().numpy()
+    keys = fold(fold(fold(stream_key(0, "SpatialPairs"), batch["step"]), np.arange(3, dtype=np.uint64)), 0)
+    wanted = view_pairs(shapes, batch["indices"].numpy(), fold(keys, 0), fraction=0.5, windows=corners, size=(30, 34))
+    for name in ("partner", "positive", "valid"):
+        np.testing.assert_array_equal(batch[name].numpy(), getattr(wanted, name))
+    for pair, rows in enumerate(batch["indices"].tolist()):
+        positive = np.flatnonzero(batch["positive"][pair])
+        partner = batch["partner"][pair][positive].numpy()
+        one, two = (np.stack([flat % 34, flat // 34], axis=-1) + corners[pair, 0] for flat in (positive, partner))
+        place, visible = traced_by_hand(shapes, rows, one.astype(float))
+        assert visible.all()
+        assert len(positive) > 100
+        assert np.abs(place - two).max() <= 0.5 + 1e-3
+
+
+def test_colors_may_change_before_and_after(shapes) -> None:
+    color = Jitter(0.3, 0, 0.3, 0.1)
+    plain = first_batch(shapes, SpatialPairs(shapes, size=32), workers=0)
+    kinds = {"view_1": "color", "view_2": "color"}
+    for transforms in (
+        [Augment([color], eight_bit=True), SpatialPairs(shapes, size=32)],
+        [SpatialPairs(shapes, size=32), Augment([color], modalities=kinds, eight_bit=True)],
+    ):
+        batch = first_batch(shapes, Compose(transforms), workers=0)
+        for name in ("partner", "positive", "valid"):
+            assert torch.equal(batch[name], plain[name])
+        assert batch["view_1"].shape == plain["view_1"].shape
+        assert batch["view_1"].dtype == torch.uint8
+        assert not torch.equal(batch["view_1"], plain["view_1"])
+
+
+def test_descriptors_follow_what_moved_the_pictures(shapes, coordinates) -> None:
+    kinds, ground = {"image": "color", "instances": "label"}, ("floor", "wall", "walls", "sky")
+    for operations in ([Flip(), VerticalFlip()], [Crop((30, 28)), Flip()]):
+        moved = Augment(operations, modalities=kinds, fill={"instances": 0})
+        batch = Compose([moved, SpatialDescriptors(shapes, 30, ground)])(coordinates)
+        instances = batch["instances"].flatten(2)
+        for pair, rows in enumerate(batch["indices"].tolist()):
+            some = batch["first"][pair] >= 0
+            first, match = batch["first"][pair][some], batch["match"][pair][some]
+            one, two = batch["image"].flatten(3)[pair]
+            wanted, visible = traced_by_hand(shapes, rows, one[:, first].T.double().numpy())
+            assert visible.all()
+            assert np.abs(two[:, match].T.double().numpy() - wanted).max(initial=0) <= 0.5 + 1e-3
+            own, same = instances[pair, 0][first], batch["same"][pair][some]
+            assert (instances[pair, 1][same[same >= 0]] == own[same >= 0]).all()
+        assert (batch["first"] >= 0).any()
+    turned = Compose([Augment([Rotate((45, 45))], modalities=kinds), SpatialDescriptors(shapes, 30, ground)])
+    batch = turned(coordinates)
+    y, x = np.mgrid[:SIZE, :SIZE]
+    for pair in range(3):  # what is beside a turned picture is of no instance, though it is filled with 0
+        back = np.linalg.inv(batch["homographies"]["instances"][pair, 1].numpy())
+        beside = ~planar.inside(planar.carried(np.stack([x, y], axis=-1).reshape(-1, 2), back), SIZE, SIZE)
+        assert not beside[batch["same"][pair][batch["same"][pair] >= 0]].any()
+
+
+def test_pictures_that_were_changed_unseen_are_refused(shapes, coordinates) -> None:
+    batch = coordinates
+    smaller = {**batch, "image": batch["image"][..., :40, :40]}
+    with pytest.raises(SetsupError, match="'image' is 40 × 40, and views of rendered shapes3d are 48 × 48: resize and"):
+        SpatialPairs(shapes)(smaller)
+    with pytest.raises(SetsupError, match=r"moved apart: name both in modalities="):
+        SpatialDescriptors(shapes, 5)(Augment([Flip(1.0)])(batch))
+    with pytest.raises(SetsupError, match="'instances' is 40 × 40"):
+        SpatialDescriptors(shapes, 5)({**batch, "instances": batch["instances"][..., :40, :40]})
 
 
 def test_the_same_batches_whatever_makes_them(shapes) -> None:

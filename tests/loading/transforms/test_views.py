@@ -146,6 +146,52 @@ def test_patches_larger_than_the_image_are_refused():
         Patches()({"image": torch.zeros(1, 2, 3, 12, 20)})
 
 
+def restored(kind, planes):
+    """Planes (…, channels, h, w) with the axes of a kind."""
+    return {"color": planes, "normal": planes.movedim(-3, -1)}.get(kind, planes[..., 0, :, :])
+
+
+@pytest.mark.parametrize("kind", ["color", "label", "depth", "normal"])
+@pytest.mark.parametrize("lead", [(2,), (2, 3), (2, 3, 2)])
+def test_maps_are_cut_as_pictures_are(kind, lead):
+    """What lies on a pixel is in the same patches, with the axes of its kind; what has one image a set has no slots."""
+    planes = numbered(*lead, 3 if kind in ("color", "normal") else 1, 10, 13)
+    name = "canonical_x" if len(lead) == 1 else "x"
+    batch = {name: restored(kind, planes), "step": 2}
+    found = Patches(4, 3, image=name, kind=kind)(batch)["patches"]
+    wanted = [planes[..., y : y + 4, x : x + 4] for y in (0, 3, 6) for x in (0, 3, 6, 9)]
+    assert torch.equal(found, torch.stack([restored(kind, one) for one in wanted], dim=len(lead)))
+    pairs = PatchPairs(4, 3, image=name, kind=kind)(batch)
+    corners = pairs["patch_1"].flatten(len(lead))[..., 0]
+    for place in np.ndindex(*lead):
+        y, x = divmod(int(corners[place]) % 130, 13)
+        for patch, shift in (("patch_1", 0), ("patch_2", 3)):
+            cut = planes[place][:, y + shift : y + shift + 4, x + shift : x + shift + 4]
+            assert torch.equal(pairs[patch][place], restored(kind, cut))
+    if len(lead) == 1:  # apart from the first slot's
+        slots = PatchPairs(4, 3)({"image": planes[:, None].repeat(16, 1, 1, 1, 1), "step": 2})["patch_1"]
+        alone = PatchPairs(4, 3, image=name, kind="color")
+        many = alone({name: planes.repeat(16, 1, 1, 1), "step": 2})["patch_1"]
+        assert many.shape[:1] == (32,)
+        assert not torch.equal(many.flatten(1)[:, 0] % 130, slots[:, 0].flatten(1)[:, 0] % 130)
+
+
+def test_canonical_images_have_color_views_too():
+    images = colored(2, 3)
+    found = ColorViews("lab", image="canonical_image", names=("L", "ab"))({"canonical_image": images[:, 1]})
+    wanted = ColorViews("lab")({"image": images})
+    assert torch.allclose(found["L"], wanted["L"][:, 1], atol=1e-6)
+    assert torch.allclose(found["ab"], wanted["ab"][:, 1], atol=1e-6)
+
+
+def test_maps_of_other_axes_are_refused():
+    for kind, shape in (("depth", (64, 64)), ("label", (1, 2, 3, 4, 64, 64)), ("normal", (1, 2, 64, 64))):
+        with pytest.raises(DataError, match=rf"'x' must be \(sets, size, height, width.* to be {kind}"):
+            Patches(image="x", kind=kind)({"x": torch.zeros(shape)})
+    with pytest.raises(DataError, match="'image' must be"):  # depth that is taken for pictures
+        Patches()({"image": torch.zeros(2, 3, 64, 64), "indices": torch.zeros(2, 3)})
+
+
 # pairs of patches
 
 
@@ -343,6 +389,8 @@ def test_a_taken_name_is_refused(view):
         (lambda: ColorViews("lab", names="ab"), "names must be 2 different texts"),
         (lambda: ColorViews("lab", names=("a", "b", "c")), "names must be 2 different texts"),
         (lambda: Patches(0), "size must be a whole number from 1 on, not 0"),
+        (lambda: Patches(kind="labels"), "no known kind, 'labels'; did you mean 'label'"),
+        (lambda: PatchPairs(kind="points"), "no known kind, 'points'"),
         (lambda: Patches(8, True), "stride must be a whole number from 1 on, not True"),
         (lambda: PatchPairs(8.0), r"size must be a whole number from 1 on, not 8\.0"),
         (lambda: PatchPairs(8, -1), "offset must be a whole number from 0 on, not -1"),

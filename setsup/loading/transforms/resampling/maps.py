@@ -1,4 +1,4 @@
-"""Maps (n, H, W) or (n, H, W, k) that are no pictures: labels, depths, normals."""
+"""Maps (n, H, W) or (n, H, W, k) that are no pictures: labels, depths, normals, flow fields."""
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +17,18 @@ _FAR = -1e9  # pixels: where nothing is
 
 
 def resampled(values: Tensor, matrices: Matrices, size: Size, kind: str, fill: float, copied: bool = False) -> Tensor:
-    """Labels, depths or normals by matrices (n, 3, 3) that are all affine, or all not.
+    """Labels, depths, normals or flow by matrices (n, 3, 3) that are all affine, or all not.
 
     Parameters
     ----------
     values : (n, H, W) or (n, H, W, k)
-        Normals are (n, H, W, 3) and floating.
+        Normals are (n, H, W, 3) and floating, flow fields (n, H, W, 2k), x and y by turns.
     matrices : (n, 3, 3) float64
         From pixels of the source to pixels of the result.
     size : (height, width)
         Of the result.
     kind : str
-        ``label``, ``depth`` or ``normal``.
+        ``label``, ``depth``, ``normal`` or ``flow``.
     fill : float
         What stands outside the source.
     copied : bool
@@ -49,6 +49,8 @@ def resampled(values: Tensor, matrices: Matrices, size: Size, kind: str, fill: f
         found = _mixed(values, x, y, found, kind)
     if kind == "normal":
         found = _turned(found, planar.turning(matrices, (width - 1) / 2, (height - 1) / 2))
+    if kind == "flow":
+        found = _led(found, matrices, x, y)
     return found.masked_fill_(outside.reshape(*outside.shape, *[1] * (values.ndim - 3)), fill)
 
 
@@ -121,10 +123,30 @@ def _mixed(values: Tensor, x: Tensor, y: Tensor, nearest: Tensor, kind: str) -> 
     corners = [_at(values, row, column) for row in rows for column in columns]
     held = torch.ones((), dtype=torch.bool, device=values.device)
     for corner in corners:
-        something = corner.isfinite() & (corner != 0)
+        something = corner.isfinite()
+        if kind != "flow":  # where no motion is a motion, and nothing is not a number
+            something = something & (corner != 0)
         held = held & (something.any(dim=-1, keepdim=True) if kind == "normal" else something)
     upper, lower = (one * (1 - across) + other * across for one, other in (corners[:2], corners[2:]))
     return torch.where(held, upper * (1 - down) + lower * down, nearest)
+
+
+def _led(fields: Tensor, matrices: Matrices, x: Tensor, y: Tensor) -> Tensor:
+    """Flow (n, h, w, 2k) that was read at pixels x, y, between the places to which matrices take its two ends.
+
+    With p′ the pixel of the result and w = h·p + h₀ its depth, f at p becomes H(p + f) − H(p) = (A f − p′ (h·f)) /
+    (w + h·f), and NaN where the field leads beyond the horizon. Of an affine matrix that is A f.
+    """
+    by = torch.from_numpy(matrices).to(fields.device)[:, :, :, None, None, None]
+    u, v = (fields[..., axis::2].to(torch.float64) for axis in (0, 1))
+    across, down, towards = (by[:, row, 0] * u + by[:, row, 1] * v for row in range(3))
+    if not (matrices[:, 2] == [0, 0, 1]).all():
+        column = torch.arange(fields.shape[2], dtype=torch.float64, device=fields.device)[:, None]
+        row = torch.arange(fields.shape[1], dtype=torch.float64, device=fields.device)[:, None, None]
+        depth = by[:, 2, 0] * x[..., None] + by[:, 2, 1] * y[..., None] + by[:, 2, 2] + towards
+        depth = torch.where(depth > 0, depth, torch.nan)
+        across, down = (across - column * towards) / depth, (down - row * towards) / depth
+    return torch.stack([across, down], dim=-1).flatten(-2).to(fields.dtype)
 
 
 def _turned(normals: Tensor, turns: Matrices) -> Tensor:

@@ -11,6 +11,9 @@ pixel is filled.
 ``depth``   Bilinear where none of the four neighbours is 0, which is *nothing*; otherwise the nearest pixel.
 ``normal``  As depth, with (0, 0, 0) for nothing; then turned by the orthogonal part of the matrix at the centre of the
             image (:func:`setsup.correspondence.planar.turning`), and of length one.
+``flow``    Motion in pixels. Bilinear where all four neighbours are finite, otherwise the nearest pixel; then each
+            vector leads from where the matrix takes its start to where it takes its end, so that it turns and grows
+            with the image.
 ==========  ===========================================================================================================
 """
 
@@ -39,13 +42,13 @@ def warp(
     ----------
     values : Tensor
         ``color``: (n, C, H, W), uint8 or float32. ``label`` and ``depth``: (n, H, W) or (n, H, W, k). ``normal``:
-        (n, H, W, 3), x to the right and y down.
+        (n, H, W, 3), x to the right and y down. ``flow``: (n, H, W, 2k), x and y by turns.
     matrices : (n, 3, 3) float64
         From pixels of the source to pixels of the result.
     size : (height, width)
         Of the result.
     kind : str
-        ``color``, ``label``, ``depth`` or ``normal``.
+        ``color``, ``label``, ``depth``, ``normal`` or ``flow``.
     fill : float
         What stands outside the source; of pictures in 0 … 1.
     eight_bit : bool

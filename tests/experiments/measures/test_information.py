@@ -1,4 +1,4 @@
-"""What is measured on methods whose embeddings are known: numpy's components, and information by closed formulas."""
+"""Information and accuracy of methods whose embeddings are known, by closed formulas."""
 
 import math
 from statistics import NormalDist
@@ -10,41 +10,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
-from lightning.pytorch import LightningModule  # noqa: E402
-
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments.measures import Accuracy, Components, FactorInformation, NoiseSweep  # noqa: E402
+from setsup.evaluation import mine, probe_information  # noqa: E402
+from setsup.experiments import Trained  # noqa: E402
+from setsup.experiments.measures import Accuracy, FactorInformation, NoiseSweep  # noqa: E402
 from tests.evaluation.channels import two_codes  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, trained  # noqa: E402
-
-FACTORS = ("shape", "colour", "size")
-
-
-class Mixed(LightningModule):
-    """Embeds all factors, mixed by a matrix."""
-
-    def embed(self, batch: Any) -> torch.Tensor:
-        codes = torch.stack([batch["factors"][name].float() for name in FACTORS], -1)
-        return codes @ torch.tensor([[3.0, 1, 0, 0, 2], [0, 1, 1, 0, 0], [0, 0, 0.5, 0, 1]])
-
-
-def test_shares_of_components_are_those_of_the_singular_values() -> None:
-    some = trained(Mixed(), Numbered(900))
-    found = Components(factors=FACTORS, samples=500, shown=100).measure(some)
-    embedded = some.embed(rows=some.sample(500)).astype(np.float64)
-    lengths = np.linalg.svd(embedded - embedded.mean(0), compute_uv=False)
-    shares = np.cumsum(lengths**2) / (lengths**2).sum()
-    assert list(found.values) == ["first 1", "first 2", "first 3"]
-    np.testing.assert_allclose(list(found.values.values()), shares[:3], rtol=1e-6)
-    assert found.values["first 3"] == pytest.approx(1)
-    (picture,) = found.pictures.values()
-    assert picture.size[0] > picture.size[1] > 100, "panels of three factors beside each other"
-
-
-def test_shares_of_few_dimensions() -> None:
-    found = Components(factors=("colour",), samples=200).measure(trained(OneHot("colour", 2), Numbered(200)))
-    assert list(found.values) == ["first 1", "first 2"]
-    assert found.values["first 1"] == pytest.approx(1)  # two codes lie on a line
 
 
 @pytest.mark.parametrize(("estimator", "steps"), [("mine", 1_200), ("probe", 600), ("neighbours", None)])
@@ -123,9 +94,88 @@ def test_noise_that_is_none(sigma: float) -> None:
         Accuracy(factors=("colour",), sigma=sigma).measure(trained(OneHot(), Numbered(600)))
 
 
-def test_an_estimator_that_trains_nothing_takes_no_steps() -> None:
-    with pytest.raises(SetsupError, match="the estimator neighbours trains nothing: give it steps None, not 5000"):
-        FactorInformation(factors=("colour",), estimator="neighbours", steps=5_000)
+@pytest.mark.parametrize("name", ["steps", "batch", "rate", "last"])
+def test_an_estimator_that_trains_nothing_takes_no_settings_of_a_training(name: str) -> None:
+    options: dict[str, Any] = {name: 5_000}
+    with pytest.raises(SetsupError, match=f"the estimator neighbours trains nothing: give it {name} None, not 5000"):
+        FactorInformation(factors=("colour",), estimator="neighbours", **options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "sentence"),
+    [
+        *(
+            (FactorInformation, {name: -1}, f"{name} is a positive number, not -1")
+            for name in ("steps", "batch", "rate")
+        ),
+        (FactorInformation, {"rate": math.nan}, "rate is a positive number, not nan"),
+        (
+            FactorInformation,
+            {"steps": 5, "last": 6},
+            "the last 6 of 5 steps cannot be averaged: give fewer, or more steps",
+        ),
+        (
+            Accuracy,
+            {"held_out": 1.0},
+            "held_out lies between 0 and 1, rate and steps are positive, not 1.0, 0.001, 5000",
+        ),
+        (Accuracy, {"rate": 0.0}, "held_out lies between 0 and 1, rate and steps are positive, not 0.1, 0.0, 5000"),
+        (Accuracy, {"steps": 0}, "held_out lies between 0 and 1, rate and steps are positive, not 0.1, 0.001, 0"),
+        (NoiseSweep, {"steps": 0}, "steps is a positive number, not 0"),
+    ],
+)
+def test_settings_of_a_training_that_are_none(kind: Any, options: Any, sentence: str) -> None:
+    with pytest.raises(SetsupError) as caught:
+        kind(factors=("colour",), **options)
+    assert str(caught.value) == sentence
+
+
+def test_a_probe_is_judged_when_it_is_trained() -> None:
+    with pytest.raises(
+        SetsupError, match=r"^the estimator probe is judged when it is trained: give it last None, not 9$"
+    ):
+        FactorInformation(factors=("colour",), estimator="probe", last=9)
+
+
+def embedded(some: Trained, samples: int, *factors: str) -> tuple[Any, Any]:
+    rows = some.sample(samples)
+    return some.embed(rows=rows), np.stack([some.dataset.factors.codes(name, rows) for name in factors], axis=1)
+
+
+def test_settings_of_the_training_reach_it() -> None:
+    some = trained(OneHot("shape"), Numbered(900), seed=2)
+    given = embedded(some, 500, "shape", "size")
+    how: dict[str, Any] = {"steps": 30, "batch": 40, "rate": 1e-2}
+    measure = FactorInformation(factors=("shape", "size"), samples=500, last=5, **how).measure(some)
+    direct = mine(*given, seed=2, last=5, **how).nats
+    assert list(measure.values.values()) == direct.tolist()
+    assert direct.tolist() != mine(*given, seed=2, **how).nats.tolist(), "all 30 steps are another estimate"
+    measure = FactorInformation(factors=("shape", "size"), samples=500, estimator="probe", **how).measure(some)
+    assert list(measure.values.values()) == probe_information(*given, seed=2, **how).nats.tolist()
+    found = Accuracy(factors=("size",), samples=500, steps=30, held_out=0.5, rate=1e-2).measure(some).values["size"]
+    direct = probe_information(given[0], given[1][:, 1], steps=30, held_out=0.5, rate=1e-2, seed=2).accuracy
+    assert found == direct
+    assert found != Accuracy(factors=("size",), samples=500, steps=30, rate=1e-2).measure(some).values["size"]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "steps", "close"), [("mine", 1_000, 0.05), ("probe", 500, 0.05), ("neighbours", 1, 0.05)]
+)
+def test_a_sweep_of_any_range_by_any_estimator(estimator: Any, steps: int, close: float) -> None:
+    sweep = NoiseSweep(factors=("colour",), samples=4_000, scales=3, low=0.5, high=8, estimator=estimator, steps=steps)
+    ((sigmas, nats),) = sweep.measure(trained(OneHot("colour", 2, temperature=0.25), Numbered(6_000))).curves.values()
+    assert sigmas == pytest.approx([0.25, 1, 4])
+    assert nats == pytest.approx([two_codes(0, sigma) for sigma in sigmas], abs=close)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"low": 0}, {"low": -1}, {"low": 100}, {"high": math.inf}, {"low": math.nan}, {"scales": 0}]
+)
+def test_a_sweep_that_is_none(wrong: Any) -> None:
+    with pytest.raises(
+        SetsupError, match=r"^a sweep has 1 scale or more, from low to a larger high, both positive, not"
+    ):
+        NoiseSweep(factors=("colour",), **wrong)
 
 
 def test_estimates_are_functions_of_the_seed() -> None:
@@ -150,29 +200,3 @@ def test_information_falls_with_the_noise() -> None:
     np.testing.assert_allclose(sigmas, 0.5 * 10 ** np.linspace(-3, 2, 4), rtol=1e-6)
     assert nats[0] > nats[2] > nats[3] - 0.02
     np.testing.assert_allclose(nats, [math.log(2), math.log(2), two_codes(0, sigmas[2]), 0], atol=0.05)
-
-
-def test_small_versions_fit_what_is_drawn() -> None:
-    some = trained(OneHot(), Numbered(600))
-    for measure in (
-        Components(factors=FACTORS),
-        FactorInformation(factors=FACTORS),
-        FactorInformation(factors=FACTORS, estimator="probe"),
-        FactorInformation(factors=FACTORS, estimator="neighbours"),
-        NoiseSweep(factors=FACTORS),
-        Accuracy(factors=FACTORS),
-    ):
-        small = measure.shrunk()
-        assert type(small) is type(measure)
-        assert small.factors == FACTORS
-        found = small.measure(some)
-        assert all(math.isfinite(value) for value in found.values.values())
-
-
-def test_evaluations_share_their_embeddings() -> None:
-    dataset = Numbered(900)
-    some = trained(OneHot(), dataset)
-    FactorInformation(factors=("size",), samples=300, estimator="neighbours").measure(some)
-    fetched = dataset.fetched
-    Components(factors=("size",), samples=300, shown=20).measure(some)
-    assert dataset.fetched == fetched

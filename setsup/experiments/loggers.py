@@ -1,0 +1,74 @@
+"""Where metrics go beside the run folder: TensorBoard and wandb, through Lightning's loggers."""
+
+import json
+import sys
+from collections.abc import Mapping
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from setsup.errors import SetsupError
+
+if TYPE_CHECKING:
+    from lightning.pytorch.loggers import Logger
+
+__all__ = ["end_run", "logger", "need_logger", "run_identity"]
+
+
+def need_logger(name: str) -> None:
+    """Raise SetsupError unless the package of a logger is installed; it is not imported, which takes long.
+
+    Examples
+    --------
+    >>> need_logger("log_book")
+    Traceback (most recent call last):
+    setsup.errors.SetsupError: --log log_book needs log_book: pip install log_book
+
+    """
+    if find_spec(name) is None:
+        raise SetsupError(f"--log {name} needs {name}: pip install {name}")
+
+
+def logger(name: str, title: str, folder: Path, identity: str) -> "Logger":
+    """Lightning's logger of a name, which writes into a run folder.
+
+    Parameters
+    ----------
+    name : {"tensorboard", "wandb"}
+        Its package.
+    title : str
+        Of the run, as wandb shows it.
+    folder : Path
+        Of the run.
+    identity : str
+        As :func:`run_identity` gives it: what wandb knows of a run of that identity is gone on with.
+
+    """
+    if name == "tensorboard":
+        from lightning.pytorch.loggers import TensorBoardLogger
+
+        return TensorBoardLogger(folder, name="", version="tensorboard", default_hp_metric=False)
+    from lightning.pytorch.loggers import WandbLogger
+
+    return WandbLogger(name=title, project="setsup", save_dir=folder, id=identity, resume="allow")
+
+
+def run_identity(folder: Path, about: Mapping[str, Any]) -> str:
+    """Under which wandb knows a run: the same when it goes on, another in another folder, or with other settings.
+
+    Examples
+    --------
+    >>> seeds = [run_identity(Path("runs/a"), {"seed": seed}) for seed in (0, 0, 1)]
+    >>> seeds[0] == seeds[1] != seeds[2]
+    True
+
+    """
+    return sha256(json.dumps([str(folder.absolute()), dict(about)]).encode()).hexdigest()[:16]
+
+
+def end_run(identity: str) -> None:
+    """Let wandb end the run of an identity, if that is at work: the next training would be logged to it."""
+    run = getattr(sys.modules.get("wandb"), "run", None)
+    if run is not None and run.id == identity:
+        run.finish()

@@ -1,0 +1,21 @@
+"""What is measured on trained methods whose embeddings are one vector an image.
+
+Information and accuracy are measured under noise, at the scale that a loss resolves; principal components,
+disentanglement scores, retrieval and linear probes on embeddings as they are. Factors go by their names in the table of
+the data set.
+"""
+
+from setsup.experiments.measures.components import Components
+from setsup.experiments.measures.information import Accuracy, FactorInformation, NoiseSweep, noise_of
+from setsup.experiments.measures.scores import Disentanglement, Probes, Retrieval
+
+__all__ = [
+    "Accuracy",
+    "Components",
+    "Disentanglement",
+    "FactorInformation",
+    "NoiseSweep",
+    "Probes",
+    "Retrieval",
+    "noise_of",
+]

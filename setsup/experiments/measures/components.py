@@ -1,0 +1,88 @@
+"""Principal components of embeddings, and pictures of them in a plane."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+from PIL.Image import Image
+
+from setsup import evaluation
+from setsup.evaluation.maps import tsne_map, umap_map
+from setsup.experiments.measures.rows import SMOKE_ROWS
+from setsup.experiments.preset import Measured
+
+if TYPE_CHECKING:  # presets are listed without torch
+    from setsup.experiments.trained import Trained
+
+__all__ = ["Components", "component_labels"]
+
+_MAPS: dict[str, tuple[str, Callable[..., npt.NDArray[np.float64]]]] = {
+    "tsne": ("t-SNE", tsne_map),
+    "umap": ("UMAP", umap_map),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Components:
+    """Principal components of embeddings: their share of the variance, and pictures of the plane of the first two.
+
+    Attributes
+    ----------
+    factors : tuple of str
+        Each gives a panel of a picture, coloured by its values.
+    samples : int
+        Rows that are embedded.
+    shown : int
+        Points of a picture.
+    maps : tuple of {"pca", "tsne", "umap"}
+        Pictures: the two first components, or where :func:`~setsup.evaluation.maps.tsne_map` and
+        :func:`~setsup.evaluation.maps.umap_map` put the points.
+
+    """
+
+    factors: tuple[str, ...]
+    samples: int = 10_000
+    shown: int = 2_000
+    maps: tuple[Literal["pca", "tsne", "umap"], ...] = ("pca",)
+
+    def shrunk(self) -> "Components":
+        """The same on few rows."""
+        return replace(self, samples=SMOKE_ROWS, shown=SMOKE_ROWS)
+
+    def measure(self, trained: "Trained") -> Measured:
+        """Share of the variance that the first one, two and three components carry."""
+        from setsup.reports.points import scatter_panels
+
+        rows = trained.sample(self.samples)
+        embedded = trained.embed(rows=rows)
+        found = evaluation.principal_components(embedded)
+        shares = np.cumsum(found.explained)
+        table, some = trained.dataset.factors, embedded[: self.shown]
+        colours = {name: table.codes(name, rows[: self.shown]) for name in self.factors}
+        pictures: dict[str, Image] = {}
+        panels = [table[name] for name in self.factors]
+        for kind in self.maps:
+            if kind == "pca":
+                points, labels = found.project(some)[:, :2], component_labels(found.explained[:2])
+            else:
+                word, placed = _MAPS[kind]
+                points, labels = placed(some, seed=trained.seed), [f"{word} 1", f"{word} 2"]
+            pictures[kind] = scatter_panels(points, panels, colours, x_label=labels[0], y_label=labels[-1])
+        return Measured(
+            values={f"first {count}": shares[count - 1] for count in (1, 2, 3) if count <= len(shares)},
+            pictures=pictures,
+        )
+
+
+def component_labels(shares: npt.NDArray[np.float64]) -> list[str]:
+    """What stands at the axes of principal components: which they are, and their shares (k,) of the variance.
+
+    Examples
+    --------
+    >>> component_labels(np.array([0.706, 0.284]))
+    ['component 1 (71 %)', 'component 2 (28 %)']
+
+    """
+    return [f"component {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]

@@ -1,0 +1,255 @@
+"""Information and accuracy under noise, at the scale that the loss of a method resolves."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup import evaluation
+from setsup.errors import SetsupError
+from setsup.experiments.measures.rows import SMOKE_ROWS, Columns, embedded_rows
+from setsup.experiments.preset import Measured
+
+if TYPE_CHECKING:  # presets are listed without torch
+    from setsup.experiments.trained import Trained
+
+__all__ = ["Accuracy", "FactorInformation", "NoiseSweep", "noise_of"]
+
+Estimator = Literal["mine", "probe", "neighbours"]
+Reals = npt.NDArray[np.float64]
+
+_SMOKE_STEPS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactorInformation:
+    """Mutual information between noisy embeddings and each factor, in nats.
+
+    Attributes
+    ----------
+    factors : tuple of str
+        In the order of the report.
+    samples : int
+        Rows that are embedded.
+    estimator : {"mine", "probe", "neighbours"}
+        See :func:`~setsup.evaluation.mine`, :func:`~setsup.evaluation.probe_information` and
+        :func:`~setsup.evaluation.neighbour_information`.
+    steps : int, optional
+        Of the estimator's training; its own number by default, as of the next two. ``neighbours`` trains nothing and
+        takes none of the four.
+    batch : int, optional
+        Rows a step.
+    rate : float, optional
+        Learning rate.
+    last : int, optional
+        Steps at the end over which ``mine`` averages its estimate; the last 1,000 by default.
+    sigma : float, optional
+        Of the noise, in units of the embeddings; by default that of :func:`noise_of`.
+
+    """
+
+    factors: tuple[str, ...]
+    samples: int = 249_856
+    estimator: Estimator = "mine"
+    steps: int | None = None
+    batch: int | None = None
+    rate: float | None = None
+    last: int | None = None
+    sigma: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check settings of a training, before all is embedded."""
+        for name, value in self._training().items():
+            if self.estimator == "neighbours":
+                raise SetsupError(f"the estimator neighbours trains nothing: give it {name} None, not {value}")
+            if self.estimator == "probe" and name == "last":
+                raise SetsupError(f"the estimator probe is judged when it is trained: give it last None, not {value}")
+            if not 0 < value < math.inf:
+                raise SetsupError(f"{name} is a positive number, not {value}")
+        if self.last is not None and self.steps is not None and self.last > self.steps:
+            raise SetsupError(
+                f"the last {self.last} of {self.steps} steps cannot be averaged: give fewer, or more steps"
+            )
+
+    def _training(self) -> dict[str, Any]:
+        given = {"steps": self.steps, "batch": self.batch, "rate": self.rate, "last": self.last}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def shrunk(self) -> "FactorInformation":
+        """The same on few rows, with a short training."""
+        steps = None if self.estimator == "neighbours" else _SMOKE_STEPS
+        return replace(self, samples=SMOKE_ROWS, steps=steps, batch=None, last=None)
+
+    def measure(self, trained: "Trained") -> Measured:
+        """Nats by factor."""
+        sigma = noise_of(trained, self.sigma)
+        embedded, columns = embedded_rows(trained, self.factors, self.samples)
+        nats = _nats(trained, embedded, columns, self.estimator, sigma, self._training())
+        return Measured(values=dict(zip(self.factors, nats, strict=True)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseSweep:
+    """Information under noise of many scales.
+
+    Attributes
+    ----------
+    factors : tuple of str
+        A curve each.
+    samples : int
+        Rows that are embedded.
+    scales : int
+        Scales of noise, evenly spaced in their logarithm.
+    low, high : float
+        The first and the last of them, times σ.
+    estimator : {"mine", "probe", "neighbours"}
+        As for :class:`FactorInformation`; ``mine`` trains all scales side by side.
+    steps : int
+        Of each training; ``neighbours`` trains nothing.
+    sigma : float, optional
+        σ, in units of the embeddings; by default that of :func:`noise_of`.
+
+    """
+
+    factors: tuple[str, ...]
+    samples: int = 249_856
+    scales: int = 40
+    low: float = 1e-3
+    high: float = 1e2
+    estimator: Estimator = "mine"
+    steps: int = 20_000
+    sigma: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check that there are scales from low to high."""
+        if not 0 < self.low < self.high < math.inf or self.scales < 1:
+            raise SetsupError(
+                f"a sweep has 1 scale or more, from low to a larger high, both positive, not {self.scales} from "
+                f"{self.low} to {self.high}"
+            )
+        if self.steps < 1:
+            raise SetsupError(f"steps is a positive number, not {self.steps}")
+
+    def shrunk(self) -> "NoiseSweep":
+        """Three scales, few rows and a short training."""
+        return replace(self, samples=SMOKE_ROWS, scales=3, steps=_SMOKE_STEPS)
+
+    def measure(self, trained: "Trained") -> Measured:
+        """A curve of nats over σ for each factor."""
+        sigmas = np.geomspace(self.low, self.high, self.scales) * noise_of(trained, self.sigma)
+        embedded, columns = embedded_rows(trained, self.factors, self.samples)
+        training = {} if self.estimator == "neighbours" else {"steps": self.steps}
+        if self.estimator == "mine":
+            found = _nats(trained, embedded, columns, "mine", sigmas, training)
+        else:
+            found = np.stack([_nats(trained, embedded, columns, self.estimator, at, training) for at in sigmas])
+        curves = zip(self.factors, found.T, strict=True)
+        return Measured(curves={name: (sigmas.tolist(), nats.tolist()) for name, nats in curves})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accuracy:
+    """How often a classifier finds each factor in noisy embeddings of held-out rows (appendix S1 of ABC).
+
+    Attributes
+    ----------
+    factors : tuple of str
+        A classifier each.
+    samples : int
+        Rows that are embedded.
+    steps : int
+        Of the training of each classifier.
+    held_out : float
+        Share of the rows that classifiers are judged by and not trained on.
+    rate : float
+        Learning rate.
+    sigma : float, optional
+        Of the noise, in units of the embeddings; by default that of :func:`noise_of`.
+
+    """
+
+    factors: tuple[str, ...]
+    samples: int = 50_000
+    steps: int = 5_000
+    held_out: float = 0.1
+    rate: float = 1e-3
+    sigma: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check settings of the training, before all is embedded."""
+        if not 0 < self.held_out < 1 or not 0 < self.rate < math.inf or self.steps < 1:
+            raise SetsupError(
+                f"held_out lies between 0 and 1, rate and steps are positive, not {self.held_out}, {self.rate}, "
+                f"{self.steps}"
+            )
+
+    def shrunk(self) -> "Accuracy":
+        """The same on few rows, with a short training."""
+        return replace(self, samples=SMOKE_ROWS, steps=_SMOKE_STEPS)
+
+    def measure(self, trained: "Trained") -> Measured:
+        """Share that is right, by factor."""
+        sigma = noise_of(trained, self.sigma)
+        embedded, columns = embedded_rows(trained, self.factors, self.samples, "a classifier")
+        found = evaluation.probe_information(
+            embedded,
+            np.stack(columns, axis=1),
+            sigma=sigma,
+            steps=self.steps,
+            held_out=self.held_out,
+            rate=self.rate,
+            seed=trained.seed,
+            device=trained.device,
+        )
+        return Measured(values=dict(zip(self.factors, found.accuracy, strict=True)))
+
+
+def _nats(
+    trained: "Trained",
+    embedded: npt.NDArray[np.float32],
+    columns: Columns,
+    estimator: Estimator,
+    sigma: Any,
+    training: Mapping[str, Any],
+) -> Reals:
+    """Information of each factor, (factors,); by MINE also under noise of several scales, (scales, factors)."""
+    if estimator == "neighbours":  # one by one: beside a continuous factor, classes would be taken for numbers
+        seed = trained.seed
+        found = [evaluation.neighbour_information(embedded, of, sigma=sigma, seed=seed).nats for of in columns]
+        return np.concatenate(found)
+    estimate = evaluation.mine if estimator == "mine" else evaluation.probe_information
+    how: dict[str, Any] = {"sigma": sigma, "seed": trained.seed, "device": trained.device}
+    if any(of.dtype.kind == "f" for of in columns):  # floats are unknown where NaN, codes where negative
+        columns = [of if of.dtype.kind == "f" else np.where(of < 0, np.nan, of) for of in columns]
+    return estimate(embedded, np.stack(columns, axis=1), **how, **training).nats
+
+
+def noise_of(trained: "Trained", sigma: float | None = None) -> float:
+    """σ of the noise at which embeddings are judged: as it is given, or the length that the loss of a method resolves.
+
+    A loss has such a length where the ``similarity`` of its method is ``l2sq``, −‖x − y‖²/τ, or ``l2``, −‖x − y‖/τ: √τ
+    and τ, as :func:`~setsup.evaluation.noise_scale` has them. With others σ has to be given. A cosine sees directions
+    only, so that no σ fits embeddings of any length; on the unit sphere, where ‖x − y‖² = 2 − 2 cos, that of
+    temperature τ resolves √(2τ).
+
+    Raises
+    ------
+    SetsupError
+        When σ is neither given nor known from the method, or is not positive.
+
+    """
+    method: Any = trained.method
+    if sigma is not None:
+        if not (math.isfinite(sigma) and sigma > 0):
+            raise SetsupError(f"sigma, the scale of the noise, must be a positive number, not {sigma!r}")
+        return float(sigma)
+    similarity, temperature = getattr(method, "similarity", None), getattr(method, "temperature", None)
+    if similarity not in ("l2sq", "l2") or temperature is None:
+        raise SetsupError(
+            f"{type(method).__name__} does not say by a similarity l2sq or l2 and a temperature at which scale of "
+            "noise its embeddings are judged: give the evaluation a sigma, in units of the embeddings"
+        )
+    return evaluation.noise_scale(similarity, temperature)

@@ -1,0 +1,69 @@
+"""A data set with its pictures brought to one size, as they go into shards."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.dataset import Dataset, fetch_request
+from setsup.datasets.images import parallel
+from setsup.shards.decoding import resized_modalities, shrunk
+from setsup.shards.layout import Member
+
+__all__ = ["Resized"]
+
+Array = npt.NDArray[Any]
+
+
+class Resized(Dataset):
+    """Another data set whose pictures, of whatever sizes, are resized and cropped as :func:`setsup.open_shards` does.
+
+    Parameters
+    ----------
+    source : Dataset
+        Its pictures are uint8 of three axes with a colour space; all else is given as it is.
+    size : (height, width), pixels
+        Size that they just cover, antialiased, before the centre is cut out.
+
+    Raises
+    ------
+    DataError
+        When it has no pictures.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> small = Resized(setsup.load("shapes3d-procedural"), (32, 48))
+    >>> small.fetch([[0], [7]])["image"].shape
+    (2, 1, 32, 48, 3)
+
+    """
+
+    def __init__(self, source: Dataset, size: tuple[int, int]) -> None:
+        self.source, self._size = source, size
+        self.name, self.factors = source.name, source.factors
+        # the format is of no account here
+        members = {name: Member(kind, "npy") for name, kind in source.modalities.items()}
+        self.modalities = resized_modalities(members, size)
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        pictures = [name for name in names if self.modalities[name] is not self.source.modalities[name]]
+        others = [name for name in names if name not in pictures]
+        found = dict(self.source.fetch(rows, others)) if others else {}
+        if not pictures:
+            return found
+        # row by row: those of different sizes cannot be fetched together, and many whole ones take much memory
+        each = parallel(lambda row: self._resized(row, pictures), rows.reshape(-1).tolist())
+        for name in pictures:
+            kind = self.modalities[name]
+            stacked = np.empty((len(each), *self._size, kind.shape[2] or 0), kind.dtype)
+            for place, arrays in enumerate(each):
+                stacked[place] = arrays[name]
+            found[name] = stacked.reshape(*rows.shape, *stacked.shape[1:])
+        return {name: found[name] for name in names}
+
+    def _resized(self, row: int, names: list[str]) -> dict[str, Array]:
+        return {name: shrunk(array, self._size) for name, array in self.source.fetch(row, names).items()}
