@@ -28,6 +28,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.files.atomic import is_temporary
 from setsup.jobs import Ray, Unit, ray_worker, run
 from setsup.jobs.cluster import Cluster
+from setsup.jobs.ray_driver import _fitting, _Most, _too_small
 from setsup.jobs.ray_worker import About, do_unit, task
 from setsup_cli.main import main
 from tests.rendered import Crayon, Dots
@@ -55,6 +56,7 @@ def address() -> Iterator[str]:
         patch.setenv("RAY_AUTH_MODE", "token")
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_memory_monitor_refresh_ms", "0")  # what else takes this machine's memory, kills no unit
         patch.delenv("RAY_ADDRESS", raising=False)
         with (folder / "said").open("w+") as said:
             head = subprocess.Popen(
@@ -357,11 +359,10 @@ def test_a_cluster_of_its_own(tmp_path: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.mark.parametrize(("needs", "said"), [("gpus=3", "1 core and 3 GPUs"), ("cpus=999", "999 cores and no GPU")])
-def test_a_cluster_of_its_own_that_is_too_small(tmp_path: Path, needs: str, said: str) -> None:
+def test_a_cluster_of_its_own_that_is_too_small(tmp_path: Path) -> None:
     """Nobody can join it, so that nothing is waited for, and nothing begun."""
     script = "import setsup; from setsup.jobs import Ray; few = setsup.load('shapes3d-procedural').select([0])"
-    script += f"; setsup.write_shards(few, 'x', on=Ray({needs}))"
+    script += "; setsup.write_shards(few, 'x', on=Ray(gpus=3))"
     folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
     try:
         done = subprocess.run(
@@ -375,9 +376,24 @@ def test_a_cluster_of_its_own_that_is_too_small(tmp_path: Path, needs: str, said
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     last = done.stderr.splitlines()[-1]
-    assert f"DataError: a unit needs {said}, and the cluster of this machine alone has " in last
+    assert "DataError: a unit needs 1 core and 3 GPUs, and the cluster of this machine alone has " in last
     assert last.endswith(": ask for less, or give the address of a cluster that has them (--ray-address)")
     assert list(tmp_path.iterdir()) == []
+
+
+NEEDS = [({}, 2), ({"cpus": 2}, 1), ({"cpus": 999}, 0), ({"cpus": 0.5}, 4), ({"cpus": 0.5, "gpus": 0.25}, 4)]
+NEEDS += [({"gpus": 1}, 1), ({"gpus": 3}, 0)]
+
+
+@pytest.mark.parametrize(("need", "fitting"), NEEDS)
+def test_units_that_fit_a_machine(need: dict[str, float], fitting: int) -> None:
+    assert _fitting({"CPU": 2.0, "GPU": 1.0}, Ray(**need)) == fitting
+    assert _fitting({"CPU": 2.0}, Ray(**need)) == (0 if "gpus" in need else fitting)
+
+
+def test_cores_that_the_cluster_of_this_machine_has_not() -> None:
+    said = "a unit needs 999 cores and no GPU, and the cluster of this machine alone has 2 cores and 1 GPU: "
+    assert str(_too_small(Ray(cpus=999), _Most(0, 2.0, 1.0))).startswith(said)
 
 
 # -- pictures ----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
-"""What a data set has of its own: methods and attributes beside the protocol, and options of its ``open``."""
+"""What a data set has of its own: methods and attributes beside the protocol."""
 
-from importlib import import_module
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +26,7 @@ def found_beside(dataset: "Dataset", manifest: "Manifest | None") -> dict[str, A
     Returns
     -------
     dict
-        ``beside``, names of methods, such as ``mesh(row)``, and attributes; ``module``, which explains them; and
-        ``options`` of :func:`setsup.load`.
+        ``beside``, names of methods, such as ``mesh(row)``, and attributes; and ``module``, which explains them.
 
     """
     from setsup.datasets import Dataset, Selection
@@ -37,11 +35,7 @@ def found_beside(dataset: "Dataset", manifest: "Manifest | None") -> dict[str, A
     names = dict.fromkeys([*vars(whole), *(name for part in type(whole).__mro__ for name in vars(part))])
     own = sorted(name for name in names if not (name.startswith("_") or name in _KNOWN or hasattr(Dataset, name)))
     adapter = manifest.adapter if manifest is not None else None
-    return {
-        "beside": [_words(whole, name) for name in own],
-        "module": adapter or type(whole).__module__,
-        "options": [] if adapter is None else _options(adapter),
-    }
+    return {"beside": [_words(whole, name) for name in own], "module": adapter or type(whole).__module__}
 
 
 def _words(dataset: "Dataset", name: str) -> str:
@@ -51,8 +45,3 @@ def _words(dataset: "Dataset", name: str) -> str:
         return name
     needed = [given.name for given in signature(found).parameters.values() if given.default is Parameter.empty]
     return f"{name}({', '.join(needed[1:])})"
-
-
-def _options(adapter: str) -> list[str]:
-    opener = getattr(import_module(adapter), "open", None)
-    return [] if opener is None else [name for name in signature(opener).parameters if name != "root"]

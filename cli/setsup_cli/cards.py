@@ -1,6 +1,6 @@
 """The words of a card: what ``setsup info`` prints of what it found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from setsup.files import readable_size
@@ -84,17 +84,9 @@ def _print_beside(card: Mapping[str, Any]) -> None:
     if card.get("beside"):
         say_prose(f"beside fetch: {', '.join(card['beside'])}; see {card['module']}")
     if card.get("options"):
-        words = _option_words(card["name"], card["options"])
-        first = card["options"][0]
+        words = card["options"]
+        first = words[0].partition("=")[0]
         say_prose(f'options: {", ".join(words)}; as in load("{card["name"]}", {first}=...), or --option {words[0]}')
-
-
-def _option_words(name: str, options: Sequence[str]) -> list[str]:
-    """Options with what each takes, as far as that is known of a data set of this name."""
-    from setsup.datasets.registry import names, options_of
-    from setsup_cli.opening import described
-
-    return described(options_of(name)) if name in names() else list(options)
 
 
 def _split_words(split: Mapping[str, Any], levels: Mapping[str, Any]) -> str:

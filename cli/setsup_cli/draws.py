@@ -163,10 +163,15 @@ class Recorded:
         Raises
         ------
         DataError
-            When there are others, or one of these is missing.
+            When there are others, one comes twice, or one of these is missing.
 
         """
-        named = {word.partition("=")[0]: word for word in given}
+        named: dict[str, str] = {}
+        for word in given:
+            name = word.partition("=")[0]
+            if name in named:
+                raise DataError(f"--option names {name!r} twice")
+            named[name] = word
         words = []
         for name, value in self.opened.items():
             if value is None and name not in named:

@@ -1,5 +1,6 @@
 """``setsup info``: the card of a data set, or what a table of the user's own holds."""
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from setsup.shards.stores.places import is_shards
 from setsup_cli.arguments import Json, Source
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
-from setsup_cli.source import DEFAULT, open_named
+from setsup_cli.source import DEFAULT, is_place, open_named
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -45,7 +46,7 @@ def run(options: Options) -> int:
         ):
             raise
         dataset, closed = None, str(error)
-    card = {**_about(manifest), **_of_shards(dataset), **_content(dataset, manifest)}
+    card = {**_about(manifest), **_of_shards(dataset), **_content(dataset, manifest), "options": _options(options)}
     if options.json:
         show_json({**card, "opened": dataset is not None, "why_not": closed or None})
     else:
@@ -57,6 +58,19 @@ def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":
     if manifest is not None and manifest.name == "table":
         return None  # it stands for the user's own files
     return open_named(options)
+
+
+def _options(options: Options) -> list[str] | None:
+    """What ``--option`` takes, in words, for which no file is needed; None where what opens it is not to be had."""
+    from setsup.datasets.registry import options_of
+    from setsup_cli.opening import described
+
+    name = options.dataset or DEFAULT
+    if options.table is not None or is_place(name):
+        return []
+    with suppress(SetsupError):
+        return described(options_of(name))
+    return None
 
 
 def _about(manifest: Manifest | None) -> dict[str, Any]:
@@ -113,7 +127,7 @@ def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, 
             "samples": manifest and manifest.samples,
             "factors": factors,
             "modalities": kinds,
-            **dict.fromkeys(("sample", "beside", "module", "options")),
+            **dict.fromkeys(("sample", "beside", "module")),
         }
     from setsup_cli.beside import found_beside
 

@@ -1,5 +1,6 @@
 """Options that a data set's own ``open`` takes, as words such as ``size=64,64``, read by the types it declares."""
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from inspect import Parameter
 from math import isfinite
@@ -10,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from setsup.errors import DataError
 from setsup_cli.usage import alternatives
 
-__all__ = ["described", "path_options", "read_options"]
+__all__ = ["described", "option_words", "path_options", "read_options"]
 
 _WORDS = {bool: "true|false", int: "N", float: "NUMBER", str: "TEXT", Path: "PATH"}
 _MANY = (tuple, list, Sequence, Collection, Iterable)
@@ -55,6 +56,18 @@ def read_options(words: Sequence[str], known: Mapping[str, Parameter], name: str
         except ValueError:
             raise DataError(f"--option {word}: {name} takes {_shown(known[option])}") from None
     return found
+
+
+def option_words(options: Mapping[str, Any]) -> list[str]:
+    """Words from which :func:`read_options` reads these values, as a shell takes them.
+
+    Examples
+    --------
+    >>> option_words({"size": (64, 32), "flipped": True, "synsets": "my list.txt"})
+    ['size=64,32', 'flipped=true', "'synsets=my list.txt'"]
+
+    """
+    return [shlex.quote(f"{name}={_written(value)}") for name, value in options.items()]
 
 
 def described(known: Mapping[str, Parameter]) -> list[str]:
@@ -118,6 +131,12 @@ def _value(word: str, kind: Any) -> Any:
     if kind is float and not isfinite(float(word)):
         return _no()
     return kind(word) if kind in (int, float, Path) else word
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return ",".join(map(_written, value))
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _any_of(word: str, kinds: Sequence[Any]) -> Any:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError
+from setsup.files.homes import expanded
 from setsup_cli import recipes
 from setsup_cli.arguments import Json, option
 from setsup_cli.output import check_picture, say, show_json, show_table
@@ -50,7 +51,8 @@ def run(options: Any) -> int:
     for name in ("draws", "lines"):
         if getattr(options, name) < 1:
             raise DataError(f"--{name} must be 1 or more, not {getattr(options, name)}")
-    check_picture(options.out)
+    out = expanded(options.out)
+    check_picture(out)
     import numpy as np
 
     from setsup.correspondence import PairSampler, spatial
@@ -68,10 +70,10 @@ def run(options: Any) -> int:
     captions = [_caption(one) for one in about]
     title = f"{dataset.name}\nseed {options.seed}, drawn by {dataset.renderer_name}"
     sheet = match_sheet([(pair[0], pair[1]) for pair in images], found, captions, title, shown=options.lines)
-    with written(options.out) as temporary:
+    with written(out) as temporary:
         sheet.save(temporary, "PNG")
     if options.json:
-        show_json({"recipe": recipe.name, "renderer": dataset.renderer_name, "pairs": about, "file": str(options.out)})
+        show_json({"recipe": recipe.name, "renderer": dataset.renderer_name, "pairs": about, "file": str(out)})
         return 0
     heads = ["scene", "views", *_STATES]
     body = [
@@ -80,7 +82,7 @@ def run(options: Any) -> int:
     ]
     show_table(heads, body, right=list(_STATES))
     say()
-    say(str(options.out))
+    say(str(out))
     return 0
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional
 
+from setsup.files.homes import expanded
 from setsup_cli.arguments import Json, MaybeFolders, MaybePath, MaybeText, option
 from setsup_cli.output import check_picture, say, say_prose, show_json, show_table
 
@@ -58,25 +59,26 @@ def run(options: Options) -> int:
         else:
             show_table(["report", "what it shows"], [[name, report.shows] for name, report in listed.items()])
         return 0
-    if options.out is not None:
-        check_picture(options.out)
+    out = None if options.out is None else expanded(options.out)
+    if out is not None:
+        check_picture(out)
     report = find_report(options.report)
     folders = options.runs or ((_DEFAULT,) if _DEFAULT.is_dir() else ())
     findings = report_on(report, folders)
-    if options.out is not None:
+    if out is not None:
         from setsup.experiments.report.picture import draw_report
         from setsup.files import written
 
         picture = draw_report(findings)
-        with written(options.out) as part:
+        with written(out) as part:
             picture.save(part, format="png")
     if options.json:
-        show_json({**findings.to_dict(), "picture": None if options.out is None else str(options.out)})
+        show_json({**findings.to_dict(), "picture": None if out is None else str(out)})
         return 0
     _print(findings)
-    if options.out is not None:
+    if out is not None:
         say()
-        say(str(options.out))
+        say(str(out))
     return 0
 
 

@@ -1,11 +1,13 @@
 """``setsup sample``: draw sets, say what they hold, and write draws and a contact sheet."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import SamplerError
 from setsup.files.disk import need_writable
+from setsup.files.homes import expanded
 from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeText, MaybeWords, Source, option
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.sampling import build_sampler, check_places, chosen_sampler
@@ -97,15 +99,16 @@ def run(options: Options) -> int:
     """Draw, write, print."""
     if options.steps < 1:
         raise SamplerError(f"--steps must be 1 or more, not {options.steps}")
-    need_writable(options.out / "sheet.png")
-    drawn = _asked(options) if options.replay is None else _replayed(options, options.replay)
+    folder = expanded(options.out)
+    need_writable(folder / "sheet.png")
+    drawn = _asked(options) if options.replay is None else _replayed(options, expanded(options.replay))
     from setsup_cli.draws import header, lines, write_files
     from setsup_cli.sheets import draw_sheet
 
     # the picture first: when an image cannot be read, no file is written
     sheet = draw_sheet(drawn.dataset, drawn.sampler, drawn.draws, _STEPS_SHOWN)
     head = header(drawn.dataset, drawn.sampler, len(drawn.draws.indices), drawn.table, drawn.split, drawn.opened)
-    paths = write_files(options.out, head, drawn.draws, sheet)
+    paths = write_files(folder, head, drawn.draws, sheet)
     if options.json:
         files = {name: str(path) for name, path in paths.items()}
         words = [[asdict(found) for found in step] for step in _words(drawn)]
@@ -178,8 +181,11 @@ def _replayed(options: Options, path: Path) -> _Drawn:
     image = None if table is None else table["image"]
     kinds = () if table is None else [f"{name}={kind}" for name, kind in table["kinds"].items()]
     name = recorded.head["dataset"] if table is None else None
+    option: Sequence[str] = options.option or ()
     if options.dataset is not None and is_place(options.dataset):
-        name = options.dataset
+        name = options.dataset  # which was written with the options
+    else:
+        option = recorded.opening(option)
     split = recorded.head.get("split")
     dataset = open_source(
         name,
@@ -189,7 +195,7 @@ def _replayed(options: Options, path: Path) -> _Drawn:
         kinds=kinds,
         split=split,
         index=options.index,
-        option=recorded.opening(options.option or ()),
+        option=option,
     )
     sampler = recorded.sampler(dataset)
     draws = recorded.draws(sampler)

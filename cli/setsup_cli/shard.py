@@ -122,6 +122,12 @@ def run(options: Options) -> int:
                 on=on,
                 begun=begun,
             )
+    except DataError as error:
+        asked, there = options.size, set() if plan is not None else _sizes(url)
+        if asked is None or not there - {asked}:
+            raise
+        sizes = " and ".join(f"{height} × {width}" for height, width in sorted(there))
+        raise DataError(f"{error}; pictures there are of {sizes}, not of --size {asked[0]} {asked[1]}") from None
     except KeyboardInterrupt:
         said = "" if plan is None else f"at {_there(options.out):,} of {plan.shards:,} shards; "
         raise KeyboardInterrupt(f"{said}the same command goes on") from None
@@ -146,6 +152,16 @@ def _chosen(options: Options) -> "Dataset":
     if not len(dataset):
         raise FactorError(f"--where {options.where!r} leaves no row")
     return dataset
+
+
+def _sizes(url: str) -> set[tuple[int, int]]:
+    """Heights and widths of the pictures of shards that lie under an address; none where these are not finished."""
+    from setsup.shards.dataset import open_shards
+
+    with suppress(SetsupError):
+        kinds = [kind for kind in open_shards(url).modalities.values() if kind.color and len(kind.shape) == 3]
+        return {(kind.shape[0] or 0, kind.shape[1] or 0) for kind in kinds}
+    return set()
 
 
 def _left_out(dataset: "Dataset", written: "Dataset") -> list[str]:

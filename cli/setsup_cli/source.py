@@ -1,7 +1,6 @@
 """Which data set a verb works on: a name, a folder of pictures or of shards, or a table of the user's own."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +35,7 @@ DEFAULT = "shapes3d-procedural"
 
 
 def open_source(
-    dataset: str | None,
+    dataset: str | None = None,
     root: Path | str | None = None,
     *,
     table: Path | None = None,
@@ -110,8 +109,7 @@ def open_source(
 
 def open_named(options: "Named") -> "Dataset":
     """Open the data set that the options of a verb name, as :func:`open_source` does."""
-    given = {field.name: getattr(options, field.name) for field in fields(options) if field.name in _OPENED}
-    return open_source(**{name: value for name, value in given.items() if value is not None or name == "dataset"})
+    return open_source(**{name: value for name in _OPENED if (value := getattr(options, name, None)) is not None})
 
 
 def options_given(name: str, words: Sequence[str]) -> dict[str, Any]:

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 from tyro.conf import Positional
 
 from setsup.errors import DataError, SetsupError
-from setsup_cli.arguments import Json, MaybePath, MaybeText, Opening, Root, option
+from setsup.files.homes import expanded
+from setsup_cli.arguments import Json, MaybePath, MaybeText, Opening, Root
+from setsup_cli.arguments import option as declared
+from setsup_cli.opening import option_words, path_options
 from setsup_cli.output import say, show_json
 from setsup_cli.runs import CHANGED, number
 from setsup_cli.settings import changed, setting_fields, shown
@@ -40,38 +43,38 @@ class Options:
 
     preset: Annotated[
         Positional[MaybeText],
-        option("[PRESET]", "A preset, or a file that holds some: my_method.py, my_method.py:NAME."),
+        declared("[PRESET]", "A preset, or a file that holds some: my_method.py, my_method.py:NAME."),
     ] = None
     out: Annotated[
-        MaybePath, option("FOLDER", "Folder of the runs: that of seed N is FOLDER/seed-N.", "(default: runs/PRESET)")
+        MaybePath, declared("FOLDER", "Folder of the runs: that of seed N is FOLDER/seed-N.", "(default: runs/PRESET)")
     ] = None
-    seeds: Annotated[MaybeNumbers, option("N ...", "Seeds, one after the other.", "(default: 0)")] = None
+    seeds: Annotated[MaybeNumbers, declared("N ...", "Seeds, one after the other.", "(default: 0)")] = None
     root: Root = None
     stand_in: Annotated[
-        bool, option(None, "Train on the data set that stands in for the published one; the results say so.")
+        bool, declared(None, "Train on the data set that stands in for the published one; the results say so.")
     ] = False
     smoke: Annotated[
-        bool, option(None, "Shrink everything to seconds, to see that it runs: what it finds means nothing.")
+        bool, declared(None, "Shrink everything to seconds, to see that it runs: what it finds means nothing.")
     ] = False
     precision: Annotated[
         Literal["float32", "bf16"],
-        option("float32|bf16", "Of convolutions and products; weights stay float32.", "(default: float32)"),
+        declared("float32|bf16", "Of convolutions and products; weights stay float32.", "(default: float32)"),
     ] = "float32"
     devices: Annotated[
-        int, option("N", "GPUs, or processes where there is none; each has a draw a step.", "(default: 1)")
+        int, declared("N", "GPUs, or processes where there is none; each has a draw a step.", "(default: 1)")
     ] = 1
-    nodes: Annotated[int, option("N", "Machines, of so many devices each.", "(default: 1)")] = 1
-    accelerator: Annotated[Literal["auto", "cpu", "gpu"], option("auto|cpu|gpu", "What trains.", "(default: auto)")] = (
-        "auto"
-    )
-    compile: Annotated[bool, option(None, "Compile the networks with torch.compile.")] = False
+    nodes: Annotated[int, declared("N", "Machines, of so many devices each.", "(default: 1)")] = 1
+    accelerator: Annotated[
+        Literal["auto", "cpu", "gpu"], declared("auto|cpu|gpu", "What trains.", "(default: auto)")
+    ] = "auto"
+    compile: Annotated[bool, declared(None, "Compile the networks with torch.compile.")] = False
     workers: Annotated[
         int | Literal["auto", "thread"],
-        option("auto|thread|N", "What prepares batches: a thread, or so many processes.", "(default: auto)"),
+        declared("auto|thread|N", "What prepares batches: a thread, or so many processes.", "(default: auto)"),
     ] = "auto"
     log: Annotated[
         MaybeLoggers,
-        option("tensorboard|wandb ...", "Where metrics go beside the run's folder."),
+        declared("tensorboard|wandb ...", "Where metrics go beside the run's folder."),
     ] = None
     option: Opening = None
     json: Json = False
@@ -122,8 +125,15 @@ def _opening(options: Any, preset: "Preset") -> dict[str, Any]:
     if preset.data is None or options.stand_in:
         what = preset.name if preset.data is None else f"the stand-in of {preset.name}"
         raise SetsupError(f"--option is for published data sets; {what} opens none")
-    asked = dict(preset.data.options) | options_given(preset.data.name, options.option)
-    return {} if asked == dict(preset.data.options) else {"data.options": tuple(asked.items())}
+    from setsup.datasets.registry import options_of
+
+    given = options_given(preset.data.name, options.option)
+    for name in given.keys() & path_options(options_of(preset.data.name)):
+        if isinstance(given[name], str | Path):  # the run goes on, and is opened, from other folders, too
+            given[name] = type(given[name])(expanded(given[name]).absolute())
+    asked = dict(preset.data.options) | given
+    # sorted, since a run is the same in whatever order they were given
+    return {} if asked == dict(preset.data.options) else {"data.options": tuple(sorted(asked.items()))}
 
 
 def _preset(name: str, shrink: bool) -> "Preset":
@@ -181,7 +191,7 @@ def _what(options: Any, usual: "Preset", other: dict[str, Any]) -> Iterator[str]
 
 
 def _shown(key: str, value: Any) -> str:
-    return shown([f"{name}={value}" for name, value in value] if key == "data.options" else value)
+    return shown(option_words(dict(value)) if key == "data.options" else value)
 
 
 def _devices(options: Any) -> str:
@@ -234,7 +244,7 @@ def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) 
 
 def _folder(options: Any, preset: "Preset") -> Path:
     if options.out is not None:
-        return Path(options.out)
+        return expanded(options.out)
     return Path("runs", f"{preset.name}{'-stand-in' * options.stand_in}{'-smoke' * options.smoke}")
 
 

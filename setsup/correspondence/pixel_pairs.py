@@ -185,7 +185,13 @@ class Partners:
 
 
 def partners(
-    pairs: PixelPairs, size1: Size, size2: Size, key: int | np.uint64, *, shown: npt.ArrayLike | None = None
+    pairs: PixelPairs,
+    size1: Size,
+    size2: Size,
+    key: int | np.uint64,
+    *,
+    shown: npt.ArrayLike | None = None,
+    shown2: npt.ArrayLike | None = None,
 ) -> Partners:
     """Give every pixel of view 1 a partner: that of a visible pair, or a random one.
 
@@ -204,6 +210,8 @@ def partners(
         From :func:`setsup.random.fold`; the random partner of a pixel depends on it and the pixel's number only.
     shown : (h, w) or (h·w,) bool, optional
         Pixels of view 1 that show anything of the picture it was made of; all by default. Others are not valid.
+    shown2 : (h, w) or (h·w,) bool, optional
+        The same of view 2: random partners are drawn from these alone, or from all where there are none.
 
     Returns
     -------
@@ -219,12 +227,12 @@ def partners(
     """
     (height1, width1), (height2, width2) = checked_size(size1, "size1"), checked_size(size2, "size2")
     pixels, others = height1 * width1, height2 * width2
-    valid = np.ones(pixels, bool) if shown is None else np.array(shown, dtype=bool)
-    if valid.shape not in {(pixels,), (height1, width1)}:
-        raise SetsupError(f"shown must be {height1} × {width1} truth values, not {valid.shape}")
-    valid = valid.reshape(-1)
+    valid = _shown(shown, "shown", height1, width1)
+    places = np.flatnonzero(_shown(shown2, "shown2", height2, width2))
+    if not len(places):
+        places = np.arange(others)
     words = random.mix(checked_key(key), random.spread(np.arange(pixels, dtype=np.uint64)))
-    partner = ((words & _LOWER) * np.uint64(others) >> _HALF).astype(np.int64)
+    partner = places[((words & _LOWER) * np.uint64(len(places)) >> _HALF).astype(np.int64)]
     both = planar.inside(pairs.points1, height1, width1) & planar.inside(pairs.points2, height2, width2)
     rows = np.flatnonzero(pairs.visible & both)
     first, second = np.rint(pairs.points1[rows]), np.rint(pairs.points2[rows])
@@ -238,6 +246,13 @@ def partners(
     positive[flat] = True
     positive &= valid
     return Partners(partner, positive, valid)
+
+
+def _shown(shown: npt.ArrayLike | None, name: str, height: int, width: int) -> Bools:
+    found = np.ones(height * width, bool) if shown is None else np.array(shown, dtype=bool)
+    if found.shape not in {(height * width,), (height, width)}:
+        raise SetsupError(f"{name} must be {height} × {width} truth values, not {found.shape}")
+    return found.reshape(-1)
 
 
 def checked_size(size: Any, what: str) -> tuple[int, int]:

@@ -117,7 +117,7 @@ def cameras_of(dataset: Any, row1: int, row2: int) -> list[Camera]:
     if not hasattr(dataset, "camera"):
         raise SetsupError(
             f"{dataset.name} does not know the cameras of its rows: give a RenderedDataset, a folder of "
-            "`setsup render`, or a selection of one"
+            "`setsup render`, shards of a rendering, or a selection of one"
         )
     return [dataset.camera(row) for row in (row1, row2)]
 
@@ -202,7 +202,7 @@ def descriptor_pairs(
         Of view 1 and view 2, as :func:`setsup.correspondence.spatial` gives them: dense ones have most to draw from.
         Only visible ones count, and only those within both pictures.
     instances2 : (h, w) int
-        Instance picture of view 2; −1 is background.
+        Instance picture of view 2; −1 is background. What is less shows nothing, and no place is drawn there.
     size1 : (height, width)
         Of view 1.
     count : int
@@ -227,8 +227,9 @@ def descriptor_pairs(
     seen = np.asarray(instances2)
     if seen.ndim != 2 or seen.dtype.kind not in "iu":
         raise SetsupError(f"instances2 must be a picture (h, w) of whole numbers, not {seen.dtype} {seen.shape}")
+    seen = seen.astype(np.int64)
     ground = [-1, *background]
-    on_object = pairs.visible & ~np.isin(pairs.instance, ground)
+    on_object = pairs.visible & (pairs.instance >= 0) & ~np.isin(pairs.instance, ground)
     on_object &= inside(pairs.points1, *checked_size(size1, "size1")) & inside(pairs.points2, *seen.shape)
     rows, word = np.flatnonzero(on_object), int(checked_key(key))
     most = min(int(count), len(rows))
@@ -239,10 +240,10 @@ def descriptor_pairs(
         np.arange(most, dtype=np.uint64),
     )
     own = pairs.instance[chosen].astype(np.int64)
-    flat = np.where(np.isin(seen, ground), -1, seen).ravel().astype(np.int64)
+    flat = np.where(np.isin(seen, ground), -1, seen).ravel()
     order = np.argsort(flat, kind="stable")
     start, end = np.searchsorted(flat[order], own), np.searchsorted(flat[order], own, side="right")
-    objects = np.searchsorted(flat[order], 0)
+    ground_from, objects = np.searchsorted(flat[order], [-1, 0]).tolist()
     taken = np.empty_like(order)
     taken[order] = np.arange(len(order))
     itself = np.where(flat[match] == own, taken[match], -1)  # a place on an edge may round to a neighbour
@@ -253,7 +254,8 @@ def descriptor_pairs(
     other = np.where(
         others > 0, order[np.minimum(place + np.where(place >= start, end - start, 0), len(order) - 1)], -1
     )
-    behind = np.where(objects > 0, order[random.below(words[2], max(int(objects), 1))], -1)
+    on_ground = objects - ground_from
+    behind = order[ground_from + random.below(words[2], on_ground)] if on_ground else np.full(most, -1, np.int64)
     rest = np.full(int(count) - most, -1, np.int64)
     return DescriptorPairs(*(np.concatenate([part, rest]) for part in (first, match, same, other, behind)))
 

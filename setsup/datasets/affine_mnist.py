@@ -30,6 +30,7 @@ from setsup.datasets.mnist import Mnist, release
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
+from setsup.files.homes import expanded
 from setsup.random import fold, stream_key, uniform
 
 __all__ = ["RANGES", "AffineMnist", "open"]
@@ -171,7 +172,7 @@ def open(
         When the files are not there (with the command that fetches them), or are damaged.
 
     """
-    return AffineMnist(release("affine-mnist", None if root is None else Path(root).expanduser()), copies, order, seed)
+    return AffineMnist(release("affine-mnist", None if root is None else expanded(root)), copies, order, seed)
 
 
 def _parameters(seed: int, sources: int, orbit: int) -> dict[str, npt.NDArray[np.float32]]:

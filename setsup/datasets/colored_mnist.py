@@ -25,6 +25,7 @@ from setsup.datasets.mnist import Mnist, release
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.split import split
+from setsup.files.homes import expanded
 from setsup.random import fold, permute, stream_key, uniform
 
 __all__ = ["LABEL_NOISE", "NOISE", "ColoredMnist", "open", "zeroed"]
@@ -167,7 +168,7 @@ def open(root: Path | str | None = None, *, recipe: str = "irm", seed: int = 0) 
         When the files are not there (with the command that fetches them) or are damaged, or there is no such recipe.
 
     """
-    return ColoredMnist(release("colored-mnist", None if root is None else Path(root).expanduser()), recipe, seed)
+    return ColoredMnist(release("colored-mnist", None if root is None else expanded(root)), recipe, seed)
 
 
 def _table(mnist: FactorTable, recipe: str, seed: int) -> FactorTable:

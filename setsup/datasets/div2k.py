@@ -18,6 +18,7 @@ from setsup.datasets.pictures import PictureFiles
 from setsup.datasets.sources import PartedImages
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members, open_members
 
 __all__ = ["Div2k", "open"]
@@ -116,7 +117,7 @@ def open(
 
     """
     size, crop = checked_size(size), checked_size(crop, "crop")
-    release = find_members("div2k", None if root is None else Path(root).expanduser(), _HOLDS)
+    release = find_members("div2k", None if root is None else expanded(root), _HOLDS)
     zips = [release.path(place) for place in release.matching(_ZIP)[0].tolist()]
     return Div2k([release, *(open_members(path) for path in zips if path is not None)], size, crop)
 

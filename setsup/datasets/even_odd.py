@@ -14,6 +14,7 @@ import numpy.typing as npt
 from setsup.datasets.affine import ORDER
 from setsup.datasets.affine_mnist import AffineMnist, Array
 from setsup.datasets.mnist import release
+from setsup.files.homes import expanded
 
 __all__ = ["EvenOdd", "open"]
 
@@ -57,4 +58,4 @@ def open(root: Path | str | None = None, *, copies: int = 32, order: Sequence[st
         When the files are not there (with the command that fetches them), or are damaged.
 
     """
-    return EvenOdd(release("even-odd", None if root is None else Path(root).expanduser()), copies, order, seed)
+    return EvenOdd(release("even-odd", None if root is None else expanded(root)), copies, order, seed)

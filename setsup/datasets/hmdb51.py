@@ -29,6 +29,7 @@ from setsup.datasets.clips import Clips, Codes
 from setsup.datasets.video_lists import coded, lists_beside, split_factor
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
+from setsup.files.homes import expanded
 from setsup.files.members import find_members
 
 __all__ = ["open"]
@@ -88,7 +89,7 @@ def open(
         out of range.
 
     """
-    folder = None if root is None else Path(root).expanduser()
+    folder = None if root is None else expanded(root)
     held = {rf"(?:[^/]+/)?[^/]+/[^/]+{_SEEN}\.avi": "<action>/<video>.avi"}
     members = find_members(_NAME, folder, held, _ARCHIVES)
     places, fields = members.matching(r"(?:[^/]+/)?(?P<action>[^/]+)/(?P<video>[^/]+)\.avi")

@@ -19,6 +19,7 @@ from setsup.errors import DataError, imported, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.huggingface import from_huggingface as table_of
 from setsup.factors.huggingface import is_factor, leaves, noted
+from setsup.files.homes import expanded
 
 __all__ = ["HuggingFaceDataset", "from_huggingface"]
 
@@ -140,7 +141,7 @@ def from_huggingface(
     name = "the data set"
     if isinstance(dataset, str | Path):
         name = str(dataset)
-        dataset = _opened(datasets, Path(dataset).expanduser())
+        dataset = _opened(datasets, expanded(dataset))
     whole, split = _joined(datasets, dataset)
     known = whole.info.dataset_name or (Path(name).name if name != "the data set" else "huggingface")
     if not len(whole):

@@ -21,6 +21,7 @@ from setsup.datasets.images import parallel
 from setsup.errors import DataError, imported, near
 from setsup.factors.huggingface import columns_and_features, note
 from setsup.files import content_digest, written_folder
+from setsup.files.homes import expanded
 from setsup.progress import progress
 
 __all__ = ["to_huggingface"]
@@ -88,7 +89,7 @@ def to_huggingface(
         stream = pa.BufferOutputStream()
         _write(dataset, chosen, columns, info.features, stream=stream)
         return datasets.Dataset.from_buffer(stream.getvalue(), info=info)
-    folder = Path(folder).expanduser()
+    folder = expanded(folder)
     if folder.exists():
         raise DataError(f"{folder} is there already; remove it, or name another folder")
     with written_folder(folder) as part:

@@ -15,6 +15,7 @@ from setsup.datasets.imagenet.files import ENDS, Pictures, in_tree
 from setsup.datasets.imagenet.labels import synset_names, unique_names
 from setsup.datasets.images import checked_size
 from setsup.errors import DataError
+from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
 
 __all__ = ["open"]
@@ -49,7 +50,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     .. [1] Hendrycks, Zhao, Basart, Steinhardt, Song, "Natural Adversarial Examples", CVPR 2021.
 
     """
-    size, folder = checked_size(size), None if root is None else Path(root).expanduser()
+    size, folder = checked_size(size), None if root is None else expanded(root)
     release = find_members("imagenet-a", folder, {_FILE: "imagenet-a/<synset>/*.jpg"}, _ARCHIVES)
     places, synsets, codes = in_tree(release, _FILE, 0)
     none = np.zeros(len(places), np.int64)

@@ -23,6 +23,7 @@ from setsup.datasets.sources import MemberImages
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
+from setsup.files.homes import expanded
 from setsup.files.members import Members, Places, find_members
 
 __all__ = ["CAMERAS", "EXPRESSIONS", "MultiPie", "open"]
@@ -116,7 +117,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     """
     size = checked_size(size)
     archives = [f"{name}.{end}" for name in ("multi-pie", "Multi-Pie") for end in ("zip", "tar")]
-    folder = None if root is None else Path(root).expanduser()
+    folder = None if root is None else expanded(root)
     return MultiPie(find_members("multi-pie", folder, [r"session0[1-4]/multiview/"], archives), size)
 
 

@@ -11,13 +11,16 @@ its own benchmarks, gives the dataset a card with licence and citation, and name
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint
-from inspect import Parameter, signature
+from inspect import Parameter, signature, unwrap
 from itertools import islice
 from pathlib import Path
+from types import GenericAlias, SimpleNamespace
 from typing import Any, get_type_hints
 
 from setsup.datasets.dataset import Dataset
@@ -108,7 +111,8 @@ def options_of(name: str) -> dict[str, Parameter]:
     Returns
     -------
     dict of str to Parameter
-        By name, with types in the place of annotations that are texts; none of a folder of ``setsup render``.
+        By name, with types in the place of annotations that are texts, and where there are none those of the items of
+        a tuple by default; none of a folder of ``setsup render``.
 
     Raises
     ------
@@ -138,12 +142,32 @@ def options_of(name: str) -> dict[str, Parameter]:
 
 def options_in(opener: Callable[..., object]) -> dict[str, Parameter]:
     """What an ``open`` or ``prepare`` takes beside its root, as :func:`options_of` gives it."""
-    try:
-        types = get_type_hints(opener)
-    except (NameError, TypeError):  # a name that is imported for type checkers only; a callable without types
-        types = {}
-    found = {name: one for name, one in signature(opener).parameters.items() if name != "root"}
-    return {name: one.replace(annotation=types.get(name, Parameter.empty)) for name, one in found.items()}
+    among = _namespace(opener)
+    return {
+        name: one.replace(annotation=_type(one, among))
+        for name, one in signature(opener).parameters.items()
+        if name != "root" and one.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    }
+
+
+def _namespace(opener: Callable[..., object]) -> dict[str, Any]:
+    """What the texts of an opener's annotations are looked up in."""
+    made = unwrap(opener)
+    while isinstance(made, partial):
+        made = unwrap(made.func)
+    module = sys.modules.get(getattr(made, "__module__", None) or "")
+    return getattr(made, "__globals__", {} if module is None else vars(module))
+
+
+def _type(one: Parameter, among: dict[str, Any]) -> Any:
+    """The declared type, or that of a tuple by default; empty where there is neither."""
+    if one.annotation is not Parameter.empty:
+        declared = SimpleNamespace(__annotations__={one.name: one.annotation})
+        with suppress(Exception):  # such as NameError: imported for type checkers only
+            return get_type_hints(declared, among)[one.name]
+    if isinstance(one.default, tuple) and one.default:
+        return GenericAlias(tuple, tuple(map(type, one.default)))
+    return Parameter.empty
 
 
 def _open(name: str, root: Path | None, options: Mapping[str, Any]) -> object:
@@ -230,9 +254,10 @@ def _needed(name: str) -> Iterator[None]:
 
 
 def _opened(name: str, opener: Callable[..., object], root: Path | None, options: Mapping[str, Any]) -> object:
-    known = [option for option in signature(opener).parameters if option != "root"]
+    known = list(options_in(opener))
+    any_name = any(one.kind is Parameter.VAR_KEYWORD for one in signature(opener).parameters.values())
     for option in options:
-        if option not in known:
+        if option not in known and not any_name:
             hint = near(option, known) if known else "; it takes none"
             raise DataError(f"{name} has no option {option!r}{hint}")
     return opener(root, **options)

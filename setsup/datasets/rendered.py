@@ -15,6 +15,7 @@ from setsup.datasets.rendered_studio import Failed, RowErrors, Studio
 from setsup.errors import DataError, FactorError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
+from setsup.files.homes import expanded
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
 from setsup.scenes.renderers import choose
 
@@ -108,7 +109,7 @@ class RenderedDataset(Dataset):
         self.recipe = recipe
         self.factors = _grid(recipe) if factors is None else _checked(factors, recipe)
         self.renderer = renderer
-        self.cache = None if cache is None else Path(cache).expanduser()
+        self.cache = None if cache is None else expanded(cache)
         self._studios: dict[int, Studio] = {}  # by process
         self.modalities = _modalities(recipe.size, 3 if self.scene(0).background is not None else 4)
 

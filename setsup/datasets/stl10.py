@@ -22,6 +22,7 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import data_places, locked, unpack
 from setsup.files.atomic import clear
+from setsup.files.homes import expanded
 from setsup.files.locks import lock_file
 from setsup.files.members import Members, find_members
 from setsup.files.prepared import prepared_place, prepared_places
@@ -142,7 +143,7 @@ def open(root: Path | str | None = None) -> Stl10:
         When the files are not there (with the command that fetches them), or are damaged.
 
     """
-    folder = None if root is None else Path(root).expanduser()
+    folder = None if root is None else expanded(root)
     archive = _archive(folder)
     unpacked = [place for place in _unpacked(archive) if place.is_dir()]
     if unpacked and folder == archive:
@@ -181,7 +182,7 @@ def prepare(root: Path | str | None = None) -> Path:
         As for :func:`open`, and where the disk is full or may not be written.
 
     """
-    archive = _archive(None if root is None else Path(root).expanduser())
+    archive = _archive(None if root is None else expanded(root))
     if archive is None:
         return open(root).folder
     target = prepared_place(*_unpacked(archive))

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.loggers import TensorBoardLogger
 
 from setsup.errors import SetsupError
 from setsup.experiments.preset import Preset
@@ -151,7 +152,11 @@ class Keeper(Callback):
 
 
 class Settings(Callback):
-    """Tells loggers what is trained: their tables of runs have a column for each setting."""
+    """Tells loggers what is trained: their tables of runs have a column for each setting.
+
+    TensorBoard has a row only for a run with metrics beside its settings: at the end of each training it gets what was
+    logged last, under names such as ``last/loss``.
+    """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._settings = dict(settings)
@@ -160,6 +165,13 @@ class Settings(Callback):
         """Tell them, before Lightning writes down that there are none."""
         for logger in trainer.loggers:
             logger.log_hyperparams(self._settings)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Give TensorBoard its row."""
+        found = {f"last/{name}": float(value) for name, value in trainer.callback_metrics.items()}
+        for logger in trainer.loggers:
+            if found and isinstance(logger, TensorBoardLogger):
+                logger.log_hyperparams(self._settings, found, trainer.global_step)
 
 
 class Bar(Callback):

@@ -67,8 +67,8 @@ def run_identity(folder: Path, about: Mapping[str, Any]) -> str:
     return sha256(json.dumps([str(folder.absolute()), dict(about)]).encode()).hexdigest()[:16]
 
 
-def end_run(identity: str) -> None:
+def end_run(identity: str, *, failed: bool = False) -> None:
     """Let wandb end the run of an identity, if that is at work: the next training would be logged to it."""
     run = getattr(sys.modules.get("wandb"), "run", None)
     if run is not None and run.id == identity:
-        run.finish()
+        run.finish(exit_code=int(failed))

@@ -46,8 +46,8 @@ class Learning(Protocol):
         batches are its rows. Initial weights come from the generator, or from torch's global one: the seed of the run
         determines both.
         What a step logs is averaged over devices: all of them log the same names, in the same order.
-        Before a run is begun the first draw is embedded, or given to ``loss(batch)`` where the method has that: a
-        SetsupError raised there is said at once, and leaves no folder.
+        Before a run is begun the first draw, of a drawing with ``shrunk()`` one of that, is given to ``loss(batch)``
+        where the method has that, or embedded: a SetsupError raised there is said at once, and leaves no folder.
         """
 
 

@@ -16,6 +16,7 @@ from setsup.experiments.preset import Measured, Preset, smoke
 from setsup.experiments.settings import changes, filled, flat, learned, put
 from setsup.files.atomic import written
 from setsup.files.disk import need_regular
+from setsup.files.homes import expanded
 from setsup.files.locks import lock_file, locked
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ def begin(
         "seed": seed,
         "stand_in": stand_in,
         "smoke": preset.shrunk,
-        "root": None if root is None else str(Path(root).expanduser().absolute()),
+        "root": None if root is None else str(expanded(root).absolute()),
         "settings": flat(preset),
         "how": json.loads(json.dumps(dict(how))),
         "versions": {"python": platform.python_version(), **_versions()},

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from setsup.errors import SetsupError, near
+from setsup.errors import DataError, SetsupError, near
 
 __all__ = ["about", "changes", "check", "filled", "flat", "learned", "put"]
 
@@ -72,14 +73,35 @@ def filled(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 def learned(values: Mapping[str, Any], stand_in: bool) -> dict[str, Any]:
     """Those of a preset's flat settings that what a run learns depends on, on the stand-in or on the published data.
 
+    Options of the data set that say where files lie are none of them, as the root is none.
+
     Examples
     --------
     >>> learned({"data.stand_in": "shapes3d-procedural", "steps": 4, "seeds": 10}, stand_in=False)
     {'steps': 4}
+    >>> moved = {"data.name": "edges2shoes", "data.options": [["zappos", "/mnt/zappos"], ["size", [64, 64]]]}
+    >>> learned(moved, stand_in=False)["data.options"]
+    [['size', [64, 64]]]
 
     """
     idle = _IDLE if stand_in else (*_IDLE, "data.stand_in")
-    return {name: value for name, value in values.items() if name not in idle}
+    found = {name: value for name, value in values.items() if name not in idle}
+    options = found.get("data.options")
+    if isinstance(options, list) and options:  # as run.json has them, which may be damaged
+        places = _places(found.get("data.name"))
+        found["data.options"] = [one for one in options if not (isinstance(one, list) and one and one[0] in places)]
+    return found
+
+
+def _places(name: Any) -> list[str]:
+    """Options of a data set that are paths; none of one that is not known here."""
+    from setsup.datasets.registry import names, options_of
+
+    try:
+        known = options_of(name) if name in names() else {}
+    except DataError:  # what opens it cannot be imported here
+        return []
+    return [option for option, one in known.items() if Path in (one.annotation, *get_args(one.annotation))]
 
 
 def put(settings: Any, values: Mapping[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from setsup.errors import SetsupError
 from setsup.experiments.preset import Preset
 from setsup.experiments.run import Run
 from setsup.experiments.training import fresh_method, load_weights
+from setsup.factors import FactorTable
 from setsup.loading import Loader
 from setsup.progress import progress
 from setsup.samplers import EpochSampler
@@ -79,9 +80,9 @@ class Trained:
         """The same method with its initial weights."""
         return fresh_method(self.preset, self.dataset.factors, self.seed).eval().to(self.device)
 
-    def sample(self, count: int, dataset: Dataset | None = None) -> npt.NDArray[np.int64]:
-        """At most so many rows of a data set, that of the training by default, without repeats, the same for a seed."""
-        table = (self.dataset if dataset is None else dataset).factors
+    def sample(self, count: int, table: FactorTable | None = None) -> npt.NDArray[np.int64]:
+        """At most so many rows of a table, of what was trained on by default, without repeats, the same for a seed."""
+        table = self.dataset.factors if table is None else table
         order: npt.NDArray[np.int64] = EpochSampler(table, min(count, len(table)), epochs=1, seed=self.seed)[0].indices[
             0
         ]
@@ -130,7 +131,8 @@ def load_trained(
         When the weights are not those of the preset's networks.
 
     """
-    preset = preset or run.preset
+    # a preset that trains the same may say that the files lie elsewhere: what the run was given last counts
+    preset = run.preset if preset is None else replace(preset, data=run.preset.data)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if preset.learning is None:
         return Trained(preset, LightningModule(), run.seed, run.folder, device=device)

@@ -5,11 +5,10 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
-from inspect import isfunction, signature
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
@@ -28,7 +27,7 @@ from setsup.experiments.settings import check, flat, learned
 from setsup.factors import FactorTable
 from setsup.files.disk import disk_errors, make_folder
 from setsup.loading import Loader
-from setsup.loading.batch import Batch, Transform
+from setsup.loading.batch import Transform
 from setsup.loading.lightning import LightningBatches
 from setsup.random import stream_key
 from setsup.samplers import Sampler
@@ -145,7 +144,7 @@ def train(
         identity = run_identity(folder, about | learned(flat(preset), stand_in))
         loggers = [logger(name, f"{preset.name} seed {seed}", folder, identity) for name in how.log]
         trainer = _trainer(preset, folder, how, [Noise(seed), keeper, Bar(preset.steps), settings], loggers)
-        stack.callback(end_run, identity)
+        stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_alone(folder))
         run = begin(folder, preset, seed, root=root, stand_in=stand_in, how=asdict(how))
@@ -258,10 +257,18 @@ def _drawn(preset: Preset, dataset: Dataset, seed: int) -> tuple[Sampler, Transf
 
 
 def _try(preset: Preset, dataset: Dataset, seed: int) -> None:
-    """Embed the first draw with a method of its own, and take the loss: SetsupError for what does not fit.
+    """Give the first draw to a method of its own, on the CPU: SetsupError for what does not fit.
 
-    Another error is left to the training, which may be on a device where there is none.
+    A draw as small as `smoke` has it comes first, and is enough where it fits: a whole one may take gigabytes.
     """
+    shrunk = getattr(preset.drawing, "shrunk", None)
+    if shrunk is not None:
+        with suppress(Exception):  # which may be of so small a draw alone
+            return _try_draw(replace(preset, drawing=shrunk()), dataset, seed)
+    _try_draw(preset, dataset, seed)
+
+
+def _try_draw(preset: Preset, dataset: Dataset, seed: int) -> None:
     sampler, transform = _drawn(preset, dataset, seed)
     batch = next(iter(Loader(dataset, sampler, transform=transform, workers=0)), None)
     if batch is None:
@@ -269,20 +276,14 @@ def _try(preset: Preset, dataset: Dataset, seed: int) -> None:
     method = fresh_method(preset, dataset.factors, seed).eval()
     with torch.random.fork_rng(devices=[]), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Lightning, where something is logged without a Trainer
-        try:
-            _result(method, batch)
-        except SetsupError:
-            raise
-        except Exception:
+        for name in ("loss", "embed"):
+            try:
+                getattr(method, name)(batch)
+            except SetsupError:
+                raise
+            except Exception:  # no loss of a batch; or left to the training, which may be on another device
+                continue
             return
-
-
-def _result(method: Any, batch: Batch) -> object:
-    """What a method makes of a batch: its loss where it has a method ``loss(self, batch)``, or its embeddings."""
-    loss = getattr(type(method), "loss", None)
-    if isfunction(loss) and list(signature(loss).parameters) == ["self", "batch"]:
-        return method.loss(batch)
-    return method.embed(batch)
 
 
 @contextmanager

@@ -94,11 +94,6 @@ class Finish:
     described: Mapping[str, Modality]
     modalities: tuple[str, ...]
 
-    @property
-    def wraps(self) -> bool:
-        """Whether nothing is computed, and nothing copied."""
-        return self.transform is None and (self.door is None or self.door.device is None)
-
     def __call__(self, batch: Batch) -> Batch:
         """The batch as the consumer gets it."""
         shape = batch["indices"].shape

@@ -104,6 +104,7 @@ class Loader:
         self._finish = Finish(self._door, transform, dataset.modalities, self.modalities)
         self._workers, self._prefetch = _checked_workers(workers, dataset), _positive(prefetch)
         self._delivered = share.start
+        self._made_in = os.getpid()  # which one that is pickled or forked keeps
         self._turn = 0  # of the iterator that may go on; others would take batches away from it
 
     def __iter__(self) -> Iterator[Batch]:
@@ -112,10 +113,12 @@ class Loader:
         Raises
         ------
         SetsupError
-            In one of several worker processes of torch's DataLoader, each of which would give every draw.
+            In one of several worker processes of torch's DataLoader, where the loader was made before them: each would
+            give every draw. One that a worker makes itself takes its share by ``rank`` and ``world``.
 
         """
-        _check_no_other_workers()
+        if self._made_in != os.getpid():
+            _check_no_other_workers()
         self._turn += 1
         return self._batches(self._turn)
 
@@ -139,6 +142,7 @@ class Loader:
         asked = requests(self.sampler.shard(self.rank, self.world, self._delivered))
         maker, finish = Maker(self.dataset, self.modalities), self._finish
         allocate = self._door.allocate if self._door else np.empty
+        on_device = self._door is not None and self._door.device is not None
         if self._workers in (0, "thread"):
             jobs = maker.jobs(asked, allocate)
 
@@ -147,11 +151,12 @@ class Loader:
 
             if self._workers == 0:
                 return inline(jobs, make)
-            helps = maker.copies and not _computes(self.dataset) and finish.wraps
+            plain = finish.transform is None and not on_device
+            helps = plain and maker.copies and not _computes(self.dataset)
             return ahead(jobs, make, self._prefetch, helps=helps)
-        there, here = (None, finish) if self._door and self._door.device else (finish, None)
-        crew = Crew(maker, there, int(self._workers), allocate)
-        return ahead(crew.batches(asked, here), _as_it_is, self._prefetch, let_go=crew.let_go)
+        crew = Crew(maker, None if on_device else finish, int(self._workers), allocate)
+        here = finish if on_device else _as_it_is
+        return ahead(crew.batches(asked), here, self._prefetch, let_go=crew.let_go)
 
     def __len__(self) -> int:
         """Count the batches that are left for this rank; TypeError for an endless sampler."""
@@ -244,5 +249,6 @@ def _check_no_other_workers() -> None:
     if worker is not None and worker.num_workers > 1:
         raise SetsupError(
             f"each of the {worker.num_workers} worker processes of torch's DataLoader would give every draw of this "
-            "loader: pass num_workers=0 there, and workers= to setsup.loader"
+            "loader: pass num_workers=0 there, and workers= to setsup.loader, or make the loader in each worker, with "
+            "its rank= and world="
         )

@@ -66,8 +66,8 @@ class Crew:
         self._workers: list[_Worker] = []
         self._let_go = False
 
-    def batches(self, asked: Iterator[Request], finish: Finish | None) -> Stream:
-        """Batches in the order in which they are asked for, finished here where that is left to do."""
+    def batches(self, asked: Iterator[Request]) -> Stream:
+        """Batches in the order in which they are asked for."""
         pending: deque[_Worker] = deque()
         try:
             with _for_workers(self._maker, self._finish) as things:
@@ -84,7 +84,7 @@ class Crew:
                 for request in islice(asked, 1):
                     pending.append(next(turns))
                     pending[-1].ask(request)
-                yield batch if finish is None else finish(batch)
+                yield batch
                 del batch
         finally:
             self.let_go()

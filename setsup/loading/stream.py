@@ -14,6 +14,7 @@ from typing import Any
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset
+from setsup.datasets.derived import Selection
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch, batch_of
 from setsup.loading.ring import Allocate, Ring
@@ -48,7 +49,10 @@ class Maker:
     def copies(self) -> bool:
         """Whether the dataset copies rows to where they are wanted."""
         # what only fetches would gain nothing: its rows would be copied twice
-        return getattr(type(self.dataset), "fetch_into", Dataset.fetch_into) is not Dataset.fetch_into
+        source = self.dataset
+        while isinstance(source, Selection):  # which hands on what it is asked for
+            source = source.source
+        return getattr(type(source), "fetch_into", Dataset.fetch_into) is not Dataset.fetch_into
 
     def jobs(self, asked: Iterator[Request], allocate: Allocate) -> Generator[Job, None, None]:
         """Requests with buffers for their rows, for one thread at a time: two might find the same buffer free."""
@@ -131,36 +135,35 @@ def ahead(
     quick = False
     home = os.getpid()
 
-    def taken() -> tuple[int, Any]:
-        with taking:
-            return next(numbers), next(jobs, _END)
-
-    def made(job: Any) -> Any:
+    def one() -> tuple[int, Any]:
+        """The next number and its batch, or the end, or the error that is raised when those before are delivered."""
         nonlocal quick
+        with taking:
+            number = next(numbers)
+            try:
+                job = next(jobs, _END)
+            except Exception as error:
+                return number, error
         if job is _END:
-            return _END
+            return number, _END
         begun = time.perf_counter()
-        batch = make(job)
+        try:
+            batch = make(job)
+        except Exception as error:
+            return number, error
         quick = time.perf_counter() - begun < _QUICK
-        return batch
+        return number, batch
 
     def work() -> None:
         try:
             _share_no_cores()
             while room.get() and not stopped.is_set():
-                ready.put(made(taken()[1]))  # not kept here: a buffer is free when only its ring refers to it
+                ready.put(one()[1])  # not kept here: a buffer is free when only its ring refers to it
         except BaseException as error:  # handed over, to be raised where the batch is asked for
             ready.put(error)
         finally:
             with taking:
                 jobs.close()
-
-    def helped() -> tuple[int, Any]:
-        number, job = taken()
-        try:
-            return number, made(job)
-        except Exception as error:  # raised when those before it have been delivered
-            return number, error
 
     def stop() -> None:
         if os.getpid() != home:  # a fork has no such thread, and leaves the workers to its parent
@@ -180,7 +183,7 @@ def ahead(
     try:
         for number in itertools.count():
             if helps and quick and mine is None and ready.empty():
-                mine = helped()
+                mine = one()
             if mine is not None and mine[0] == number:
                 item, mine = mine[1], None
             else:

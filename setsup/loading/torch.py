@@ -147,7 +147,8 @@ class SetBatches:
     def __iter__(self) -> Iterator[list[int]]:
         """Rows of one draw after the other, from ``start`` on at every call, as torch expects of a batch sampler."""
         for draw in self.sampler.iterate(self.start):
-            yield draw.indices[... if draw.mask is None else draw.mask].reshape(-1).tolist()
+            rows = draw.indices if draw.mask is None else draw.indices[draw.mask]
+            yield rows.reshape(-1).tolist()
 
     def __len__(self) -> int:
         """Count the draws; TypeError for an endless sampler."""

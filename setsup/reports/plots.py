@@ -28,6 +28,7 @@ Bar = tuple[float, float | None]
 
 _DASHES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (9, 3)), (0, (2, 3)), (0, (5, 2, 1, 2, 1, 2)))
 _MARKED = 12  # points of a curve that are few enough to be marked
+_SHORT = 6  # letters of a number that stands at such a point
 _WIDEST = 11.0  # inches of bars above which their labels are slanted
 _NOISY = 500  # and so many that they are drawn finely
 
@@ -156,7 +157,7 @@ def curves(
     series : mapping of name to (x, y), each (n,) numbers
         Joined in the order in which they stand; those of up to 12 points are marked.
     log_x : bool
-        Whether the axis is logarithmic. It has its ticks at the points where these are few.
+        Whether the axis is logarithmic. It has its ticks at the points where these are few and round.
     x_label, y_label : str
         May be empty.
     bands : mapping of name to (low, high), each (n,) numbers, optional
@@ -229,6 +230,7 @@ def _log_ticks(axes: "Axes", places: Reals) -> None:
     from matplotlib.ticker import FixedLocator, LogLocator
 
     few = len(places) <= _MARKED and (np.diff(np.log(places)) > np.log(places[-1] / places[0]) / 16).all()
+    few = few and all(len(f"{place:g}") <= _SHORT for place in places)  # 0.00316228 would run into its neighbour
     axes.xaxis.set_major_locator(FixedLocator(places.tolist()) if few else LogLocator(numticks=9))
 
 

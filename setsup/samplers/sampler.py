@@ -3,7 +3,7 @@
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -163,7 +163,7 @@ def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw
             yield block.at(step)
 
 
-def whole(number: Any) -> bool:
+def whole(number: Any) -> TypeGuard[int]:
     """Whether this is a whole number, which a truth value is not."""
     return isinstance(number, _NUMBERS) and not isinstance(number, bool)
 

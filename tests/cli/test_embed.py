@@ -59,10 +59,12 @@ def test_what_was_trained_on_another_split_and_all_of_it(setsup: Run, trained: P
         found = setsup("embed", trained, *words, *MEAN)
         assert (found.code, found.err) == (0, "")
         folder = trained / name if name else Path("here")
-        assert found.out.splitlines()[-2:] == [str(folder / "embeddings.npy"), str(folder / "factors.parquet")]
-        assert sorted(path.name for path in folder.iterdir()) == ["embeddings.npy", "factors.parquet"]
+        files = ["embeddings.npy", "factors.parquet", "rows.npy"]
+        assert found.out.splitlines()[-3:] == [str(folder / file) for file in files]
+        assert sorted(path.name for path in folder.iterdir()) == files
         check(folder, trained, digits, rows)
         count = len(range(400)[rows])
+        assert np.load(folder / "rows.npy").tolist() == list(range(count))
         assert f"mnist{f', split {split}' if split else ''}: {count} rows, 3 dimensions" in found.out
         data = setsup("embed", trained, *words, *MEAN, "--json").json
         assert (data["dataset"], data["split"], data["rows"], data["dimensions"]) == ("mnist", split, count, 3)
@@ -83,6 +85,11 @@ def test_some_rows(setsup: Run, trained: Path, digits: Path) -> None:
         found = setsup("embed", trained, *words, *MEAN)
         assert (found.code, found.err) == (0, "")
         folder = trained / "embeddings-mnist-train-part"
+        kept_files = {path.name: path.read_bytes() for path in folder.iterdir()}
+        other = setsup("embed", trained, "--where", "digit == 7", *MEAN)
+        assert (other.code, other.out) == (2, "")
+        assert f"{folder} holds embeddings of other rows; give --out FOLDER, or remove it" in other.err
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == kept_files
         rows = np.load(folder / "rows.npy")
         assert found.out.splitlines()[-1] == str(folder / "rows.npy")
         assert f"embedding mnist, split train: {len(rows)} of 200 rows" in found.out
@@ -95,11 +102,37 @@ def test_some_rows(setsup: Run, trained: Path, digits: Path) -> None:
         again = setsup("embed", trained, *words, *MEAN, "--json").json
         assert (again["rows"], again["files"]["rows"]) == (len(rows), str(folder / "rows.npy"))
         assert np.array_equal(np.load(folder / "rows.npy"), rows)
+        shutil.rmtree(folder)
     check(trained / "embeddings-mnist-train", trained, digits, slice(200))  # all of them are there still
-    for words in (["--rows", 7], []):
+    for words, count in (["--rows", 7], 7), ([], 200):
         assert setsup("embed", trained, "--out", "here", *words, *MEAN).code == 0
-        assert Path("here/rows.npy").exists() == bool(words)
+        assert len(np.load("here/rows.npy")) == len(np.load("here/embeddings.npy")) == count
     check(Path("here"), trained, digits, slice(200))
+
+
+def test_what_does_not_tell_of_its_rows_is_not_replaced(setsup: Run, trained: Path) -> None:
+    folder = trained / "embeddings-mnist-train"
+    folder.mkdir()
+    (folder / "rows.npy").write_text("my own")
+    found = setsup("embed", trained, *MEAN)
+    assert (found.code, f"{folder} holds embeddings of other rows" in found.err) == (2, True)
+    assert [path.name for path in folder.iterdir()] == ["rows.npy"]
+
+
+@pytest.mark.parametrize("file", ["embeddings.npy", "factors.parquet", "rows.npy"])
+def test_each_file_can_be_written_before_the_work(
+    setsup: Run, trained: Path, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("here", file).mkdir(parents=True)
+    monkeypatch.setattr("setsup.experiments.embed", None)
+    found = setsup("embed", trained, "--out", "here", *MEAN)
+    assert (found.code, found.out) == (2, "")
+    assert f"cannot write here/{file}: a folder stands in its place" in found.err
+
+
+def test_options_without_a_data_set_are_refused_before_the_run_is_loaded(setsup: Run, trained: Path) -> None:
+    (trained / "last.ckpt").unlink()
+    assert "--option opens the data set that is named" in setsup("embed", trained, "--option", "a=1", *MEAN).err
 
 
 def test_a_stand_in_is_labelled(setsup: Run, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +144,7 @@ def test_a_stand_in_is_labelled(setsup: Run, digits: Path, tmp_path: Path, monke
     found = setsup("embed", run, "--preset", preset)
     assert found.code == 0
     assert "trained on mnist, a STAND-IN for shapes3d" in found.out
-    assert found.out.splitlines()[-1] == f"{run}/embeddings-mnist-train/factors.parquet"
+    assert found.out.splitlines()[-1] == f"{run}/embeddings-mnist-train/rows.npy"
     assert setsup("embed", run, "--preset", preset, "--json").json["stand_in"] is True
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Callable
 from inspect import Parameter
 from pathlib import Path
@@ -16,7 +17,7 @@ from PIL import Image, ImageOps
 import setsup as library
 from setsup.datasets.registry import options_of
 from setsup.errors import DataError
-from setsup_cli.opening import described, path_options, read_options
+from setsup_cli.opening import described, option_words, path_options, read_options
 from tests.true_files import imagenet_100
 
 Run = Callable[..., Any]
@@ -74,6 +75,25 @@ def test_numbers_come_back_as_they_were_written(whole: int, real: float, several
     assert read_options(words, known, "it") == {"whole": whole, "real": real, "several": tuple(several)}
 
 
+@given(
+    st.fixed_dictionaries(
+        {
+            "whole": st.integers(),
+            "real": st.floats(allow_nan=False, allow_infinity=False),
+            "sure": st.booleans(),
+            "word": st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
+            "size": st.tuples(st.integers(), st.integers()),
+            "maybe": st.none() | st.tuples(st.integers(), st.integers()),
+        }
+    )
+)
+def test_words_that_a_shell_reads_are_read_as_they_were(values: dict[str, Any]) -> None:
+    known = parameters(whole=int, real=float, sure=bool, word=str, size=tuple[int, int], maybe=tuple[int, int] | None)
+    words = shlex.split(" ".join(option_words(values)))
+    assert read_options(words, known, "it") == values
+    assert option_words({"size": [64, 64]}) == ["size=64,64"]
+
+
 @given(st.text(max_size=20), st.sampled_from(["whole", "real", "sure", "size", "kind", "maybe"]))
 def test_whatever_the_word_it_is_read_or_refused(text: str, name: str) -> None:
     known = parameters(
@@ -116,6 +136,12 @@ def test_what_is_drawn_is_of_the_data_set_so_opened_and_is_replayed_so(setsup: R
     assert setsup(*again).code == 0
     assert {path.name: path.read_bytes() for path in Path("again").iterdir()} == before
     refused(setsup(*again, "--option", "copies=2"), "tells how the data set was opened; leave out --option copies=2")
+    # shards were written with them
+    assert setsup("shard", *words[1:-2], "--out", "shards").code == 0
+    shards = setsup("sample", "shards", *again[3:])
+    assert (shards.code, shards.err) == (0, "")
+    assert Path("again/draws.jsonl").read_bytes() == before["draws.jsonl"]
+    refused(setsup("sample", "shards", *again[3:], "--option", "copies=2"), "shards holds shards, which take none")
     for wrong, said in (({"copies": 2}, "a text for each of the options"), ({"copies": "x"}, "takes copies=N")):
         head, *steps = Path("setsup-samples/draws.jsonl").read_text().splitlines()
         Path("other.jsonl").write_text("\n".join([json.dumps(json.loads(head) | {"options": wrong}), *steps]))
@@ -131,6 +157,7 @@ def test_what_says_where_data_lie_is_given_anew(setsup: Run, synsets: Path) -> N
     assert str(synsets) not in Path("setsup-samples/draws.jsonl").read_text()
     replay = ["sample", *root, "--replay", "setsup-samples/draws.jsonl", "--out", "again"]
     refused(setsup(*replay), "was drawn with --option synsets=…, which says where data lie: give it, too")
+    refused(setsup(*replay, *opened[:2], opened[1]), "--option names 'synsets' twice")
     assert setsup(*replay, *opened[:2]).code == 0
     assert Path("again/sheet.png").read_bytes() == Path("setsup-samples/sheet.png").read_bytes()
 
@@ -144,6 +171,10 @@ def test_all_verbs_that_open_by_name_take_them(setsup: Run, digits: Path, monkey
     assert f"{rows:,} samples" in found.out
     assert "options: copies=N, order=TEXT,…, seed=N; as in load(" in found.out
     assert setsup("info", *opened, "--json").json["samples"] == rows
+    assert setsup("info", *opened, "--json").json["options"] == ["copies=N", "order=TEXT,…", "seed=N"]
+    closed = setsup("info", "affine-mnist")  # which needs no file
+    assert "not opened: " in closed.out
+    assert "options: copies=N, order=TEXT,…, seed=N; as in load(" in closed.out
     assert setsup("bench", *opened, "--json").code == 0
     assert setsup("shard", *opened, "--out", "out", "--json").json["rows"] == rows
     other = setsup("shard", *opened[:-1], "copies=2", "--out", "out")
@@ -168,7 +199,9 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
     again = {path.name: path.read_bytes() for path in Path("out").iterdir()}
     assert setsup(*words, "--out", "two", "--processes", 2).code == 0
     assert {path.name: path.read_bytes() for path in Path("two").iterdir()} == again
-    refused(setsup(*words[:-1], 41, "--out", "out"), "holds other shards")
+    said = "pictures there are of 24 × 40, not of --size 24 41"
+    refused(setsup(*words[:-1], 41, "--out", "out"), "holds other shards", said)
+    assert "pictures there" not in setsup(*words, "--seed", 1, "--order", "shuffle", "--out", "out").err
     refused(setsup(*words[:-1], 0, "--out", "none"), "size must be (height, width), two positive numbers")
     refused(setsup(*words[:-1], "--out", "none"), "--size takes 2 values, not 1")
 
@@ -209,6 +242,11 @@ def test_shards_take_none(setsup: Run) -> None:
         ["info", "~nobody-here/data"],
         ["info", "mnist", "--root", "~nobody-here/data"],
         ["sample", "~nobody-here/data", "--inactive", "digit"],
+        ["sample", "--inactive", "shape", "--out", "~nobody-here/data"],
+        ["sample", "--replay", "~nobody-here/data"],
+        ["pairs", "room", "--out", "~nobody-here/data"],
+        ["report", "abc/fig4a", "--out", "~nobody-here/data"],
+        ["train", "abc/figS3", "--smoke", "--out", "~nobody-here/data"],
         ["shard", "--out", "~nobody-here/data"],
         ["render", "shapes3d", "--rows", "1", "--out", "~nobody-here/data"],
         ["index", "~nobody-here/data"],
@@ -220,6 +258,13 @@ def test_a_home_that_nobody_knows(setsup: Run, words: list[str]) -> None:
     refused(
         setsup(*words), "~nobody-here/data", "no home folder of '~nobody-here' is known here; write the path in full"
     )
+
+
+def test_a_sample_in_the_home_folder(setsup: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    found = setsup("sample", "--inactive", "shape", "--size", 2, "--out", "~/drawn")
+    assert (found.code, found.out.splitlines()[-1]) == (0, str(tmp_path / "home" / "drawn" / "sheet.png"))
+    assert not Path("~").exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")

@@ -128,7 +128,8 @@ class TestInfo:
         assert any(line.startswith("theta continuous deg; rotation in the plane") for line in words)
         assert "beside fetch" not in found.out
         data = setsup("info", "pascal3d", "--json").json
-        assert (data["beside"], data["options"]) == (None, None)
+        assert data["beside"] is None
+        assert data["options"] == ["size=N,N", "margin=NUMBER", "jitter=NUMBER", "seed=N"]
         assert data["modalities"][1]["description"].startswith("x1, y1")
 
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup as library
 from setsup.experiments import registry
+from setsup.factors import FactorTable
 
 Run = Callable[..., Any]
 
@@ -161,14 +163,26 @@ def test_options_of_the_data_set_are_settings_of_the_run(setsup: Run, digits: Pa
     words = ["train", "affine.py", "--root", digits]
     found = setsup(*words, "--option", "copies=1")
     assert (found.code, found.err) == (0, "")
-    assert "changed: data.options seed=3 copies=1 (not seed=3)" in found.out
+    assert "changed: data.options copies=1 seed=3 (not seed=3)" in found.out
     run = Path("runs/own/affine/seed-0")
-    assert json.loads((run / "run.json").read_text())["settings"]["data.options"] == [["seed", 3], ["copies", 1]]
+    assert json.loads((run / "run.json").read_text())["settings"]["data.options"] == [["copies", 1], ["seed", 3]]
     found = setsup("embed", run, "--preset", "affine.py", "--json")
     rows = len(library.load("affine-mnist", digits, copies=1, seed=3))
     assert found.json["rows"] == rows != len(library.load("affine-mnist", digits))
-    again = setsup("embed", run, "affine-mnist", "--option", "copies=4", "--preset", "affine.py", "--json")
-    assert again.json["rows"] == len(library.load("affine-mnist", digits, copies=4))
+    # the same data set by its name keeps the options of the run that are not given otherwise
+    for given, copies, drawn in (([], 1, 3), (["copies=4"], 4, 3), (["seed=2"], 1, 2)):
+        option = ["--option", *given] if given else []
+        words_named = ["affine-mnist", *option, "--out", f"named-{copies}-{drawn}"]
+        again = setsup("embed", run, *words_named, "--preset", "affine.py", "--json")
+        factors = library.load("affine-mnist", digits, copies=copies, seed=drawn).factors
+        assert again.json["rows"] == len(factors)
+        assert FactorTable.from_parquet(again.json["files"]["factors"]).fingerprint == factors.fingerprint
+    # in whatever order they are given
+    orders = [
+        setsup(*words, "--out", "ordered", "--option", *two) for two in (("copies=1", "seed=4"), ("seed=4", "copies=1"))
+    ]
+    assert [found.code for found in orders] == [0, 0]
+    assert "is finished" in orders[1].out
     other = setsup(*words, "--option", "copies=2")
     assert (other.code, "holds another run: data.options " in other.err) == (2, True)
     for option, said in (("copy=1", "affine-mnist has no option 'copy'; it takes copies=N"), ("copies=x", "copies=N")):
@@ -177,6 +191,24 @@ def test_options_of_the_data_set_are_settings_of_the_run(setsup: Run, digits: Pa
         assert said in found.err
     found = setsup("train", "abc/figS3", "--smoke", "--option", "a=1")
     assert (found.code, "--option is for published data sets; abc/figS3 opens none" in found.err) == (2, True)
+
+
+def test_options_are_kept_so_that_they_can_be_given_again() -> None:
+    """Paths are those of any working folder; what is said of the others can be pasted."""
+    from setsup.experiments import Data, find_preset
+    from setsup_cli.train import Options, _opening, _shown
+
+    preset = replace(find_preset(f"{OWN}:own/mean"), data=Data("imagenet-100"))
+    found = _opening(Options(option=("synsets=lists/two.txt", "size=64,32")), preset)
+    there = os.path.join(os.getcwd(), "lists", "two.txt")
+    assert found == {"data.options": (("size", (64, 32)), ("synsets", there))}
+    assert _shown("data.options", found["data.options"]) == f"size=64,32 synsets={there}"
+    assert _opening(Options(option=("synsets=~/two.txt",)), preset) == {
+        "data.options": (("synsets", os.path.expanduser("~/two.txt")),)
+    }
+    assert _opening(Options(option=("synsets=none",)), preset) == {"data.options": (("synsets", None),)}
+    names = ("n01440764", "n01443537")
+    assert _opening(Options(option=(f"synsets={','.join(names)}",)), preset) == {"data.options": (("synsets", names),)}
 
 
 @pytest.mark.parametrize(

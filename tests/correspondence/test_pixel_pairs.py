@@ -225,6 +225,20 @@ def test_pixels_that_show_nothing_do_not_count():
         partners(pairs, (4, 5), (4, 5), 0, shown=shown[:3])
 
 
+def test_random_partners_show_something():
+    shown = np.zeros((7, 9), bool)
+    shown[2:5, 3:8] = True
+    none = pairs_of(np.empty((0, 2)), np.empty((0, 2)))
+    drawn, counts = np.unique(partners(none, (100, 100), (7, 9), 5, shown2=shown).partner, return_counts=True)
+    assert np.array_equal(drawn, np.flatnonzero(shown))
+    assert stats.chisquare(counts).pvalue > 1e-4
+    plain = partners(none, (100, 100), (7, 9), 5).partner
+    for all_alike in (np.ones(63, bool), np.zeros(63, bool)):  # where nothing is shown there is nothing to choose
+        assert np.array_equal(partners(none, (100, 100), (7, 9), 5, shown2=all_alike).partner, plain)
+    with pytest.raises(SetsupError, match="shown2 must be 7 × 9"):
+        partners(none, (100, 100), (7, 9), 5, shown2=shown.T)
+
+
 @pytest.mark.parametrize("key", [-1, 1 << 64, 1.0, True, None, "a", [1]])
 def test_bad_keys(key):
     with pytest.raises(SetsupError, match="key"):

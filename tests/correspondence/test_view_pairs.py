@@ -122,7 +122,7 @@ def test_bad_arguments_are_refused(rows, keys, more, said) -> None:
 @given(st.data())
 def test_matches_and_what_does_not_match_are_of_their_kinds(data: st.DataObject) -> None:
     height, width = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 6))
-    picture = np.array(data.draw(st.lists(st.integers(-1, 3), min_size=height * width, max_size=height * width)))
+    picture = np.array(data.draw(st.lists(st.integers(-3, 3), min_size=height * width, max_size=height * width)))
     flat = picture.copy()
     visible = data.draw(st.lists(st.booleans(), min_size=height * width, max_size=height * width))
     background = data.draw(st.sets(st.integers(0, 3), max_size=2))
@@ -132,7 +132,7 @@ def test_matches_and_what_does_not_match_are_of_their_kinds(data: st.DataObject)
     pairs = PixelPairs(points, points, np.zeros((len(points), 3)), flat, status)
     found = descriptor_pairs(pairs, picture.reshape(height, width), (height, width), count, 11, background=background)
     grounds = {-1, *background}
-    objects = [pixel for pixel in range(len(flat)) if visible[pixel] and flat[pixel] not in grounds]
+    objects = [q for q in range(len(flat)) if visible[q] and flat[q] >= 0 and flat[q] not in grounds]
     drawn = found.first[found.first >= 0].tolist()
     assert len(found.first) == count
     assert len(drawn) == min(count, len(objects))
@@ -145,7 +145,8 @@ def test_matches_and_what_does_not_match_are_of_their_kinds(data: st.DataObject)
             continue
         assert match == pixel
         allowed = [q for q in range(len(flat)) if flat[q] == flat[pixel] and q != match]
-        others = [q for q in range(len(flat)) if flat[q] not in grounds and flat[q] != flat[pixel]]
+        # what is less than −1 shows nothing
+        others = [q for q in range(len(flat)) if flat[q] >= 0 and flat[q] not in grounds | {flat[pixel]}]
         ground = [q for q in range(len(flat)) if flat[q] in grounds]
         for got, pool in ((same, allowed), (other, others), (behind, ground)):
             assert got in pool if pool else got == -1
@@ -163,6 +164,17 @@ def test_non_matches_are_uniform_over_their_kinds() -> None:
         values, counts = np.unique([getattr(one, kind)[0] for one in drawn], return_counts=True)
         assert values.tolist() == pool
         assert chisquare(counts).pvalue > 1e-4
+
+
+def test_unsigned_pictures_give_what_signed_ones_do() -> None:
+    points = [[x, 0] for x in range(6)]
+    pairs = PixelPairs(points, points, np.zeros((6, 3)), [4, 4, 4, 9, 9, 0], [0] * 6)
+    picture = np.array([[4, 4, 4, 9, 9, 0]])
+    wanted = descriptor_pairs(pairs, picture, (1, 6), 4, 3, background=[0])
+    for dtype in (np.uint8, np.uint16, np.int16):
+        found = descriptor_pairs(pairs, picture.astype(dtype), (1, 6), 4, 3, background=[0])
+        for name in ("first", "match", "same", "other", "background"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
 
 
 def test_descriptor_pairs_of_a_scene_are_what_its_pictures_show() -> None:

@@ -1,11 +1,17 @@
 import sys
+from functools import partial, wraps
 from importlib.metadata import EntryPoint, EntryPoints
+from inspect import Parameter
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
 from setsup.datasets import Dataset, Modality, fetch_request, load, names, registry
+from setsup.datasets.imagenet.subset import read_synsets
+from setsup.datasets.pascal3d.lists import read_abc_list
+from setsup.datasets.registry import options_in
 from setsup.errors import DataError, FactorError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import foreign
@@ -145,8 +151,6 @@ def test_a_missing_dependency_names_the_extra(monkeypatch):
 
 
 def test_published_mnist_by_split():
-    from pathlib import Path
-
     root = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "mnist"
     if not root.is_dir():
         pytest.skip("the published MNIST files are not beside the checkout")
@@ -156,6 +160,51 @@ def test_published_mnist_by_split():
     assert len(load("mnist", root=root, split="train", where="digit == 0")) == 5923
     with pytest.raises(DataError, match="did you mean 'test'"):
         load("mnist", root=root, split="tset")
+
+
+def test_each_option_has_the_type_that_can_be_found():
+    def opened(
+        root: "Path",
+        size: "tuple[int, int]" = (64, 64),
+        other: "Path | None" = None,
+        margin=(0.5, 1),
+        known: "NoSuchName | None" = None,  # noqa: F821
+        free=3,
+        *rest: int,
+        where: str = "",
+        **more: str,
+    ) -> "NoSuchDataset":  # noqa: F821
+        raise NotImplementedError
+
+    expected = {
+        "size": tuple[int, int],
+        "other": Path | None,
+        "margin": tuple[float, int],
+        "known": Parameter.empty,
+        "free": Parameter.empty,
+        "where": str,
+    }
+    for opener in (opened, wraps(opened)(lambda *a, **k: opened(*a, **k)), partial(opened), partial(opened, free=4)):
+        assert {name: one.annotation for name, one in options_in(opener).items()} == expected
+    assert {name: one.annotation for name, one in options_in(Rooms).items()} == {}
+
+
+def test_an_opener_that_takes_any_option_gets_it(brought, monkeypatch):
+    monkeypatch.setattr(sys.modules["my_package_of_rooms"], "open", lambda root, **more: Rooms(more))
+    assert load("my-rooms", more=3, size=4).root == {"more": 3, "size": 4}
+    assert registry.options_of("my-rooms") == {}
+
+
+@pytest.mark.parametrize("name", ["affine-mnist", "cars196", "celeba", "edges2shoes", "hmdb51", "stl10", "ut-zap50k"])
+def test_the_folder_of_nobody(name):
+    with pytest.raises(DataError, match="no home folder of '~nobody-of-that-name' is known here"):
+        registry._own(name)("~nobody-of-that-name/data")
+
+
+@pytest.mark.parametrize("read", [read_synsets, read_abc_list])
+def test_lists_in_the_folder_of_nobody(read):
+    with pytest.raises(DataError, match="no home folder of '~nobody-of-that-name' is known here"):
+        read("~nobody-of-that-name/list.txt")
 
 
 def test_options_of_a_benchmark_reach_it(tmp_path):

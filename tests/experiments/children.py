@@ -1,4 +1,4 @@
-"""Runs in processes of their own, that can be killed: a script which imports torch once and forks for every order.
+"""Runs in processes of their own, that can be killed: a script which imports all once and forks for every order.
 
 It reads orders from its input, JSON, one a line, and answers each with one line: how the process ended, as
 :attr:`subprocess.Popen.returncode` says it.
@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from typing import Any
 
 from setsup.experiments import How, callbacks, train
 from setsup.methods.abc import ABC
-from tests.experiments.small import PRESETS
+from tests.experiments.small import PLAIN, PRESETS
 
 __all__ = ["STOPPED"]
 
@@ -76,6 +77,8 @@ def work(order: dict[str, Any]) -> int:
 
 def main() -> None:
     """Follow orders until there are no more."""
+    with tempfile.TemporaryDirectory() as folder:  # what the first checkpoint imports takes longer than a run
+        train(PLAIN, Path(folder, "run"), how=How(workers=0))
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()

@@ -128,7 +128,7 @@ def test_a_run_killed_at_random_moments_is_the_run_that_was_not(
     dice = random.Random()
     folder, ends = tmp_path / "run", []
     while len(ends) < 8 and 0 not in ends:
-        ends.append(children(HALVED, folder, seconds=dice.uniform(0.05, 0.4), flush=dice.randint(1, 5)))
+        ends.append(children(HALVED, folder, seconds=dice.uniform(0.02, 0.3), flush=dice.randint(1, 5)))
     assert set(ends) <= {KILLED, 0}
     assert children(HALVED, folder) == 0
     checked_equal(folder, whole(HALVED))

@@ -21,7 +21,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import Data, How, Measured, Run, load_trained, open_run, smoke, train  # noqa: E402
-from setsup.experiments.run import begin  # noqa: E402
+from setsup.experiments.run import Progress, begin  # noqa: E402
 from tests.experiments.small import DROPOUT, PLAIN, Tiny  # noqa: E402
 from tests.fuzzing import mutations  # noqa: E402
 
@@ -152,6 +152,48 @@ def test_the_name_of_a_stand_in_that_was_not_taken_is_of_no_account(tmp_path: Pa
     assert stood_in.changed(other) == {"data.stand_in": ("mnist", None)}
     run = train(replace(one, steps=2), tmp_path / "c", how=HERE)
     assert train(replace(other, steps=2), run.folder, how=HERE).finished
+
+
+def test_data_that_were_moved_are_the_same_data(tmp_path: Path) -> None:
+    def at(place: str | None, size: int = 64) -> Any:
+        options = (("size", (size, size)), *((("zappos", place),) if place else ()))
+        return replace(SHORT, data=Data("edges2shoes", options=options))
+
+    how = {"precision": "float32"}
+    begin(tmp_path, at("/mnt/a"), 0, how=how)
+    (tmp_path / "last.ckpt").touch()
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "progress", lambda _: Progress(1, 1.0, 8))
+        for place in ("/mnt/b", None, "/mnt/c"):
+            begin(tmp_path, at(place), 0, how=how)
+            assert open_run(tmp_path, SHORT).preset == at(place), "what was given last is remembered"
+    run = open_run(tmp_path, SHORT)
+    assert run.changed(at("/mnt/a")) == {}
+    assert run.changed(at("/mnt/a", 32)).keys() == {"data.options"}
+    refused(
+        SetsupError,
+        r"data.options \[\['size', \[64, 64\]\]\] there, \[\['size', \[32, 32\]\]\] asked",
+        lambda: begin(tmp_path, at("/mnt/c", 32), 0, how=how),
+    )
+    for damaged in ([3], [[]], [[{}, 1]], {"zappos": 1}, "text"):
+        settings = json.loads((tmp_path / "run.json").read_text())["settings"]
+        described(tmp_path, settings=settings | {"data.options": damaged})
+        refused(SetsupError, "holds another run: data.options", lambda: begin(tmp_path, at("/mnt/c"), 0, how=how))
+
+
+def test_a_measurement_opens_the_data_where_the_run_found_them(folder: Path) -> None:
+    settings = json.loads((folder / "run.json").read_text())["settings"] | {"data.options": [["zappos", "/mnt/a"]]}
+    described(folder, settings=settings)
+    run = open_run(folder, SHORT)
+    asked = replace(SHORT, name="small/other")
+    assert load_trained(run, device="cpu", preset=asked).preset == replace(asked, data=run.preset.data)
+    assert run.preset.data.options == (("zappos", "/mnt/a"),)
+
+
+def test_the_folder_of_nobody(tmp_path: Path) -> None:
+    root = "~nobody-of-that-name/x"
+    refused(DataError, "no home folder of", lambda: begin(tmp_path / "a", SHORT, 0, root=root, how={}))
 
 
 def test_each_way_of_going_on_is_remembered(folder: Path) -> None:

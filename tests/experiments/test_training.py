@@ -163,6 +163,7 @@ def test_a_compiled_run_with_generated_code(tmp_path: Path) -> None:
 def test_tensorboard_gets_every_metric(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.plugins.hparams import metadata
 
     run = train(SHORT, tmp_path, how=How(workers=0, log=("tensorboard",)))
     logs = EventAccumulator(str(tmp_path / "tensorboard"))
@@ -170,6 +171,14 @@ def test_tensorboard_gets_every_metric(tmp_path: Path) -> None:
     np.testing.assert_allclose([event.value for event in logs.Scalars("loss")], losses(run), rtol=1e-7)
     told = yaml.safe_load((tmp_path / "tensorboard" / "hparams.yaml").read_text())
     assert (told["preset"], told["seed"], told["learning.rate"], told["drawing.size"]) == ("small/plain", 0, 1e-3, 4)
+    # what the table of runs is made of
+    (last,) = logs.Scalars("last/loss")
+    assert (last.value, last.step) == (pytest.approx(losses(run)[-1]), 6)
+    kept = {tag: one.plugin_data.content for tag, one in logs.summary_metadata.items()}
+    row = metadata.parse_session_start_info_plugin_data(kept[metadata.SESSION_START_INFO_TAG]).hparams
+    assert (row["preset"].string_value, row["learning.rate"].number_value) == ("small/plain", 1e-3)
+    (column,) = metadata.parse_experiment_plugin_data(kept[metadata.EXPERIMENT_TAG]).metric_infos
+    assert column.name.tag == "last/loss"
 
 
 class FakeRun:
@@ -185,7 +194,8 @@ class FakeRun:
         assert wandb().run is self, "it has ended"
         self.logged.append(values)
 
-    def finish(self) -> None:
+    def finish(self, exit_code: int | None = None) -> None:
+        self.exit_code = exit_code
         wandb().run = None
 
     begun: ClassVar[list["FakeRun"]] = []
@@ -236,6 +246,7 @@ def test_wandb_goes_on_in_the_run_that_was_begun(
     for folder, seed, given in (("b", 0, {}), ("c", 1, {}), ("d", 0, {"checkpoint_every": 3}), ("e", 0, {"steps": 7})):
         train(replace(preset, **given), tmp_path / folder, seed=seed, how=how)
     first, again, *others = fake_wandb
+    assert [run.exit_code for run in fake_wandb] == [1, 0, 0, 0, 0, 0]
     assert first.id == again.id
     assert {run.asked["resume"] for run in fake_wandb} == {"allow"}
     assert len({run.id for run in (first, *others)}) == 5
@@ -379,6 +390,46 @@ def test_what_is_tried_before_changes_nothing_and_its_own_errors_are_left_to_the
     tried.clear()
     train(DROPOUT_SHORT, tmp_path / "tried", how=HERE)
     assert tried == [], "a run that goes on was tried before"
+
+
+class Picky(ABC):
+    """Takes sets of so many and more, or none, with a weight for its loss."""
+
+    least = 0
+
+    def loss(self, batch: Any, weight: float = 1.0) -> torch.Tensor:
+        Picky.tried.append(batch["image"].shape[1])
+        if batch["image"].shape[1] < Picky.least:
+            raise SetsupError(f"sets of {Picky.least} and more are learned from")
+        return weight * super().loss(batch)
+
+    tried: ClassVar[list[int]] = []
+
+
+@dataclass(frozen=True)
+class PickySettings:
+    """No settings."""
+
+    def method(self, table: Any, generator: torch.Generator) -> Picky:
+        return Picky(nn.Sequential(Pooled(), nn.Linear(192, 2)))
+
+
+@pytest.mark.parametrize(("least", "tried"), [(0, [8]), (12, [8, 12]), (13, [8, 12])])
+def test_a_small_draw_is_tried_and_the_whole_one_where_that_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int, tried: list[int]
+) -> None:
+    drawing = Sets(inactive=("wall_hue",), size=12, where=FEW)
+    preset = replace(SHORT, name="small/picky", learning=PickySettings(), drawing=drawing, steps=1)
+    monkeypatch.setattr(Picky, "least", least)
+    monkeypatch.setattr(Picky, "tried", [])
+    if least > 12:
+        with pytest.raises(SetsupError, match="sets of 13 and more"):
+            train(preset, tmp_path / "run", how=HERE)
+        assert Picky.tried == tried
+        assert not (tmp_path / "run").exists()
+    else:
+        assert train(preset, tmp_path / "run", how=HERE).finished
+        assert Picky.tried == [*tried, 12]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -229,7 +229,7 @@ def test_a_crew_let_go_before_it_is_there_makes_nothing() -> None:
     maker = Maker(Pictures(), ("image",))
     crew = Crew(maker, Finish(None, None, maker.dataset.modalities, ("image",)), 2, np.empty)
     crew.let_go()
-    assert list(crew.batches(requests(sets().shard(0, 1)), None)) == []
+    assert list(crew.batches(requests(sets().shard(0, 1)))) == []
     assert all(worker._process.returncode is not None for worker in crew._workers)
 
 

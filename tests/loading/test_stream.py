@@ -122,6 +122,32 @@ def test_an_error_is_raised_after_the_batches_before_it() -> None:
 
 
 @pytest.mark.usefixtures("_quick")
+def test_an_error_in_drawing_is_raised_after_the_batches_before_it() -> None:
+    """Who waits finds no third job while the thread is at the second."""
+    begun, failed = threading.Event(), threading.Event()
+
+    def jobs() -> Iterator[int]:
+        yield 0
+        yield 1
+        failed.set()
+        raise DataError("there is no draw 2")
+
+    def make(number: int) -> int:
+        if number == 1:
+            begun.set()
+            assert failed.wait(60)
+        return number
+
+    batches = ahead(jobs(), make, 2, helps=True)
+    assert next(batches) == 0
+    assert begun.wait(60)
+    assert next(batches) == 1
+    with pytest.raises(DataError, match="there is no draw 2"):
+        next(batches)
+    assert "setsup-loader" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.usefixtures("_quick")
 def test_an_interruption_of_who_waits_is_not_kept_for_later() -> None:
     home = threading.current_thread()
     interrupted = threading.Event()
@@ -172,6 +198,58 @@ def test_batches_that_are_held_stay_as_they_were(to: str, monkeypatch: pytest.Mo
             array = np.asarray(view) if to == "numpy" else np.moveaxis(np.asarray(view), 1, -1)
             np.testing.assert_array_equal(array, PICTURES[draws[number].indices[1]])
             del array, view
+
+
+class Fetched(Dataset):
+    """Rows that are only fetched, by what two threads must not use at once, as a file and its position."""
+
+    name = "fetched"
+    factors = TABLE
+    modalities = MODALITIES
+
+    def __init__(self) -> None:
+        self.asked: set[str] = set()
+        self.rows: Any = None
+
+    def fetch(self, indices: Any, modalities: Any = None) -> dict[str, Any]:
+        self.rows, _ = fetch_request(self, indices, modalities)
+        self.asked.add(threading.current_thread().name)
+        time.sleep(1e-4)
+        return {"image": gather(PICTURES, self.rows)}
+
+
+@pytest.mark.usefixtures("_quick")
+@pytest.mark.parametrize("selected", [0, 1, 2])
+def test_what_only_fetches_is_asked_by_one_thread_as_a_selection_too(selected: int) -> None:
+    source = Fetched()
+    dataset: Any = source
+    for _ in range(selected):
+        dataset = dataset.select(np.arange(len(dataset)))
+    batches = iter(setsup.loader(dataset, sets(), workers="thread", to="numpy"))
+    for batch in itertools.islice(batches, 60):
+        np.testing.assert_array_equal(batch["image"], PICTURES[batch["indices"]])
+    batches.close()
+    assert source.asked == {"setsup-loader"}
+
+
+@pytest.mark.usefixtures("_quick")
+def test_who_waits_copies_rows_of_a_selection_too() -> None:
+    home, helped = threading.current_thread(), threading.Event()
+
+    class Waited(Pictures):
+        def fetch_into(self, indices: Any, out: Any) -> None:
+            super().fetch_into(indices, out)
+            if threading.current_thread() is home:
+                helped.set()
+            elif sum(self.asked.values()) > 1:
+                assert helped.wait(60)  # so that the main thread has to wait, and helps
+
+    source = Waited()
+    batches = iter(setsup.loader(source.select(np.arange(len(source))), sets(), workers="thread", to="numpy"))
+    for batch in itertools.islice(batches, 10):
+        np.testing.assert_array_equal(batch["image"], PICTURES[batch["indices"]])
+    batches.close()
+    assert set(source.asked) == {"setsup-loader", home.name}
 
 
 @pytest.mark.usefixtures("_quick")

@@ -186,6 +186,32 @@ def test_several_workers_of_torch_do_not_repeat_draws(shapes, sets) -> None:
         steps(2)
 
 
+class Shared(torch.utils.data.IterableDataset):
+    """A loader of its own in each worker process, of one share."""
+
+    def __init__(self, dataset: Any, sampler: Any) -> None:
+        self.dataset, self.sampler = dataset, sampler
+
+    def __iter__(self) -> Any:
+        info = torch.utils.data.get_worker_info()
+        return iter(setsup.loader(self.dataset, self.sampler, rank=info.id, world=info.num_workers, workers=0))
+
+
+def test_workers_of_torch_may_share_the_draws_by_loaders_of_their_own(shapes, sets) -> None:
+    loader = torch.utils.data.DataLoader(Shared(shapes, sets), batch_size=None, num_workers=2)
+    for step, batch in enumerate(itertools.islice(loader, 6)):
+        assert batch["step"] == step
+        assert torch.equal(batch["indices"], torch.from_numpy(sets[step].indices.copy()))
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_a_loader_that_came_to_several_workers_is_refused_however_they_started(context, shapes, sets) -> None:
+    inner = Endless(setsup.loader(shapes, sets, workers=0))
+    loader = torch.utils.data.DataLoader(inner, batch_size=None, num_workers=2, multiprocessing_context=context)
+    with pytest.raises(setsup.SetsupError, match="or make the loader in each worker, with its rank= and world="):
+        next(iter(loader))
+
+
 def test_a_loader_in_place_of_a_data_set_says_what_to_do(shapes, sets) -> None:
     with pytest.raises(TypeError, match="of an IterableDataset, batch_size=None and num_workers=0"):
         next(iter(torch.utils.data.DataLoader(setsup.loader(shapes, sets), batch_size=None)))

@@ -427,9 +427,31 @@ def test_the_example_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
     assert run(sys.executable, example, cwd=tmp_path).startswith("rank 0 of 1: 20 batches of draws 40 to 60,")
 
 
+AS_TORCHRUN = """
+import os, runpy, sys, traceback
+from torch.distributed import TCPStore
+from transformers import ResNetForImageClassification, Trainer
+
+# what torchrun tells its ranks; but transformers, which takes longer than the example, is imported once
+store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+os.environ |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+for rank in range(2):
+    if not os.fork():
+        os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        try:
+            runpy.run_path(sys.argv[1], run_name="__main__")
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+assert [os.wait()[1] for _ in range(2)] == [0, 0]
+"""
+
+
 def test_two_ranks_of_hugging_face_take_the_draws_by_turns(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="transformers is not installed")
-    run(*TORCHRUN, ROOT / "examples" / "huggingface_trainer.py", cwd=tmp_path)
+    run(sys.executable, "-c", AS_TORCHRUN, ROOT / "examples" / "huggingface_trainer.py", cwd=tmp_path)
     for steps in (10, 30):  # before and after its own resume
         state = json.loads((tmp_path / "runs" / f"checkpoint-{steps}" / "trainer_state.json").read_text())
         assert state["stateful_callbacks"]["PositionCallback"]["attributes"]["position"] == {"delivered": 2 * steps}

@@ -333,6 +333,15 @@ def marks(image, count: int) -> np.ndarray:
     return np.array(found)
 
 
+def test_long_numbers_at_a_logarithmic_axis_do_not_run_together() -> None:
+    scales = np.geomspace(1e-3, 1e2, 11)  # 0.001, 0.00316228, 0.01, …
+    ink = np.asarray(curves({"a": (scales, scales)}, log_x=True).convert("L")) < 200
+    rows = np.flatnonzero(ink.any(axis=1))
+    numbers = ink[rows[-1] - 8 : rows[-1] + 1]  # nothing stands below them
+    gaps = np.diff(np.flatnonzero(numbers.any(axis=0)))
+    assert (gaps > 20).sum() == 5  # one number a decade, far from the next
+
+
 @pytest.mark.parametrize("log_x", [False, True])
 def test_points_of_curves_are_at_their_places(log_x: bool) -> None:
     x, y = np.array([4.0, 16.0, 64.0, 256.0]), np.array([1.0, 3.0, 2.0, 5.0])

@@ -16,6 +16,7 @@ from setsup.datasets.boxed import BoxedImages, BoxedPictures, check_crop
 from setsup.datasets.cars196.annotations import ANNOTATIONS, BODIES, PICTURES, Cars, body, make, read_cars, year
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
 from setsup.files.roots import some
 
@@ -107,7 +108,7 @@ def open(
 
     """
     shape = check_crop(size, margin, jitter)
-    place = None if root is None else Path(root).expanduser()
+    place = None if root is None else expanded(root)
     members = find_members("cars196", place, _HOLDS, ("cars196.zip", "cars196.tar"))
     return Cars196(members, shape, margin, jitter, seed)
 

@@ -15,6 +15,7 @@ from typing import Any
 from setsup.datasets.formats.tar_stream import is_gzip, stream_tar
 from setsup.errors import DataError
 from setsup.files import cache_folder, data_places, disk_errors, written
+from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
 from setsup.files.roots import some
 from setsup.files.texts import text_of
@@ -161,7 +162,7 @@ def find_cars(root: Path | str | None) -> LooseCars | PackedCars:
         When they are not there, or files that the list names are missing.
 
     """
-    given = None if root is None else Path(root).expanduser()
+    given = None if root is None else expanded(root)
     if given is not None and is_gzip(given):
         return _packed(given.absolute())
     try:

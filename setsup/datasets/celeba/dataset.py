@@ -24,6 +24,7 @@ from setsup.datasets.sources import MemberImages, fetch_images
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
+from setsup.files.homes import expanded
 from setsup.files.listing import as_numpy
 from setsup.files.members import Members, Places, find_members
 from setsup.files.texts import Place, content_of, label_of
@@ -248,7 +249,7 @@ def open(
 
     """
     frame = Frame(crop, size)
-    place = None if root is None else Path(root).expanduser()
+    place = None if root is None else expanded(root)
     members = find_members(
         "celeba", place, {rf"{_FOLDER}\d{{6}}\.(?:jpg|png)": "img_align_celeba/000001.jpg"}, _ARCHIVES
     )

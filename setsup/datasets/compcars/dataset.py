@@ -19,6 +19,7 @@ from setsup.datasets.compcars.lists import ATTRIBUTES, Models, listed, named, re
 from setsup.datasets.dataset import fetch_request, of_row
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
 
 __all__ = ["CompCars", "open"]
@@ -130,7 +131,7 @@ def open(
 
     """
     shape = check_crop(size, margin, jitter)
-    place = None if root is None else Path(root).expanduser()
+    place = None if root is None else expanded(root)
     holds = {_PICTURE: "image/78/1/2014/3ac218c0c6c378.jpg", _LABEL: "label/78/1/2014/3ac218c0c6c378.txt"}
     return CompCars(
         find_members("compcars", place, holds, ("compcars.zip", "compcars.tar")), shape, margin, jitter, seed

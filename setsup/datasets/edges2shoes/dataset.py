@@ -18,6 +18,7 @@ from setsup.datasets.images import checked_size, decode, parallel, resized
 from setsup.datasets.sources import MemberImages
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
 
 __all__ = ["Edges2Shoes", "open", "prepare"]
@@ -182,7 +183,7 @@ def open(
         When the files are not there (with how to get them), or an argument is out of range.
 
     """
-    size, place = checked_size(size), None if root is None else Path(root).expanduser()
+    size, place = checked_size(size), None if root is None else expanded(root)
     members = _find(place)
     listed = _listed(members)
     beside = find_zappos(members, listed[0], place, zappos)
@@ -216,7 +217,7 @@ def prepare(root: Path | str | None = None, zappos: Path | str | None = None) ->
         When files of either are not there or damaged, or the cache folder may not be written.
 
     """
-    place = None if root is None else Path(root).expanduser()
+    place = None if root is None else expanded(root)
     members = _find(place)
     beside = find_zappos(members, _listed(members)[0], place, zappos)
     if beside is None:

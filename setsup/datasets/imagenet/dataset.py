@@ -10,6 +10,7 @@ from setsup.datasets.images import checked_size
 from setsup.datasets.pictures import PictureFiles
 from setsup.datasets.sources import PartedImages
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.homes import expanded
 
 __all__ = ["SynsetPictures", "open"]
 
@@ -82,7 +83,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         When the files are not there, or are damaged.
 
     """
-    size, folder = checked_size(size), None if root is None else Path(root).expanduser()
+    size, folder = checked_size(size), None if root is None else expanded(root)
     return SynsetPictures("imagenet", find_pictures("imagenet", folder), size=size)
 
 

@@ -9,6 +9,7 @@ from setsup.datasets.imagenet.dataset import SynsetPictures
 from setsup.datasets.imagenet.files import find_pictures, only
 from setsup.datasets.images import checked_size
 from setsup.errors import DataError
+from setsup.files.homes import expanded
 from setsup.files.texts import read_beside, text_of
 
 __all__ = ["CMC", "open", "read_synsets"]
@@ -57,7 +58,7 @@ def open(
         When the files are not there or damaged, one of the synsets has no picture, or the list is none.
 
     """
-    size, folder = checked_size(size), None if root is None else Path(root).expanduser()
+    size, folder = checked_size(size), None if root is None else expanded(root)
     wanted, where = (CMC, "CMC's list") if synsets is None else _wanted(synsets)
     return SynsetPictures("imagenet-100", only(find_pictures("imagenet-100", folder), wanted, where), size=size)
 
@@ -84,7 +85,7 @@ def read_synsets(path: Path | str) -> tuple[str, ...]:
     ('n01440764', 'n01443537')
 
     """
-    path = Path(path).expanduser()
+    path = expanded(path)
     content = read_beside(path, _MOST, "a list of synsets")
     lines = [line.split() for line in text_of(content, str(path), _MEND).splitlines()]
     return _checked([line[0] for line in lines if line], str(path))

@@ -29,6 +29,7 @@ from setsup.datasets.sources import as_stored
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import check_rows
+from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
 from setsup.files.roots import some
 
@@ -241,7 +242,7 @@ def open(
 
     """
     shape = check_crop(size, margin, jitter)
-    place = None if root is None else Path(root).expanduser()
+    place = None if root is None else expanded(root)
     members = find_members("pascal3d", place, _HOLDS, _ARCHIVES)
     records = open_records(members)
     folders = _beside(members, place)

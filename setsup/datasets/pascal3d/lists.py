@@ -12,6 +12,7 @@ import numpy.typing as npt
 from setsup.datasets.pascal3d.objects import CATEGORIES, POSE, SIDES
 from setsup.errors import DataError
 from setsup.factors import FactorTable
+from setsup.files.homes import expanded
 from setsup.files.members import Members
 from setsup.files.roots import some
 from setsup.files.texts import content_of, find_beside, label_of, read_beside, text_of
@@ -89,7 +90,7 @@ def read_abc_list(path: Path | str) -> AbcList:
     [[81.0, 108.0, 246.0, 258.0]]
 
     """
-    path = Path(path).expanduser()
+    path = expanded(path)
     return _abc_list(text_of(read_beside(path, _MOST, _WHAT), str(path)), str(path))
 
 

@@ -26,6 +26,7 @@ from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import cache_folder
 from setsup.files.disk import make_folder
+from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
 
 __all__ = ["SceneNN", "open", "prepare"]
@@ -255,7 +256,7 @@ def open(root: Path | str | None = None) -> SceneNN:
         The files are not there, an annotation is damaged, or none has a labelled object.
 
     """
-    folder = None if root is None else Path(root).expanduser()
+    folder = None if root is None else expanded(root)
     holds = {r"[0-9][0-9][0-9]/[0-9][0-9][0-9]\.xml": "<scene>/<scene>.xml (such as 005/005.xml)"}
     return SceneNN(find_members("scenenn", folder, holds))
 

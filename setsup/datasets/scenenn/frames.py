@@ -23,6 +23,7 @@ from setsup.datasets.scenenn.splits import online3d
 from setsup.datasets.sources import MemberImages
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
 
 __all__ = ["SceneNNFrames", "open"]
@@ -167,7 +168,7 @@ def open(root: Path | str | None = None, *, kinect2: Sequence[str] = ()) -> Scen
         The files are not there, no frame has both pictures, or a text file is damaged.
 
     """
-    folder = None if root is None else Path(root).expanduser()
+    folder = None if root is None else expanded(root)
     kinds = ("image", "depth")
     pictures = {rf"[0-9][0-9][0-9]/{kind}/{kind}[0-9]+\.png": f"<scene>/{kind}/{kind}<frame>.png" for kind in kinds}
     return SceneNNFrames(find_members("scenenn-frames", folder, pictures), kinect2)

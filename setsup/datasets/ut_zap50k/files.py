@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from setsup.datasets.formats.mat import read_mat
 from setsup.errors import DataError, near
+from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
 
 __all__ = ["COLUMNS", "Shoes", "find_shoes", "first_values", "read_shoes"]
@@ -99,11 +100,11 @@ def find_shoes(root: Path | str | None, square: bool = False) -> tuple[Members, 
     found = find_members("ut-zap50k", root, holds, [f"{variant}.zip" for variant in variants])
     pictures = next(below for variant in variants if len(below := found.under(variant)))
     wanted, packed = {r"meta-data\.csv": f"ut-zap50k-data/{_CATALOGUE}"}, ["ut-zap50k-data.zip"]
-    if root is not None and os.path.isfile(Path(root).expanduser()):
+    if root is not None and os.path.isfile(expanded(root)):
         try:
             return pictures, find_members("ut-zap50k", root, wanted, packed)
         except DataError:
-            root = Path(root).expanduser().parent
+            root = expanded(root).parent
     return pictures, find_members("ut-zap50k", root, wanted, packed)
 
 

@@ -20,6 +20,7 @@ from setsup.datasets.video_orbits.recipe import extract
 from setsup.datasets.video_orbits.tracks import Track, largest, link, overlap
 from setsup.datasets.video_orbits.yaw import Canonical, Yaw, least_yaw, yaw_of_points
 from setsup.errors import DataError
+from setsup.files.homes import expanded
 
 __all__ = [
     "Canonical",
@@ -72,4 +73,4 @@ def prepare(root: Path | str | None = None) -> Path:
     """
     if root is None:
         raise DataError("name the folder of your videos: setsup prepare video-orbits --root FOLDER")
-    return extract(root, Path(root).expanduser() / "orbits").parent
+    return extract(root, expanded(root) / "orbits").parent

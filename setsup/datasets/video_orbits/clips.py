@@ -13,6 +13,7 @@ from setsup.datasets.formats.video import VideoFile
 from setsup.datasets.images import decode
 from setsup.errors import DataError
 from setsup.files import content_digest
+from setsup.files.homes import expanded
 from setsup.files.members import Members, open_members
 
 __all__ = ["FRAMES", "Clip", "find_clips"]
@@ -87,7 +88,7 @@ def find_clips(source: Path | str, without: Path | str | None = None) -> list[Cl
         There is neither.
 
     """
-    path = Path(source).expanduser()
+    path = expanded(source)
     members = open_members(path)
     inner = None if without is None else _relative(Path(without), path)
     places, _ = members.matching(_VIDEOS)
@@ -113,5 +114,5 @@ def find_clips(source: Path | str, without: Path | str | None = None) -> list[Cl
 
 
 def _relative(inner: Path, outer: Path) -> str | None:
-    inner, outer = inner.expanduser().resolve(), outer.resolve()
+    inner, outer = expanded(inner).resolve(), outer.resolve()
     return f"{inner.relative_to(outer).as_posix()}/" if inner.is_relative_to(outer) and inner != outer else None

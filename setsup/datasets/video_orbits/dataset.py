@@ -13,6 +13,7 @@ from setsup.datasets.video_orbits.clips import FRAMES
 from setsup.datasets.video_orbits.recipe import TABLE
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
 from setsup.files.roots import some
 
@@ -62,7 +63,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     FactorTable(3 rows: track 2, frame 2)
 
     """
-    size, folder = checked_size(size), None if root is None else Path(root).expanduser()
+    size, folder = checked_size(size), None if root is None else expanded(root)
     try:
         members = find_members(_NAME, folder, {rf"{TABLE}$".replace(".", r"\."): TABLE}, _ARCHIVES)
     except DataError as missing:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from setsup.datasets.video_orbits.tracks import overlap
 from setsup.errors import DataError, imported
 from setsup.files import data_places
+from setsup.files.homes import expanded
 
 __all__ = ["WEIGHTS", "Cascades", "Detector", "Faces", "YuNet", "confirmed"]
 
@@ -240,7 +241,7 @@ class YuNet:
     def _path(self) -> Path:
         places = [place / WEIGHTS for place in data_places("video-orbits")]
         if self.weights is not None:
-            places = [Path(self.weights).expanduser()]
+            places = [expanded(self.weights)]
         for path in places:
             if path.is_file():
                 return path

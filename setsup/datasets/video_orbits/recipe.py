@@ -30,6 +30,7 @@ from setsup.datasets.video_orbits.tracks import Track, largest, link
 from setsup.datasets.video_orbits.yaw import Canonical, Yaw, least_yaw, yaw_of_points
 from setsup.errors import DataError, imported, near
 from setsup.files import locked, written, written_folder
+from setsup.files.homes import expanded
 from setsup.files.roots import some
 from setsup.progress import progress
 
@@ -155,7 +156,7 @@ def extract(
         raise DataError(
             f"size must be a positive number of pixels and margin not negative, not {size!r} and {margin!r}"
         )
-    out = Path(out).expanduser()
+    out = expanded(out)
     stages = {"cuts": cuts, "detect": detect, "confirm": confirm, "track": track, "yaw": yaw, "canonical": canonical}
     recipe = {"version": _VERSION, **{name: _told(stage) for name, stage in stages.items()}}
     recipe |= {"keep": keep, "size": size, "margin": margin}

@@ -12,7 +12,7 @@ from itertools import pairwise
 from setsup.experiments.abc.measures import LossOverDimensions
 from setsup.experiments.abc.presets import FACTORS, HELD, WORDS
 from setsup.experiments.report import Claim, Column, Means, Report, Row
-from setsup.experiments.report.judges import has, rises, within
+from setsup.experiments.report.judges import amount, fall, has, rises, within
 
 __all__ = ["REPORTS"]
 
@@ -70,7 +70,7 @@ def _unchanged(means: Means) -> tuple[bool | None, str]:
     most = max(differences, key=lambda key: differences[key])
     miss = differences[most] - _ALIKE
     words = f"the largest difference is {differences[most]:.2f}, of {_label(most)}"
-    return miss <= 0, words + (f" (misses by {miss:.2f})" if miss > 0 else "")
+    return miss <= 0, words + (f" (misses by {amount(miss, 2)})" if miss > 0 else "")
 
 
 def _columns(levels: bool = True, at: float | None = None) -> tuple[Column, ...]:
@@ -184,10 +184,9 @@ def _figure_4d() -> Report:
         if len(totals) < 2:
             return None, "needs runs of at least two sizes"
         found = list(totals.values())
-        falls = [0.0, *(less - more for less, more in pairwise(found))]
+        falls = ["", *(fall(less, more) for less, more in pairwise(found))]
         words = (
-            f"{row}: {total:.2f} nats" + (f" (falls by {fall:.2f})" if fall > 0 else "")
-            for (row, total), fall in zip(totals.items(), falls, strict=True)
+            f"{row}: {total:.2f} nats{falling}" for (row, total), falling in zip(totals.items(), falls, strict=True)
         )
         return all(less < more for less, more in pairwise(found)), ", ".join(words)
 
@@ -304,8 +303,8 @@ def _figure_s3() -> Report:
         found = [dimensions for _, dimensions in known]
         falls = [0.0, *(before - after for before, after in pairwise(found))]
         words = (
-            f"sets of {size}: {dimensions:g}" + (f" (falls by {fall:g})" if fall > 0 else "")
-            for (size, dimensions), fall in zip(known, falls, strict=True)
+            f"sets of {size}: {dimensions:g}" + (f" (falls by {less:g})" if less > 0 else "")
+            for (size, dimensions), less in zip(known, falls, strict=True)
         )
         return max(falls) <= 0 and found[0] < found[-1], ", ".join(words)
 

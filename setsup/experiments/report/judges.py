@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from setsup.experiments.report import Means
 
-__all__ = ["Judge", "has", "rises", "within"]
+__all__ = ["Judge", "amount", "fall", "has", "rises", "within"]
 
 Judge = Callable[[Means], tuple[bool | None, str]]
 """From values by row and column to (whether a claim holds, by how much in words); None where they are not enough."""
@@ -35,7 +35,7 @@ def within(
 
     def words(key: str, value: float) -> str:
         miss = max(least - value, value - most)
-        return f"{label(key)} {value:.3f}" + (f" (misses by {miss:.3f})" if miss > 0 else "")
+        return f"{label(key)} {value:.3f}" + (f" (misses by {amount(miss, 3)})" if miss > 0 else "")
 
     def judge(means: Means) -> tuple[bool | None, str]:
         rows = {row: {key: means[row][key].mean for key in keys} for row in means if has(means, row, keys)}
@@ -59,8 +59,7 @@ def rises(keys: Sequence[str], first: str, second: str, *, label: Callable[[str]
     """
 
     def word(key: str, before: float, after: float) -> str:
-        falls = "" if before < after else f" (falls by {before - after:.2f})"
-        return f"{label(key)} {before:.2f} → {after:.2f}{falls}"
+        return f"{label(key)} {before:.2f} → {after:.2f}{fall(before, after)}"
 
     def judge(means: Means) -> tuple[bool | None, str]:
         if not has(means, first, keys) or not has(means, second, keys):
@@ -70,6 +69,33 @@ def rises(keys: Sequence[str], first: str, second: str, *, label: Callable[[str]
         return all(before < after for before, after in pairs.values()), f"from {first} to {second}: {words}"
 
     return judge
+
+
+def fall(before: float, after: float) -> str:
+    """Words behind a value that should be larger than the one before it: none where it is.
+
+    Examples
+    --------
+    >>> fall(1.0, 1.5), fall(1.5, 1.25), fall(1.0, 1.0)
+    ('', ' (falls by 0.25)', ' (does not rise)')
+
+    """
+    if before < after:
+        return ""
+    return " (does not rise)" if before == after else f" (falls by {amount(before - after, 2)})"
+
+
+def amount(value: float, decimals: int) -> str:
+    """A number with so many decimals, or with two significant digits where all of those would be 0.
+
+    Examples
+    --------
+    >>> amount(0.75, 2), amount(0.00123, 2)
+    ('0.75', '0.0012')
+
+    """
+    usual = f"{value:.{decimals}f}"
+    return usual if float(usual) else f"{value:.2g}"
 
 
 def has(means: Means, row: str, keys: Sequence[str]) -> bool:

@@ -18,11 +18,13 @@ from setsup.loading.transforms.resampling.maps import carried
 from setsup.loading.transforms.slots import Slots
 from setsup.loading.transforms.stack import mapped, processed, repeated
 from setsup.random import stream_key
+from setsup.samplers.sampler import whole
 
 __all__ = ["Augment", "Compose"]
 
 Size = tuple[int, int]
 
+_PICTURES = ("color", "clip")
 _GEOMETRY = ("independent", "copies", "sets")
 
 
@@ -75,9 +77,10 @@ class Augment:
     -----
     Where operations are geometric, the result has ``homography``, or ``<into>_homography``, float64
     (sets, size[, copies], 3, 3): matrices from the pixels of what was read to those of the result. It is that of the
-    last Augment; ``homographies`` has by modality the matrices from the pixels that were loaded to those of the batch,
-    through every Augment so far. Beside points stands ``<name>_inside``, bool (sets, size[, copies], n): whether each
-    is on the result. Points become float64; NaN is beyond a horizon, also of flow that leads there.
+    last Augment; ``homographies`` has by modality the matrices through every Augment so far: to the pixels of the batch
+    from those that the first one read, which are as they were loaded, or of a view such as ``view_1`` the view's.
+    Beside points stands ``<name>_inside``, bool (sets, size[, copies], n): whether each is on the result. Points become
+    float64; NaN is beyond a horizon, also of flow that leads there.
 
     Examples
     --------
@@ -108,8 +111,7 @@ class Augment:
         object.__setattr__(self, "operations", checked_operations(self.operations, "Augment"))
         _check_modalities(self.modalities)
         _check_fill(self.fill, self.modalities)
-        whole = isinstance(self.copies, int | np.integer) and not isinstance(self.copies, bool)
-        if self.copies is not None and (not whole or self.copies < 1):
+        if self.copies is not None and (not whole(self.copies) or self.copies < 1):
             raise SetsupError(f"copies must be a whole number from 1 on, or None, not {self.copies!r}")
         if self.geometry not in _GEOMETRY:
             raise SetsupError(f"geometry must be one of {', '.join(_GEOMETRY)}, not {self.geometry!r}")
@@ -123,8 +125,9 @@ class Augment:
         values = {name: _checked(batch, name, kind, self._fill(name)) for name, kind in self.modalities.items()}
         size = _size(values, self.modalities, len(lead))
         if not all(moves(operation) for operation in self.operations):
-            for name in (name for name, kind in self.modalities.items() if kind in ("color", "clip")):
+            for name in (name for name, kind in self.modalities.items() if kind in _PICTURES):
                 _check_range(name, values[name])
+        moving = any(moves(operation) for operation in self.operations)
         copies = self.copies or 1
         axes = lead if self.copies is None else (*lead, copies)
         own, shared = self._slots(batch, lead, copies)
@@ -140,14 +143,15 @@ class Augment:
                 found[target], found[f"{target}_inside"] = carried(points, total.matrices, total.size)
             else:
                 found[target] = self._changed(flat, kind, steps, total, self._fill(name))
-        matrices = torch.from_numpy(total.matrices).to(next(iter(values.values())).device)
-        if any(moves(operation) for operation in self.operations):
-            found[self._target("homography")] = matrices
+        if moving:
+            device = next(iter(values.values())).device
+            found[self._target("homography")] = torch.from_numpy(total.matrices).to(device)
         taken = [name for name in found if self.into is not None and name in batch]
         if taken:
             raise DataError(f"the batch has {taken[0]!r} already: give into= another text than {self.into!r}")
         found = {name: value.unflatten(0, axes) for name, value in found.items()}
-        return {**batch, **found, **self._homographies(batch, matrices.reshape(*axes, 3, 3))}
+        matrices = found[self._target("homography")] if moving else None
+        return {**batch, **found, **self._homographies(batch, axes, matrices)}
 
     def _changed(self, flat: Tensor, kind: str, steps: Steps, total: Move, fill: float) -> Tensor:
         """A modality (n, …) after all steps, (n · copies, …)."""
@@ -164,17 +168,18 @@ class Augment:
             return fields.movedim(-1, 1).reshape(len(fields), *flat.shape[1:-2], *fields.shape[1:3])
         return mapped(flat, total, kind, copies, fill)
 
-    def _homographies(self, batch: Batch, matrices: Tensor) -> Batch:
-        """Matrices of all modalities from the pixels that were loaded, where any was moved."""
-        moving = any(moves(operation) for operation in self.operations)
+    def _homographies(self, batch: Batch, axes: tuple[int, ...], matrices: Tensor | None) -> Batch:
+        """Matrices of all modalities through every Augment so far, each in memory of its own; None moves nothing."""
         before: Mapping[str, Tensor] = batch.get("homographies", {})
         after = dict(before)
         for name in self.modalities:
             if name in before:
                 earlier = before[name] if self.copies is None else before[name][..., None, :, :]
-                after[self._target(name)] = matrices @ earlier
-            elif moving:
-                after[self._target(name)] = matrices
+                after[self._target(name)] = (
+                    earlier.expand(*axes, 3, 3).clone() if matrices is None else matrices @ earlier
+                )
+            elif matrices is not None:
+                after[self._target(name)] = matrices.clone()
         return {"homographies": after} if after else {}
 
     def _target(self, name: str) -> str:
@@ -183,7 +188,7 @@ class Augment:
     def _fill(self, name: str) -> float:
         if isinstance(self.fill, Mapping):
             return float(self.fill.get(name, 0.0))
-        return float(self.fill) if self.modalities[name] in ("color", "clip") else 0.0
+        return float(self.fill) if self.modalities[name] in _PICTURES else 0.0
 
     def _slots(self, batch: Batch, lead: tuple[int, ...], copies: int) -> tuple[Slots, Slots]:
         """Keys of all results, flat, and those from which their geometry is drawn."""
@@ -264,7 +269,7 @@ def _check_fill(fill: Any, modalities: Mapping[str, str]) -> None:
             raise SetsupError(f"fill names {name!r}, which is none of the modalities{near(name, modalities)}")
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
             raise SetsupError(f"fill must be a number, or numbers by modality, not {value!r}")
-        if (name is None or modalities[name] in ("color", "clip")) and not 0 <= value <= 1:
+        if (name is None or modalities[name] in _PICTURES) and not 0 <= value <= 1:
             raise SetsupError(f"pictures are filled with a number from 0 to 1, not {value!r}")
 
 
@@ -283,7 +288,7 @@ def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
         if name in modalities and tuple(matrices.shape[:-2]) != lead:
             raise DataError(
                 f"{name!r} was copied and moved as {tuple(matrices.shape[:-2])}, and here has {lead} images: what "
-                "follows copies= goes into the same Augment"
+                f"follows copies= goes into the same Augment, or select the same copy of homographies[{name!r}]"
             )
     return lead
 
@@ -291,7 +296,7 @@ def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
 def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     """A modality of a batch, if its dtype is one of its kind, and it can hold what it is filled with."""
     found: Tensor = batch[name]
-    if kind in ("color", "clip"):
+    if kind in _PICTURES:
         _check_pictures(name, found, kind)
     if kind in ("depth", "normal", "flow") and not found.dtype.is_floating_point:
         raise DataError(f"{name!r} must be floating to be {kind}, not {found.dtype}: what must not be mixed is label")

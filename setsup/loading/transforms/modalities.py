@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-import numpy as np
 import torch
 
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.slots import Slots, slots_of
 from setsup.random import stream_key
+from setsup.samplers.sampler import whole
 
 __all__ = [
     "KINDS",
@@ -39,6 +39,7 @@ KINDS: Mapping[str, tuple[tuple[int, ...], str]] = MappingProxyType(
 """Kinds of modalities: how many axes follow those of sets and slots, and all in words."""
 
 _LAST = {"normal": 3, "points": 2}  # lengths of last axes
+_CHANNELS = 4  # of a picture, at most
 _CANONICAL = "canonical_"  # what names of modalities of canonical rows begin with, one row a set
 
 
@@ -61,15 +62,20 @@ def tensor_of(batch: Batch, name: str) -> torch.Tensor:
     return found
 
 
-def has_slots(batch: Batch, name: str, found: torch.Tensor) -> bool | None:
-    """Whether a modality has an axis of slots after that of sets; None where its shape must tell.
+def has_slots(batch: Batch, name: str, kind: str, found: torch.Tensor) -> bool | None:
+    """Whether a modality has an axis of slots after that of sets; None where its number of axes must tell.
 
-    Those of canonical rows have none. What begins as ``indices`` do has one, and so has all in a batch without these.
+    Those of canonical rows have none, and all have one in a batch without ``indices``. What begins as ``indices`` do
+    has one; but of pictures it may be that of channels, and points and normals have one number of axes.
     """
     if name.startswith(_CANONICAL):
         return False
     rows = batch.get("indices")
-    return True if rows is None or found.shape[:2] == tuple(rows.shape) else None
+    if rows is None:
+        return True
+    if found.shape[:2] != tuple(rows.shape) or kind in _LAST or (kind == "color" and found.shape[1] <= _CHANNELS):
+        return None
+    return True
 
 
 def leads_of(batch: Batch, name: str, kind: str) -> set[int]:
@@ -85,15 +91,22 @@ def leads_of(batch: Batch, name: str, kind: str) -> set[int]:
     """
     found = tensor_of(batch, name)
     numbers, axes = KINDS[kind]
-    possible = {None: {1, 2}, True: {2}, False: {1}}[has_slots(batch, name, found)]
+    possible = {None: {1, 2}, True: {2}, False: {1}}[has_slots(batch, name, kind, found)]
     leads = possible & {found.ndim - number for number in numbers}
-    if not leads or found.shape[-1] != _LAST.get(kind, found.shape[-1]) or (kind == "flow" and found.shape[-3] % 2):
+    if kind == "flow":
+        leads = {lead for lead in leads if _flows(found.shape[lead:])}
+    if not leads or found.shape[-1] != _LAST.get(kind, found.shape[-1]):
         frames = "; frames are a clip, and what follows copies= goes into the same Augment"
         more = frames if kind == "color" and found.ndim == 6 else ""
         raise DataError(
             f"{name!r} must be {axes}, or the same without size, to be {kind}, not {tuple(found.shape)}{more}"
         )
     return leads
+
+
+def _flows(shape: tuple[int, ...]) -> bool:
+    """Whether these are the axes of flow: x and y by turns, or on an axis of their own."""
+    return shape[-3] == 2 if len(shape) == 4 else shape[-3] > 0 and shape[-3] % 2 == 0
 
 
 def images_of(batch: Batch, name: str) -> torch.Tensor:
@@ -110,7 +123,7 @@ def images_of(batch: Batch, name: str) -> torch.Tensor:
 
     """
     found = tensor_of(batch, name)
-    if found.ndim not in (4, 5, 6) or (found.ndim == 4 and has_slots(batch, name, found)):
+    if found.ndim not in (4, 5, 6) or (found.ndim == 4 and has_slots(batch, name, "color", found)):
         raise DataError(
             f"{name!r} must be (sets, size, channels, height, width), with copies before the channels where there are "
             f"any, or (sets, channels, height, width), not {tuple(found.shape)}"
@@ -131,7 +144,8 @@ def planes_of(
         Of the modality.
     kind : str
         ``color`` as in :func:`images_of`; ``label`` and ``depth``, (sets, size, height, width); ``normal``, (sets,
-        size, height, width, 3): with copies after the slots, or without slots, as pictures may be.
+        size, height, width, 3): with copies after the slots, or without slots, as pictures may be. A label or depth
+        (…, height, width, k) is refused; what has copies is told from it by pictures, or ``homographies``, of as many.
 
     Returns
     -------
@@ -160,9 +174,25 @@ def planes_of(
             f"{name!r} must be {axes} to be {kind}, with copies after size or without size, not {tuple(found.shape)}"
         )
     lead = tuple(found.shape[:-after])
+    axes_of_sets = 2 if has_slots(batch, name, kind, found) else 1
+    if kind != "normal" and len(lead) > axes_of_sets and not _copied(batch, name, lead, found):
+        raise DataError(
+            f"{name!r}, {tuple(found.shape)}, has an axis more than images of {kind}, and nothing in the batch was "
+            "copied so: cut each of its k planes (…, height, width) alone, under a name of its own"
+        )
     if kind == "normal":
         return found.flatten(0, -4).movedim(-1, 1), lead, lambda planes: planes.movedim(-3, -1)
     return found.flatten(0, -3)[:, None], lead, lambda planes: planes.squeeze(-3)
+
+
+def _copied(batch: Batch, name: str, lead: tuple[int, ...], found: torch.Tensor) -> bool:
+    """Whether the last axis of a lead is that of copies: those of matrices, or of pictures of the same size."""
+    matrices = batch.get("homographies", {}).get(name)
+    if matrices is not None and tuple(matrices.shape[:-2]) == lead:
+        return True
+    size = tuple(found.shape[-2:])
+    tensors = (one for one in batch.values() if isinstance(one, torch.Tensor) and one.ndim == len(lead) + 3)
+    return any(tuple(one.shape[: len(lead)]) == lead and tuple(one.shape[-2:]) == size for one in tensors)
 
 
 def keyed(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int = 1) -> Slots:
@@ -186,7 +216,7 @@ def keyed(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int
 
     """
     step = batch.get("step")
-    if isinstance(step, bool) or not isinstance(step, int | np.integer):
+    if not whole(step):
         raise SetsupError(
             f"the batch needs the number of its draw as batch['step'], a whole number, not {step!r}: "
             "it comes from setsup.loader"
@@ -212,7 +242,7 @@ def added(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor], lea
 
 def check_whole(name: str, value: int, least: int = 1) -> None:
     """Refuse what is no whole number from ``least`` on."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if not whole(value) or value < least:
         raise SetsupError(f"{name} must be a whole number from {least} on, not {value!r}")
 
 

@@ -155,14 +155,17 @@ def abc_pose(
         0 … 1: share of the pixels turned black or white, after the normal noise.
 
     """
-    boxed = [] if size is None else [CenterCrop(size)]
-    behind = [] if pool is None else [Background(pool)]
-    turned = [] if real is None else [Only(Hue(-hue, hue), *real)]
-    grains = [SaltAndPepper(salt_and_pepper)] if salt_and_pepper else []
-    operations = [
-        *(*boxed, Shift(move), *behind, Shade(-brightness, brightness), *turned),
-        *(Noise(noise), *grains, Sobel(-sobel, sobel)),
-    ]
+    operations: list[Any] = [] if size is None else [CenterCrop(size)]
+    operations.append(Shift(move))
+    if pool is not None:
+        operations.append(Background(pool))
+    operations.append(Shade(-brightness, brightness))
+    if real is not None:
+        operations.append(Only(Hue(-hue, hue), *real))
+    operations.append(Noise(noise))
+    if salt_and_pepper:
+        operations.append(SaltAndPepper(salt_and_pepper))
+    operations.append(Sobel(-sobel, sobel))
     return Augment(operations, copies=2, seed=seed, stream=stream)
 
 

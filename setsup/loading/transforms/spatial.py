@@ -30,7 +30,8 @@ class SpatialPairs:
     """Two views of each scene, and a partner in the second for every pixel of the first: single-pixel contrast in 3D.
 
     A share of the pixels of view 1 is traced to the scene and on to view 2. Those that view 2 shows as well are
-    positive; every other pixel has a random partner, as [1]_ describes it (the published loader draws none).
+    positive; every other pixel has a random partner, as [1]_ describes it (the published loader draws none). Where
+    view 2 was moved before and shows nothing, no partner is drawn.
 
     Partners follow what an :class:`Augment` did to the pictures before, by ``homographies`` of the batch: pixels of the
     pictures as they were drawn are matched, and both ends go where the matrices take them, to the nearest pixel. So
@@ -129,7 +130,7 @@ class SpatialPairs:
         for views, by, key in zip(rows.tolist(), matrices, keys, strict=True):
             pixel_key, partner_key = (int(fold(key, word)) for word in (_PIXELS, _PARTNERS))
             pairs, shown = _followed(self.dataset, views, by, size, self.match, self.keep, pixel_key)
-            one = partners(pairs, size, size, partner_key, shown=shown[0])
+            one = partners(pairs, size, size, partner_key, shown=shown[0], shown2=shown[1])
             found.append([one.partner, one.positive, one.valid])
         maps = [torch.from_numpy(np.stack(part)).to(images.device) for part in zip(*found, strict=True)]
         return added(batch, self.names, (images[:, 0], images[:, 1], *maps), (len(rows),))
@@ -146,7 +147,8 @@ class SpatialDescriptors:
     count : int
         n, matches a pair of views; each has a non-match on the same object, on another one, and on the background.
     background : tuple of str
-        Names of instances that are no objects, such as ``("floor", "wall")``; where nothing is seen is background too.
+        Names of instances that are no objects, such as ``("floor", "wall")``; where no instance is seen is background
+        too, but not what a picture that was moved before leaves blank.
     match : callable
         What finds pairs, as of :class:`SpatialPairs`.
     names : tuple of five str
@@ -211,7 +213,7 @@ class SpatialDescriptors:
         ):
             ground = [number for number, name in self.dataset.names(views[0]).items() if name in self.background]
             pairs, shown = _followed(self.dataset, views, by, size, self.match, 1.0, 0)
-            picture = np.where(shown[1], seen, -1)  # whatever an Augment filled it with
+            picture = np.where(shown[1], seen.astype(np.int64), -2)  # nothing, whatever an Augment filled it with
             drawn = descriptor_pairs(pairs, picture, size, self.count, int(key), background=ground)
             found.append([drawn.first, drawn.match, drawn.same, drawn.other, drawn.background])
         maps = [torch.from_numpy(np.stack(part)).to(instances.device) for part in zip(*found, strict=True)]

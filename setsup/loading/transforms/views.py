@@ -124,8 +124,8 @@ class Patches:
     into : str
         Modality to add.
     kind : str
-        What it is: ``color``, pictures; ``label`` or ``depth``, (sets, size, height, width); ``normal``, (sets, size,
-        height, width, 3).
+        What it is: ``color``, pictures; ``label`` or ``depth``, (sets, size, height, width), not (…, k); ``normal``,
+        (sets, size, height, width, 3).
 
     Returns
     -------

@@ -37,6 +37,8 @@ class Resized(Dataset):
     >>> small = Resized(setsup.load("shapes3d-procedural"), (32, 48))
     >>> small.fetch([[0], [7]])["image"].shape
     (2, 1, 32, 48, 3)
+    >>> small
+    Resized(ProceduralShapes3D(480,000 rows), (32, 48))
 
     """
 
@@ -46,12 +48,17 @@ class Resized(Dataset):
         # the format is of no account here
         members = {name: Member(kind, "npy") for name, kind in source.modalities.items()}
         self.modalities = resized_modalities(members, size)
+        self._pictures = [name for name, kind in self.modalities.items() if kind is not source.modalities[name]]
+
+    def __repr__(self) -> str:
+        """Show the source and the size."""
+        return f"Resized({self.source!r}, {self._size})"
 
     def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
         """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
         rows, names = fetch_request(self, indices, modalities)
-        pictures = [name for name in names if self.modalities[name] is not self.source.modalities[name]]
-        others = [name for name in names if name not in pictures]
+        pictures = [name for name in names if name in self._pictures]
+        others = [name for name in names if name not in self._pictures]
         found = dict(self.source.fetch(rows, others)) if others else {}
         if not pictures:
             return found
@@ -59,7 +66,7 @@ class Resized(Dataset):
         each = parallel(lambda row: self._resized(row, pictures), rows.reshape(-1).tolist())
         for name in pictures:
             kind = self.modalities[name]
-            stacked = np.empty((len(each), *self._size, kind.shape[2] or 0), kind.dtype)
+            stacked = np.empty((len(each), *(length or 0 for length in kind.shape)), kind.dtype)
             for place, arrays in enumerate(each):
                 stacked[place] = arrays[name]
             found[name] = stacked.reshape(*rows.shape, *stacked.shape[1:])

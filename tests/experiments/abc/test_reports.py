@@ -127,6 +127,25 @@ class TestClaims:
                 "from sets of 4 to sets of 64: object hue 1.00 → 1.50; floor hue 1.00 → 0.25 (falls by 0.75)",
             ),
             (
+                "abc/fig4d",
+                {"abc/fig4d-4": of(0, 1, 1, 0, 0, 0), "abc/fig4d-64": of(9, 1, 1, 0, 0, 0)},
+                1,
+                "sets of 4: 2.00 nats, sets of 64: 2.00 nats (does not rise)",
+            ),
+            (
+                "abc/fig4d",
+                {"abc/fig4d-4": of(0, 1, 1, 0, 0, 0), "abc/fig4d-64": of(9, 1, 0.9988, 0, 0, 0)},
+                2,
+                "from sets of 4 to sets of 64: object hue 1.00 → 1.00 (does not rise); floor hue 1.00 → 1.00 (falls by "
+                "0.0012)",
+            ),
+            (
+                "abc/fig4a",
+                {"abc/fig4a": of(0, 1, 1, 0, 0, 0), "abc/fig4a-random": of(0, 1.251, 1, 0, 0, 0)},
+                2,
+                "the largest difference is 0.25, of object hue (misses by 0.001)",
+            ),
+            (
                 "abc/figS3",
                 {"abc/figS3": {"best of 4": 1, "best of 16": 3, "best of 32": 2}},
                 0,

@@ -227,7 +227,13 @@ def test_no_motion_is_a_motion_and_what_is_unknown_is_not_mixed() -> None:
     assert found[0, 0, 0, 1, 4:8].tolist() == [0.0, 2.0, 6.0, 6.0]  # x twice as far
     assert found[0, 0, 1, 1, 4:8].tolist() == [0.0, 1.0, 3.0, 3.0]
     assert torch.isnan(found[0, 0, 0, 0]).tolist() == [False] * 10 + [True] * 2
-    for wrong in (torch.zeros(1, 1, 3, 4, 6), torch.zeros(1, 1, 2, 4, 6, dtype=torch.uint8)):
+    for wrong in (
+        torch.zeros(1, 1, 3, 4, 6),
+        torch.zeros(1, 1, 0, 4, 6),
+        torch.zeros(1, 1, 5, 4, 4, 6),
+        torch.zeros(1, 1, 2, 1, 4, 6),
+        torch.zeros(1, 1, 2, 4, 6, dtype=torch.uint8),
+    ):
         with pytest.raises(DataError, match="'f' must be"):
             Augment([Flip()], modalities={"f": "flow"})({"f": wrong, "step": 0})
 
@@ -248,6 +254,15 @@ def test_frames_of_a_clip_change_alike(copies, eight_bit) -> None:
 
 
 # what has one image a set
+
+
+@pytest.mark.parametrize("size", [1, 3, 4])
+def test_pictures_of_sets_may_have_as_many_channels_as_a_set_has_slots(size) -> None:
+    given = batch(3, size)
+    mean = given["image"][:, 0, :1].expand(3, size, 20, 24)
+    found = Augment([Flip(1.0)], modalities={"mean": "color"})({**given, "mean": mean})
+    assert torch.equal((found["mean"] * 255).round().to(torch.uint8), mean.flip(-1))
+    assert tuple(found["homography"].shape) == (3, 3, 3)
 
 
 def test_canonical_images_are_augmented_by_numbers_of_their_own() -> None:
@@ -319,6 +334,32 @@ def test_homographies_lead_from_what_was_loaded_through_all_that_followed() -> N
     points = planar.carried(given["partners"].numpy(), by["partners"].numpy())
     np.testing.assert_allclose(found["partners"].numpy(), points, atol=1e-9)
     assert "homographies" not in Augment([])(given)
+
+
+@pytest.mark.parametrize("copies", [None, 2])
+def test_matrices_of_one_modality_are_in_memory_of_their_own(copies) -> None:
+    given = coordinate_batch()
+    wanted = Augment([Flip(1.0)], modalities=KINDS, copies=copies)(given)["homography"]
+    first = Augment([Flip(1.0)], modalities=KINDS, copies=copies)(given)
+    first["homographies"]["image"].zero_()
+    for matrices in (first["homography"], first["homographies"]["depth"]):
+        assert torch.equal(matrices, wanted)
+    moved = Augment([Flip(1.0)])(batch())
+    again = Augment([Add(0.1)], copies=copies, stream="second")(moved)
+    assert torch.equal(again["homography"], moved["homography"])  # what only colours changed has none of its own
+    again["homographies"]["image"].zero_()
+    assert torch.equal(moved["homographies"]["image"], moved["homography"])
+
+
+def test_one_of_several_copies_goes_on_with_its_matrices() -> None:
+    copied = Augment([Flip(), Crop((50, 60))], copies=2)(coordinate_batch())
+    chosen = {**copied, "image": copied["image"][:, :, 1]}
+    more = Augment([Shift(0.1)], stream="second")
+    with pytest.raises(DataError, match=r"or select the same copy of homographies\['image'\]"):
+        more(chosen)
+    matrices = copied["homographies"]["image"][:, :, 1]
+    found = more({**chosen, "homographies": {"image": matrices}})
+    assert torch.equal(found["homographies"]["image"], found["homography"] @ matrices)
 
 
 # keys

@@ -232,6 +232,31 @@ def test_descriptors_follow_what_moved_the_pictures(shapes, coordinates) -> None
         assert not beside[batch["same"][pair][batch["same"][pair] >= 0]].any()
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint16", "uint8"])
+def test_nothing_is_drawn_where_a_turned_picture_is_blank(shapes, coordinates, dtype) -> None:
+    given = dict(coordinates)
+    most = int(given["instances"].max())
+    given["instances"] = torch.where(given["instances"] < 0, most, given["instances"]).to(getattr(torch, dtype))
+    turned = Augment([Rotate((45, 45))], modalities={"image": "color", "instances": "label"})
+    both = Compose(
+        [turned, SpatialDescriptors(shapes, 200, ("floor", "wall", "walls", "sky")), SpatialPairs(shapes, keep=0.5)]
+    )
+    batch = both(given)
+    y, x = np.mgrid[:SIZE, :SIZE]
+    for pair in range(3):
+        back = np.linalg.inv(batch["homographies"]["instances"][pair, 1].numpy())
+        shown = planar.inside(planar.carried(np.stack([x, y], axis=-1).reshape(-1, 2), back), SIZE, SIZE)
+        assert 0.1 < (~shown).mean() < 0.3
+        for name in ("same", "other", "background"):
+            drawn = batch[name][pair].numpy()
+            assert shown[drawn[drawn >= 0]].all()
+        assert (batch["background"][pair] >= 0).any()
+        drawn = batch["partner"][pair][~batch["positive"][pair]].numpy()
+        assert shown[drawn].all()
+        # of those that are shown, none is left out
+        assert len(np.unique(drawn)) > 0.5 * shown.sum()
+
+
 def test_pictures_that_were_changed_unseen_are_refused(shapes, coordinates) -> None:
     batch = coordinates
     smaller = {**batch, "image": batch["image"][..., :40, :40]}

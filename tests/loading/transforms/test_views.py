@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -158,6 +159,8 @@ def test_maps_are_cut_as_pictures_are(kind, lead):
     planes = numbered(*lead, 3 if kind in ("color", "normal") else 1, 10, 13)
     name = "canonical_x" if len(lead) == 1 else "x"
     batch = {name: restored(kind, planes), "step": 2}
+    if len(lead) == 3:  # pictures of as many copies, which tell a label's copies from planes (…, height, width, k)
+        batch["image"] = numbered(*lead, 3, 10, 13)
     found = Patches(4, 3, image=name, kind=kind)(batch)["patches"]
     wanted = [planes[..., y : y + 4, x : x + 4] for y in (0, 3, 6) for x in (0, 3, 6, 9)]
     assert torch.equal(found, torch.stack([restored(kind, one) for one in wanted], dim=len(lead)))
@@ -189,7 +192,30 @@ def test_maps_of_other_axes_are_refused():
         with pytest.raises(DataError, match=rf"'x' must be \(sets, size, height, width.* to be {kind}"):
             Patches(image="x", kind=kind)({"x": torch.zeros(shape)})
     with pytest.raises(DataError, match="'image' must be"):  # depth that is taken for pictures
-        Patches()({"image": torch.zeros(2, 3, 64, 64), "indices": torch.zeros(2, 3)})
+        Patches()({"image": torch.zeros(2, 5, 64, 64), "indices": torch.zeros(2, 5)})
+
+
+@pytest.mark.parametrize("kind", ["label", "depth"])
+@pytest.mark.parametrize("view", [Patches(8, 4, image="x"), PatchPairs(4, 2, image="x")], ids=["grid", "pairs"])
+@pytest.mark.parametrize(("name", "shape"), [("x", (2, 3, 20, 20, 20)), ("canonical_x", (2, 20, 20, 20))])
+def test_maps_of_several_planes_are_not_cut_across_them(view, kind, name, shape):
+    images = {"image": torch.zeros(2, 3, 3, 20, 20), "canonical_image": torch.zeros(2, 3, 20, 20)}
+    batch = {**images, name: torch.zeros(shape), "indices": torch.zeros(2, 3), "step": 0}
+    view = replace(view, image=name, kind=kind)
+    with pytest.raises(DataError, match=rf"'{name}', \(2, .*, has an axis more than images of {kind}, .*: cut each of"):
+        view(batch)
+    # what was moved in copies says so itself
+    matrices = torch.eye(3).expand(*shape[:-2], 3, 3)
+    assert view({**batch, "homographies": {name: matrices}})
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_one_picture_a_set_may_have_as_many_channels_as_a_set_has_slots(channels):
+    images = numbered(5, channels, 9, 11)
+    batch = {"mean": images, "indices": torch.zeros(5, channels, dtype=torch.int64), "step": 0}
+    pairs = PatchPairs(4, 3, image="mean")(batch)
+    assert tuple(pairs["patch_1"].shape) == (5, channels, 4, 4)
+    assert torch.equal(Patches(9, 1, image="mean")(batch)["patches"][:, 0], images[..., :9])
 
 
 # pairs of patches
