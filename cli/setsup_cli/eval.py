@@ -74,11 +74,11 @@ def run(options: Any) -> int:
     runs = [opened(folder, options.preset) for folder in options.runs]
     presets = [_changed(evaluated(one, options.preset), options) for one in runs]
     for one, preset in zip(runs, presets, strict=True):
-        check_asked(one, preset, options.only or ())
+        check_asked(one, preset, options.only or (), options.root)
     found = []
     for one, preset in zip(runs, presets, strict=True):
         if not options.json:
-            for line in words_about(one):
+            for line in (*words_about(one), *_settings_kept(one, options.preset)):
                 say(line)
         begun = None if options.json else _announced(options.only or list(preset.evaluations))
         names = list(
@@ -91,6 +91,19 @@ def run(options: Any) -> int:
     if options.json:
         show_json(found)
     return 0
+
+
+def _settings_kept(run: "Run", name: str | None) -> Iterator[str]:
+    """A line with the settings that the run has otherwise than the file of its preset, which has changed since."""
+    from setsup.experiments import find_preset, smoke
+    from setsup.experiments.registry import in_file
+
+    if not run.file_changed or (held := in_file(name or "")) is None:
+        return
+    now = find_preset(f"{held[0]}:{run.preset.name}")
+    differing = run.changed(smoke(now) if run.preset.shrunk else now)
+    listed = ", ".join(f"{one} {has!r} (the file has {had!r} now)" for one, (had, has) in differing.items())
+    yield f"settings are the run's{f': {listed}' if listed else ', and those of the file'}"
 
 
 def _announced(names: Sequence[str]) -> "Callable[[str, Evaluation], None]":

@@ -75,14 +75,15 @@ def run(options: Options) -> int:
     if options.json:
         show_json({**findings.to_dict(), "picture": None if out is None else str(out)})
         return 0
-    _print(findings)
+    looked = "looked below ./runs" if folders else "looked for ./runs, which is not here"
+    _print(findings, "" if options.runs else f"{looked}; name other folders: setsup report {options.report} FOLDER")
     if out is not None:
         say()
         say(str(out))
     return 0
 
 
-def _print(findings: "Findings") -> None:
+def _print(findings: "Findings", looked: str) -> None:
     report = findings.report
     say(f"{report.name}: {report.shows}")
     if report.source:
@@ -90,7 +91,7 @@ def _print(findings: "Findings") -> None:
     say_prose(f"{f'{report.unit}; m' if report.unit else 'M'}eans ± standard deviations over seeds.")
     say()
     _print_values(findings)
-    _print_missing(findings)
+    _print_missing(findings, looked)
     if findings.verdicts:
         say()
         say("what the paper says:")
@@ -178,12 +179,15 @@ def _cells(line: "Line", findings: "Findings") -> list[str]:
     return [what, *values, f"{len(line.seeds)} of {findings.seeds[line.row.preset]}"]
 
 
-def _print_missing(findings: "Findings") -> None:
+def _print_missing(findings: "Findings", looked: str) -> None:
+    """Commands for what is missing, and where runs were looked for, if no folder was named."""
     if findings.commands:
         say()
         say("not run as in the paper:")
         for command in dict.fromkeys(findings.commands.values()):
             say(f"  {command}")
+        if looked:
+            say(looked)
     needs = dict.fromkeys(command for line in findings.lines for command in line.needs)
     if needs:
         say()

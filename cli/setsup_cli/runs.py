@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHANGED", "check_device", "evaluated", "number", "opened", "words_about"]
 
-CHANGED = "the file that holds its preset is another than it was trained with; what follows is by the file as it is now"
+CHANGED = "the file that holds its preset is another than it was trained with; what follows is by its code as it is now"
 """Said of a run whose method may have been another."""
 
 

@@ -245,6 +245,6 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     members = [*(one["member"] for one in about["modalities"].values()), *cameras, "KEY.json"]
     yield f"members: {', '.join(members)}"
     if about["left_out"]:
-        yield f"left out, since shards hold modalities and factors: {', '.join(about['left_out'])}"
+        yield f"left out, since --size changes the pictures: {', '.join(about['left_out'])}"
     yield about["open"]
     yield about["next"]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.rendered_layout import OUTPUTS, one_row
-from setsup.datasets.rendered_studio import Failed, RowErrors, Studio
+from setsup.datasets.rendered_studio import Failed, RowErrors, Studio, without_scene
 from setsup.errors import DataError, FactorError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
@@ -111,7 +111,7 @@ class RenderedDataset(Dataset):
         self.renderer = renderer
         self.cache = None if cache is None else expanded(cache)
         self._studios: dict[int, Studio] = {}  # by process
-        self.modalities = _modalities(recipe.size, 3 if self.scene(0).background is not None else 4)
+        self.modalities = _modalities(recipe.size, 3 if self._first().background is not None else 4)
 
     @property
     def pair_factors(self) -> tuple[str, ...]:
@@ -162,6 +162,14 @@ class RenderedDataset(Dataset):
         with studio.lock, RowErrors(self.name, [row]):
             found = studio.scene(values)
         return found
+
+    def _first(self) -> Scene:
+        values = self.values(0)
+        try:
+            return self.scene(0)
+        except DataError as error:
+            advice = without_scene(self.factors, self.recipe.scene_factors, values)
+            raise DataError(f"{error}{advice}") from error.__cause__
 
     @of_row
     def camera(self, row: int) -> Camera:

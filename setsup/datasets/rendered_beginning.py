@@ -60,8 +60,9 @@ def _begin(folder: Path, layout: Layout) -> None:
 def _same(folder: Path, layout: Layout, found: Layout, cache: bool) -> Layout:
     """What the folder holds, if that is what is to be drawn."""
     there_are = found
-    if found.asked == (layout.rows, layout.factors) and not cache:
-        there_are = replace(found, rows=layout.rows, factors=layout.factors)
+    if found.asked is not None and not cache and (layout.rows, layout.factors) != (found.rows, found.factors):
+        rows, factors = found.asked  # with those that were left out
+        there_are = replace(found, rows=rows, factors=factors)
     for name, what in _COMPARED.items():
         wanted, there = getattr(layout, name), getattr(there_are, name)
         if wanted != there:
@@ -81,7 +82,7 @@ def _same(folder: Path, layout: Layout, found: Layout, cache: bool) -> Layout:
 _COMPARED = {
     "recipe": "another recipe",
     "size": "another size of pictures",
-    "key": "other options of the recipe (its seed, its lengths …), or other meshes",
+    "key": "other options of the recipe (its seed, its lengths …), or other meshes, such as a mended one",
     "rows": "another number of rows",
     "factors": "other rows (another seed, another choice)",
     "renderer": "another renderer",

@@ -70,9 +70,10 @@ def tell(folder: Path, layout: Layout, content: Sequence[dict[str, Any]]) -> Dat
     more = f"; and {len(content) - _SHOWN:,} more" if len(content) > _SHOWN else ""
     return DataError(
         f"{count:,} of {layout.rows:,} rows of {layout.recipe} cannot be drawn, all others are in {folder}: "
-        f"{'; '.join(some)}{more}. {folder / FAILED} lists them all. Mend what is wrong and give the same `setsup "
-        "render` again, which draws them alone; or leave them out with --skip-broken (skip_broken=True), which keeps "
-        "what is there"
+        f"{'; '.join(some)}{more}. {folder / FAILED} lists them all. Faults that pass, such as too little memory: "
+        "give the same `setsup render` again, which draws these rows alone. Others, such as broken meshes: leave the "
+        "rows out with --skip-broken (skip_broken=True), which keeps what is there; a mended mesh is another one, and "
+        "needs another --out"
     )
 
 

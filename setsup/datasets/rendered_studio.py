@@ -1,18 +1,20 @@
 """What a process keeps while it draws rows: scenes, renderers that have them loaded, and whose rows cannot be drawn."""
 
+import shlex
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import DataError, SetsupError
+from setsup.factors.table import FactorTable
 from setsup.scenes import Recipe, Renderer, Scene
 from setsup.scenes import renderer as make_renderer
 
 if TYPE_CHECKING:
     from setsup.datasets.rendered_rows import RowFiles
 
-__all__ = ["Failed", "RowErrors", "Studio"]
+__all__ = ["Failed", "RowErrors", "Studio", "without_scene"]
 
 Failed = Callable[[int, SetsupError], object]
 """Told of a row that cannot be drawn, and why."""
@@ -83,3 +85,25 @@ class Studio:
         """Keep a renderer that has loaded the scene of a row, for the next time."""
         if isinstance(given, str):
             self.loaded[self.key(values)] = renderer
+
+
+def without_scene(table: FactorTable, scene: Sequence[str], values: Mapping[str, Any]) -> str:
+    r"""Say how rows of a scene are left out of a table, for the end of a message; nothing where no others are there.
+
+    Examples
+    --------
+    >>> from setsup.factors import Factor, Kind
+    >>> table = FactorTable([Factor("model", Kind.NOMINAL, ("a", "b"))])
+    >>> without_scene(table, ["model"], table.row(0))
+    '; where only this scene cannot be drawn, leave it out: --where "model != \'a\'"'
+
+    """
+    expression = " or ".join(f"{name} != {values[name]!r}" for name in scene)
+    try:
+        others = bool(scene) and bool(table.mask(expression).any())
+    except SetsupError:  # a name or a value that no expression can have: what went wrong is said all the same
+        others = False
+    if not others:
+        return ""
+    quoted = shlex.quote(expression) if set(expression) & set('"$`\\') else f'"{expression}"'
+    return f"; where only this scene cannot be drawn, leave it out: --where {quoted}"

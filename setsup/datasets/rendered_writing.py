@@ -19,6 +19,7 @@ from setsup.datasets.rendered_failures import Failure, close_ranks, leave_out, t
 from setsup.datasets.rendered_folder import RenderedFolder, drawn_rows, is_rendered, open_rendered
 from setsup.datasets.rendered_layout import ABOUT, FAILED, NAMES, PARTS, PROGRESS, Layout
 from setsup.datasets.rendered_rows import RowFiles
+from setsup.datasets.rendered_studio import without_scene
 from setsup.errors import DataError, SetsupError, near
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.homes import expanded
@@ -177,13 +178,24 @@ def _tried(dataset: RenderedDataset, cluster: Cluster | None) -> RenderedDataset
     Which renderer "auto" is, is thereby settled.
     """
     if cluster is None:
-        _try(dataset)
+        _try_first(dataset)
         return dataset
     settled = copy(dataset)
-    name = run(_try, [Unit("the first picture", dataset)], on=cluster)[0]
+    name = run(_try_first, [Unit("the first picture", dataset)], on=cluster)[0]
     if isinstance(dataset.renderer, str):
         settled.renderer = name
     return settled
+
+
+def _try_first(dataset: RenderedDataset) -> str:
+    """Draw a row; where that is what fails, and not its renderer, say how to go on without."""
+
+    def failed(row: int, error: SetsupError) -> None:
+        advice = without_scene(dataset.factors, dataset.recipe.scene_factors, dataset.values(row))
+        raise DataError(f"{dataset.name}, row {row}: {error}{advice}") from error
+
+    dataset.draw([0], lambda row, scene, camera, frame: None, failed)
+    return dataset.renderer_name
 
 
 def _try(dataset: RenderedDataset) -> str:

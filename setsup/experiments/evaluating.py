@@ -1,9 +1,10 @@
 """Evaluating a run: its preset's measurements, kept in the run folder."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
-from setsup.errors import SetsupError, near
+from setsup.errors import FactorError, SetsupError, near
 from setsup.experiments.preset import Evaluation, Measured, Preset
 from setsup.experiments.run import EVALUATION, Run
 from setsup.experiments.settings import about
@@ -52,11 +53,12 @@ def evaluate(
     DataError
         When the run's folder cannot be written, its checkpoint is damaged, or data is missing.
     SetsupError
-        When the preset trains something else, or has no such evaluation.
+        When the preset trains something else, has no such evaluation, or one of them names factors, in an attribute
+        ``factors``, that what was trained on does not have: said before the first is measured.
 
     """
     preset = preset or run.preset
-    check_asked(run, preset, only)
+    check_asked(run, preset, only, root)
     need_writable(run.folder / EVALUATION)
     trained = load_trained(run, root=root, device=device, preset=preset)
     found = {}
@@ -69,11 +71,46 @@ def evaluate(
     return found
 
 
-def check_asked(run: Run, preset: Preset, only: Collection[str] = ()) -> None:
-    """Raise SetsupError unless a preset trains what a run holds, and has the evaluations that are named."""
+def check_asked(run: Run, preset: Preset, only: Collection[str] = (), root: Path | str | None = None) -> None:
+    """Raise SetsupError unless a preset trains what a run holds, and has the evaluations and factors that are named."""
     if differing := run.changed(preset):
         listed = ", ".join(f"{name} {old!r} instead of {new!r}" for name, (old, new) in differing.items())
-        raise SetsupError(f"{preset.name} trains something else than {run.folder} holds: {listed}")
+        raise SetsupError(f"{preset.name} trains something else than {run.folder} holds: {listed}{_advice(differing)}")
     for name in only:
         if name not in preset.evaluations:
             raise SetsupError(f"{preset.name} has no evaluation {name!r}{near(name, preset.evaluations)}")
+    if run.preset.data is None:
+        return
+    asked = {name: _factors(one) for name, one in preset.evaluations.items() if not only or name in only}
+    if not any(asked.values()):
+        return
+    table = run.factors(root)
+    for name, factors in asked.items():
+        for factor in factors:
+            if factor not in table:
+                raise FactorError(
+                    f"the evaluation {name!r} of {preset.name} names the factor {factor!r}, which "
+                    f"{run.folder} was not trained on{near(factor, table.names)}"
+                )
+
+
+def _factors(evaluation: Evaluation) -> tuple[str, ...]:
+    """Names of factors that an evaluation is of, where it says them as those of setsup do."""
+    found = getattr(evaluation, "factors", ())
+    return found if isinstance(found, tuple) and all(isinstance(name, str) for name in found) else ()
+
+
+def _advice(differing: Mapping[str, tuple[Any, Any]]) -> str:
+    """How a preset of the user's own gets the settings of a run, where these are all that differs."""
+    if not all(name == "steps" or (name.count(".") == 1 and not name.startswith("data.")) for name in differing):
+        return ""  # another method or other data
+    given: dict[str, list[str]] = {}
+    for name, (_, held) in differing.items():
+        head, dot, inner = name.partition(".")
+        value = tuple(held) if isinstance(held, list) else held
+        given.setdefault(head, []).append(f"{inner}={value!r}" if dot else repr(value))
+    words = (
+        f"{head}=replace(preset.{head}, {', '.join(values)})" if head != "steps" else f"steps={values[0]}"
+        for head, values in given.items()
+    )
+    return f"; a preset in a file of yours is given what the run has by replace(preset, {', '.join(words)})"

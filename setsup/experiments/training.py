@@ -3,12 +3,11 @@
 import logging
 import signal
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from textwrap import shorten
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
@@ -228,12 +227,37 @@ def fresh_method(preset: Preset, table: FactorTable, seed: int) -> LightningModu
 
 
 def load_weights(method: LightningModule, run: Run) -> None:
-    """Give a method the weights of a run's checkpoint."""
+    """Give a method the weights of a run's checkpoint; SetsupError names the first that does not fit."""
+    weights = run.weights()
     try:
-        method.load_state_dict(run.weights())
-    except (RuntimeError, TypeError) as error:
-        reason = shorten(str(error), 300)
-        raise SetsupError(f"{run.checkpoint} holds other networks than {run.preset.name}: {reason}") from None
+        method.load_state_dict(weights)
+    except (RuntimeError, TypeError):  # whose sentences have many lines
+        since = "the file of its preset has changed since: " if run.file_changed else ""
+        raise SetsupError(
+            f"{run.checkpoint} does not hold what the method of {run.preset.name} expects "
+            f"({_misfit(method.state_dict(), weights)}); {since}bring back the method it was trained with, or train "
+            "anew in another folder"
+        ) from None
+
+
+def _misfit(expected: Mapping[str, Any], weights: object) -> str:
+    """The first of a method's weights that others do not fit, in words."""
+    if not isinstance(weights, Mapping):
+        return "no weights by name"
+    for name, wanted in expected.items():
+        if name not in weights:
+            return f"{name} is missing"
+        shapes = [_shape(weights[name]), _shape(wanted)]
+        if None not in shapes and shapes[0] != shapes[1]:
+            return f"{name} is {shapes[0]} there, {shapes[1]} in the method"
+    more = [name for name in weights if name not in expected]
+    return f"the method has no {more[0]!r}" if more else "of another kind"
+
+
+def _shape(weight: object) -> tuple[int, ...] | None:
+    if isinstance(weight, torch.Tensor) and not torch.nn.parameter.is_lazy(weight):
+        return tuple(weight.shape)
+    return None
 
 
 def batches(preset: Preset, dataset: Dataset, seed: int, how: How) -> LightningBatches:

@@ -121,7 +121,12 @@ def test_words_stay_whole_on_narrow_terminals(setsup: Run, runs: Path, monkeypat
 def test_nothing_run(setsup: Run) -> None:
     found = setsup("report", "abc/figS3")
     assert found.code == 0
-    assert "not run as in the paper:\n  setsup train abc/figS3\n" in found.out
+    missing = "not run as in the paper:\n  setsup train abc/figS3\n"
+    named = "name other folders: setsup report abc/figS3 FOLDER\n"
+    assert f"{missing}looked for ./runs, which is not here; {named}" in found.out
+    Path("runs").mkdir()
+    assert f"{missing}looked below ./runs; {named}" in setsup("report", "abc/figS3").out
+    assert "looked" not in setsup("report", "abc/figS3", "runs").out
     assert "  not tested: The number of dimensions" in found.out
 
 

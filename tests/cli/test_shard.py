@@ -156,7 +156,7 @@ def test_a_folder_of_renderings(setsup: Run, tmp_path: Path) -> None:
     assert (found.json["cameras"], found.json["left_out"]) == ("KEY.camera.json", [])
     few = setsup("shard", "drawn", "--where", "shape != 'cube'", "--out", "few")
     assert "members: KEY.png, KEY.depth.npy, KEY.camera.json, KEY.json" in few.out.splitlines()
-    said = "left out, since shards hold modalities and factors: cameras, names of instances"
+    said = "left out, since --size changes the pictures: cameras, names of instances"
     assert said in setsup("shard", "drawn", "--size", 4, 4, "--out", "small").out.splitlines()
     shards, drawn = open_shards("out"), library.load("drawn")
     for name, array in drawn.fetch(np.arange(12)).items():

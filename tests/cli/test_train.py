@@ -136,6 +136,25 @@ class TestItsFile:
         assert (later["from_step"], later["preset_file_sha256"]) == (8, hashlib.sha256(mine.read_bytes()).hexdigest())
         assert self.CHANGED in setsup("eval", self.RUN, "--preset", mine).out
 
+    def test_settings_that_the_file_has_otherwise_now_are_named(self, setsup: Run, digits: Path, mine: Path) -> None:
+        assert setsup("train", f"{mine}:own/mean", "--root", digits, "--steps", 3, "--learning.width", 4).code == 0
+        self.edit(mine)
+        lines = setsup("eval", self.RUN, "--preset", mine).out.splitlines()
+        settings = "learning.width 4 (the file has 3 now), steps 3 (the file has 20 now)"
+        assert f"settings are the run's: {settings}" in lines
+
+    def test_weights_that_do_not_fit_the_file_as_it_is_now(self, setsup: Run, digits: Path, mine: Path) -> None:
+        assert setsup("train", f"{mine}:own/mean", "--root", digits, "--steps", 3).code == 0
+        mine.write_text(mine.read_text().replace("settings.width", "settings.width + 1"))
+        self.edit(mine)
+        found = setsup("eval", self.RUN, "--preset", mine)
+        assert found.code == 2
+        (sentence,) = found.err.splitlines()
+        assert (
+            "what the method of own/mean expects (layer.weight is (3, 784) there, (4, 784) in the method)" in sentence
+        )
+        assert "the file of its preset has changed since: bring back the method it was trained with" in sentence
+
     def test_nothing_is_said_of_runs_that_kept_no_digest(self, setsup: Run, digits: Path, mine: Path) -> None:
         assert setsup("train", f"{mine}:own/mean", "--root", digits, "--steps", 3).code == 0
         kept = json.loads(Path(self.RUN, "run.json").read_text())

@@ -146,13 +146,36 @@ def test_rows_come_as_asked(dataset):
     assert _same({name: array[[1, 0, 1]] for name, array in once.items()}, again)
 
 
-def test_it_travels_to_other_processes(dataset):
+def _answer(end):
+    while (asked := end.recv()) is not None:
+        end.send(_fetch(*asked))
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    """Fetch in a process that has none of what this one has; it is started once, which takes longer than to fetch."""
+    spawn = multiprocessing.get_context("spawn")
+    here, there = spawn.Pipe()
+    process = spawn.Process(target=_answer, args=(there,))
+    process.start()
+    there.close()
+
+    def fetch(dataset, rows):
+        here.send((dataset, rows))
+        return here.recv()
+
+    yield fetch
+    here.send(None)
+    process.join()
+    here.close()
+
+
+def test_it_travels_to_other_processes(dataset, elsewhere):
     here = _fetch(dataset, [0])
     assert _same(here, _fetch(pickle.loads(pickle.dumps(dataset)), [0]))
-    for start in ("fork", "spawn"):
-        context = multiprocessing.get_context(start)
-        with context.Pool(1) as pool:
-            assert _same(here, pool.apply(_fetch, (dataset, [0])))
+    assert _same(here, elsewhere(dataset, [0]))
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert _same(here, pool.apply(_fetch, (dataset, [0])))
 
 
 def test_the_command_draws_from_it(release, capsys, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,9 +18,10 @@ from setsup.correspondence import RenderedPairs, pair_table
 from setsup.datasets import rendered_failures
 from setsup.datasets.rendered import RenderedDataset
 from setsup.datasets.rendered_folder import open_rendered
+from setsup.datasets.rendered_studio import without_scene
 from setsup.datasets.rendered_writing import render
 from setsup.errors import DataError, SetsupError
-from setsup.factors import FactorTable
+from setsup.factors import Factor, FactorTable, Kind
 from setsup.scenes import Camera, Scene
 from setsup_cli.main import main
 from tests.rendered import Crayon, Dots, expected
@@ -92,7 +94,9 @@ def test_all_others_are_drawn_and_the_broken_ones_named(tmp_path: Path, processe
         ": the mesh of the ball has no triangles; row 100 (shape 'cube', hue 20): no place at 60.0; row 143 ("
     )
     assert f"{folder / 'failed.json'} lists them all" in said
-    assert "--skip-broken" in said
+    assert "Faults that pass, such as too little memory: give the same `setsup render` again" in said
+    assert "leave the rows out with --skip-broken" in said
+    assert said.endswith("a mended mesh is another one, and needs another --out")
     assert "\n" not in said
     assert [(one["rows"], one["scene"]) for one in json.loads((folder / "failed.json").read_text())] == [
         (BALLS, {"shape": "ball", "hue": 20}),
@@ -162,6 +166,31 @@ def test_where_the_first_row_cannot_be_drawn_any_more_the_work_ends(tmp_path: Pa
         render(RenderedDataset(Dots(), renderer=Leaving()), tmp_path / "out", skip_broken=True)
 
 
+def test_a_first_row_that_cannot_be_drawn_is_told_how_to_leave_out(tmp_path: Path) -> None:
+    table = FactorTable(Broken.factors)
+    balls_first = table.select([*BALLS, *range(48)])
+    with pytest.raises(DataError, match=r"^rendered dots, row 0: the mesh of the ball has no triangles; ") as caught:
+        broken(factors=balls_first)
+    expression = str(caught.value).partition(' --where "')[2].removesuffix('"')
+    assert expression == "shape != 'ball' or hue != 20"
+    assert len(render(broken(factors=balls_first.where(expression)), tmp_path / "balls")) == 48
+    # a camera is placed only when it is drawn; nothing is left behind
+    with pytest.raises(DataError, match=r"row 0: no place at 60\.0; .* --where \"shape != 'cube' or hue != 20\"$"):
+        render(broken(factors=table.select([100, 0, 1])), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    # where there is no other scene, no row would be left
+    with pytest.raises(DataError, match=r"row 0: no place at 60\.0$"):
+        render(broken(factors=table.select([100, 101])), tmp_path / "out")
+
+
+def test_a_scene_that_no_expression_names() -> None:
+    table = FactorTable([Factor("which model", Kind.NOMINAL, ("a", "b"))])
+    assert without_scene(table, ["which model"], table.row(0)) == ""
+    quoted = FactorTable([Factor("model", Kind.NOMINAL, ('$a"b', "c"))])
+    advice = without_scene(quoted, ["model"], quoted.row(0))
+    assert quoted.rows(shlex.split(advice.partition("--where ")[2])[0]).tolist() == [1]
+
+
 def test_a_fault_of_the_program_is_none_of_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(self: Any, values: Mapping[str, Any], scene: Scene) -> Camera:
         if values["azimuth"] == 60:
@@ -220,6 +249,10 @@ def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, 
     assert len(render(RenderedDataset(Broken(), FactorTable(Broken.factors).select(LEFT), Crayon()), folder)) == len(
         LEFT
     )
+    with pytest.raises(DataError, match=r"another number of rows \(144 there, 96 here\)"):  # as many as were asked for
+        render(broken(factors=FactorTable(Broken.factors).select(range(96))), folder, skip_broken=True)
+    with pytest.raises(DataError, match=r"begun with other rows"):
+        render(broken(factors=FactorTable(Broken.factors).select(range(ROWS)[::-1])), folder, skip_broken=True)
     with pytest.raises(DataError, match=r"another number of rows \(118 there, 144 here\)"):
         broken(cache=folder).fetch([0])
     assert contents(folder) == before

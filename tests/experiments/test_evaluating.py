@@ -9,8 +9,21 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
-from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.experiments import How, Measured, Run, Trained, evaluate, find_preset, open_run, smoke, train  # noqa: E402
+from setsup.errors import DataError, FactorError, SetsupError  # noqa: E402
+from setsup.experiments import (  # noqa: E402
+    Data,
+    How,
+    Measured,
+    Run,
+    Trained,
+    evaluate,
+    find_preset,
+    open_run,
+    smoke,
+    train,
+)
+from setsup.experiments.evaluating import check_asked  # noqa: E402
+from setsup.experiments.measures import Probes  # noqa: E402
 from setsup.experiments.run import begin  # noqa: E402
 from tests.experiments.small import PLAIN, Tiny  # noqa: E402
 
@@ -91,6 +104,13 @@ def test_a_preset_that_trains_something_else_is_refused(fresh: Run) -> None:
     with pytest.raises(SetsupError, match=sentence) as caught:
         evaluate(fresh, other, device="cpu")
     assert "steps 3 instead of 2" in str(caught.value)
+    advice = "replace(preset, learning=replace(preset.learning, rate=0.001), steps=2)"
+    assert str(caught.value).endswith(advice)
+    mended = replace(other, learning=replace(other.learning, rate=0.001), steps=2)
+    check_asked(fresh, mended)
+    with pytest.raises(SetsupError) as caught:
+        evaluate(fresh, replace(other, data=Data("mnist", "train")), device="cpu")
+    assert "replace(" not in str(caught.value)
     assert fresh.measured() == {}
 
 
@@ -98,6 +118,16 @@ def test_evaluations_that_there_are_not(fresh: Run) -> None:
     with pytest.raises(SetsupError, match="small/plain has no evaluation 'twic'; did you mean 'twice'"):
         evaluate(fresh, only=["once", "twic"], device="cpu")
     assert fresh.measured() == {}
+
+
+def test_names_of_factors_are_looked_up_before_the_first_is_measured(fresh: Run) -> None:
+    late = Probes(factors=("wall_hue", "shap"), samples=100)
+    preset = replace(SHORT, evaluations={"once": Weights(), "linear": late})
+    sentence = "'linear' of small/plain names the factor 'shap', which .* was not trained on; did you mean 'shape'"
+    with pytest.raises(FactorError, match=sentence):
+        evaluate(fresh, preset, device="cpu")
+    assert fresh.measured() == {}
+    assert list(evaluate(fresh, preset, only=["once"], device="cpu")) == ["once"]
 
 
 def test_what_was_measured_before_an_error_is_kept(fresh: Run) -> None:
