@@ -8,11 +8,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # hundreds of processes of the tests start from the sources, which are compiled once and not by each of them
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help sample test smoke lint docs compiled bench clean
+.PHONY: help sample test test-all smoke lint docs compiled bench clean
 
 help:
 	@echo "make sample   draw two sets of Shapes3D look-alikes in which the wall's hue is held"
-	@echo "make test     linters, types, layers, tests, doctests, documentation"
+	@echo "make test     linters, types, layers, tests, doctests: 5 minutes on two cores, once installed"
+	@echo "make test-all also the long tests: fuzzing, kills, trainings, wheels, clusters, documentation"
 	@echo "make smoke    every experiment, shrunk to seconds; and verbs killed 50 times each: 40 minutes"
 	@echo "make bench    speed beside peers and physical limits, in an environment of its own"
 	@echo "make clean    remove the environments and what tools left"
@@ -49,9 +50,15 @@ docs: $(STAMPS)/all
 compiled: $(STAMPS)/all
 	@$(BIN)/python -m pytest --doctest-modules --collect-only -qqq >/dev/null 2>&1 || true
 
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
 test: $(STAMPS)/all
-	@$(MAKE) --no-print-directory --jobs=2 lint docs compiled
-	$(BIN)/python -m pytest --doctest-modules --numprocesses auto --dist loadfile
+	@$(MAKE) --no-print-directory --jobs=2 lint compiled
+	$(PYTEST) --doctest-modules
+
+# the properties run twice: above with fixed seeds, here with random ones
+test-all: test docs
+	$(PYTEST) -m "(long or hypothesis) and not smoke"
 
 smoke: $(STAMPS)/all
 	$(BIN)/python -m pytest -m smoke
