@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.crashes import pytest_testnodedown, pytest_testnodeready  # noqa: F401
+
 if "PYTEST_XDIST_WORKER" in os.environ:  # a process a core: threads of each would only wait for one another
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
