@@ -13,9 +13,10 @@ from tests.crashes import pytest_testnodedown, pytest_testnodeready  # noqa: F40
 if "PYTEST_XDIST_WORKER" in os.environ:  # a process a core: threads of each would only wait for one another
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+# every run checks the same examples; `--hypothesis-profile random`, of the long run, looks for new ones
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("random", parent=settings.get_profile("default"), derandomize=False, print_blob=True)
+settings.load_profile("default")
 
 
 @pytest.hookimpl(wrapper=True)
