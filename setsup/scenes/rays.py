@@ -20,6 +20,7 @@ References
 """
 
 import logging
+import os
 from collections.abc import Iterator
 from functools import cache, cached_property
 from typing import Any, NamedTuple, Protocol
@@ -39,6 +40,7 @@ Floats = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int32]
 
 _RAYS = 1024  # at a time, of trimesh's engine
+_TREE, _TRIANGLE = 1 << 24, 512  # bytes: more than Embree allocates for any scene, and for each of its triangles
 _ASIDE = np.array([[1, 0.6, 0.3], [-0.5, 1, -0.7]], dtype=np.float32) * np.float32(2.0**-20)
 _log = logging.getLogger("setsup")
 
@@ -270,7 +272,8 @@ class _Embree:
         from embreex.mesh_construction import TriangleMesh
         from embreex.rtcore_scene import EmbreeScene
 
-        self._scene = EmbreeScene(robust=True)
+        _check_memory(len(faces))
+        self._scene = EmbreeScene(_device(os.getpid()), robust=True)
         # corners are shared: half as many numbers to hand over, one by one, as with each triangle's own
         TriangleMesh(self._scene, vertices.astype(np.float32), faces)
         self.first(np.zeros((1, 3), np.float32), np.zeros((1, 3), np.float32))  # builds; two threads must not
@@ -284,6 +287,30 @@ class _Embree:
     def blocked(self, start: Floats, way: Floats, reach: Floats) -> npt.NDArray[np.bool_]:
         # a copy: Embree writes into what it is given
         return np.asarray(self._scene.run(start, way, dists=np.array(reach), query="OCCLUDED") >= 0)
+
+
+@cache
+def _device(process: int) -> Any:
+    """Embree's device of a process, shared by all its scenes.
+
+    Each device holds one of the 1,024 keys for thread-local storage that a process has. Without any left, Embree makes
+    none, and embreex passes on a null pointer: the process would end in a segmentation fault.
+    """
+    from embreex.rtcore import EmbreeDevice
+
+    return EmbreeDevice()
+
+
+def _check_memory(triangles: int) -> None:
+    """Refuse where memory is limited, as by ``ulimit -v``: embreex would end in a segmentation fault."""
+    needed = _TREE + _TRIANGLE * triangles
+    try:
+        np.empty(needed, np.uint8)  # reserved and given back, never written to
+    except MemoryError as error:
+        raise SetsupError(
+            f"tracing a scene of {triangles:,} triangles may take {needed / 2**20:,.0f} MiB, and this process gets no "
+            f"more memory: raise its limit (ulimit -v), or use a scene of fewer triangles"
+        ) from error
 
 
 class _Trimesh:

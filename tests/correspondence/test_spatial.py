@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from setsup.correspondence import Status, spatial
@@ -50,7 +50,7 @@ def test_a_hundred_random_scenes():
         scene, camera1, camera2 = random_scene(seed)
         error, bad, _, wanted, flips = compare(scene, camera1, camera2, some_pixels(camera1, 600, seed))
         errors.append(error)
-        flipped += flips
+        flipped += flips.sum()
         wrong += len(bad)
         counts += np.bincount(wanted.status, minlength=4)
     assert counts.min() > 5000
@@ -79,16 +79,24 @@ def test_rays_that_graze_edges(seed):
     pixels = np.concatenate([beside(camera1), behind[np.isfinite(behind).all(axis=1)]])
     error, wrong, *_, flips = compare(scene, camera1, camera2, pixels)
     assert not len(wrong)
-    assert flips < 0.01 * len(pixels)
+    assert flips.mean() < 0.01
     if len(error):
         assert np.quantile(error, 0.99) < 1e-3
 
 
-coordinate = st.floats(-2.5, 2.5).map(lambda value: round(value, 3))
+# also whole and half metres, at which surfaces, edges and corners lie
+coordinate = st.floats(-2.5, 2.5).map(lambda value: round(value, 3)) | st.integers(-5, 5).map(lambda value: value / 2)
 eyes = st.tuples(coordinate, coordinate, coordinate)
 
 
 @given(eye1=eyes, eye2=eyes, target=eyes, field=st.floats(0.2, 2.2), seed=st.integers(0, 50))
+# on the rim of the sheet, which rounding of the camera's place puts before or behind it
+@example(eye1=(0, 1, 1), eye2=(0, 0, 1), target=(1, 0, 0), field=1.0, seed=0)
+@example(eye1=(0, 1, 1), eye2=(0, 0, 0), target=(1, 0, 0), field=1.0, seed=0)
+# and partners in the plane of camera 2, whose depth is 0 but for rounding
+@example(eye1=(0, 1, 1), eye2=(0, 0, 1), target=(1, 0, 0), field=1.0, seed=1)
+@example(eye1=(0, 1, 1), eye2=(0, 0.5, 0), target=(0, 0, 0), field=1.0, seed=0)
+@example(eye1=(0, 1, 1), eye2=(0, 0.5, 0), target=(1, 0, 0), field=1.0, seed=0)
 @settings(max_examples=25)
 def test_any_cameras_beside_brute_force(eye1, eye2, target, field, seed):
     """Also those on surfaces, along edges and in corners of what stands at whole and half metres."""

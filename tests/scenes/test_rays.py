@@ -303,6 +303,43 @@ def test_thousands_of_scenes_take_no_more_memory():
     assert int(grown) < 4 << 20  # 2 KB a scene; the tree of one is larger
 
 
+_LIMITED = """
+import resource, sys
+import numpy as np
+from setsup.errors import SetsupError
+from setsup.scenes import Mesh, Placement, Rays, Scene
+from tests.scenes.ray_scenes import soup
+
+rays = [Rays(soup(seed, 3000)) for seed in range(40)]
+rays[0].hit((0, 0, 0), [[0, 0, 1]])
+with open("/proc/self/statm") as file:
+    now = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + (30 << 20), resource.RLIM_INFINITY))
+kept = []
+try:
+    for one in rays:
+        kept.append(one.hit((0, 0, 0), [[0, 0, 1]]))
+except SetsupError as error:
+    print(error)
+"""
+
+
+@BY_EMBREE
+def test_more_scenes_than_a_process_has_keys_for_thread_local_storage():
+    """POSIX guarantees 128 keys, Linux has 1,024; a scene must not take one each."""
+    triangle = Mesh([[-1, -1, 1], [1, -1, 1], [0, 1, 1]], [[0, 1, 2]])
+    kept = []
+    for _ in range(1100):
+        kept.append(Rays(Scene((Placement(triangle),))))
+        assert kept[-1].hit((0, 0, 0), [[0, 0, 1]])[1].tolist() == [1.0]
+
+
+@BY_EMBREE
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_that_cannot_be_had_is_an_error():
+    assert " ".join(_run(_LIMITED)).startswith("tracing a scene of 3,000 triangles may take 17 MiB, and this process")
+
+
 @BY_EMBREE
 def test_trimesh_stands_in_for_embreex(by_trimesh, monkeypatch, caplog):
     directions = ways(400)

@@ -1,0 +1,37 @@
+"""`make test` says at its end which tests it leaves to `make test-all`."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+"""How many long tests of each kind this run leaves to `make test-all`."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LEFT_OUT] = Counter()
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    for item in items:
+        if (mark := item.get_closest_marker("long")) and not item.get_closest_marker("smoke"):
+            item.config.stash[LEFT_OUT][mark.args[0]] += 1
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # a worker of pytest-xdist, each of which collects all tests
+        session.config.workeroutput["left_out"] = dict(session.config.stash[LEFT_OUT])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    if left_out := getattr(node, "workeroutput", {}).get("left_out"):
+        node.config.stash[LEFT_OUT] = Counter(left_out)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if left_out := config.stash[LEFT_OUT]:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in left_out.most_common())
+        terminalreporter.write_line(f"left to `make test-all`: {left_out.total():,} long tests ({kinds})")
