@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from setsup.errors import FactorError
 from setsup.factors.factor import Factor, Kind, Level
-from setsup.factors.stored import code_dtype
+from setsup.factors.stored import code_dtype, owned
 from setsup.factors.table import FactorTable
 
 __all__ = ["binned", "concat", "join"]
@@ -233,7 +233,7 @@ def _stacked(tables: Sequence[FactorTable], factor: Factor) -> Array:
                 column = np.array([*codes, unknown], dtype=dtype).take(column, mode="clip")
             stacked[start : start + len(table)] = column
         start += len(table)
-    return stacked
+    return owned(stacked)
 
 
 # -- matching ----------------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def _match(other: FactorTable, on: Factor) -> Array:
 
 def _rows_or_unknown(column: Array, rows: Array) -> Array:
     unknown = np.nan if column.dtype.kind == "f" else np.iinfo(column.dtype).max
-    return np.append(column, column.dtype.type(unknown))[rows]
+    return owned(np.append(column, column.dtype.type(unknown))[rows])
 
 
 # -- bins --------------------------------------------------------------------------------------------------------------
@@ -291,8 +291,6 @@ def _cut(factor: Factor, numbers: Array, width: float) -> tuple[Array, tuple[Lev
                 f"bins of {width!r} do not fill the period {factor.period!r} of factor {factor.name!r} a whole number "
                 f"of times; {factor.period / max(highest + 1, 1)!r} would"
             )
-        if not np.isfinite(finite).all():
-            raise FactorError(f"factor {factor.name!r} holds infinite numbers, which are in no bin")
         finite = np.mod(finite, factor.period)
     # exact decimal products, so that three bins of 0.1 end at 0.3 and not at 0.30000000000000004
     edges = [float(place * Decimal(repr(float(width)))) for place in range(lowest, highest + 1)]

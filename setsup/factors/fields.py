@@ -13,7 +13,7 @@ import numpy.typing as npt
 from setsup.errors import FactorError, near
 from setsup.factors.distinct import BLANKS, Sort, distinct, doubles, is_text, simplified, sorts_of
 from setsup.factors.factor import Factor, Kind
-from setsup.factors.stored import code_dtype
+from setsup.factors.stored import check_finite, code_dtype
 
 __all__ = ["Field", "mixture"]
 
@@ -225,12 +225,7 @@ class Field:
             numbers = doubles(simple.cast(pa.float64(), safe=False))
         with np.errstate(over="ignore"):
             found = numbers.astype(np.float32)
-        if np.isinf(found).any():
-            row = int(np.argmax(np.isinf(found)))
-            raise FactorError(
-                f"row {row + self._rows} (from 0) of column {self.name!r} has {numbers[row]!s}; continuous factors are "
-                "finite numbers up to 3.4e38"
-            )
+        check_finite(self.name, numbers, found, self._rows)
         return found
 
 

@@ -23,6 +23,7 @@ from setsup.errors import FactorError, near
 from setsup.factors.distinct import usable
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.fields import Field, mixture
+from setsup.factors.stored import owned
 from setsup.factors.table import FactorTable
 
 __all__ = ["Blocks", "Store", "arrow_array", "from_blocks", "from_values"]
@@ -166,7 +167,7 @@ def _coded(blocks: Blocks, fields: Sequence[Field], store: Store) -> dict[str, A
 
 def _in_memory(name: str, dtype: np.dtype[Any]) -> tuple[Callable[[Array], object], Callable[[], Array]]:
     parts: list[Array] = [np.empty(0, dtype=dtype)]
-    return parts.append, lambda: parts[1] if len(parts) == 2 else np.concatenate(parts)
+    return parts.append, lambda: owned(parts[1] if len(parts) == 2 else np.concatenate(parts))
 
 
 # -- plain values ------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from setsup.errors import FactorError, near
 from setsup.factors.factor import Factor, Kind, Level
-from setsup.factors.stored import check_rows, code_dtype, stored_column
+from setsup.factors.stored import check_rows, code_dtype, owned, stored_column, without_signs
 
 if TYPE_CHECKING:
     from setsup.factors.groups import Groups
@@ -32,6 +32,10 @@ _MOST_CELLS = 1 << 30  # combinations counted at once, 8 bytes each
 
 _SIGNED = np.append(np.arange(255, dtype=np.int64), -1)
 """Codes of narrow factors as they are handed out: the largest number stands for unknown."""
+
+
+def _fraction(level: Level) -> bool:
+    return isinstance(level, float)
 
 
 class FactorTable:
@@ -313,7 +317,7 @@ class FactorTable:
         """Sub-table of the given rows, in their order, renumbered from 0."""
         index = check_rows(np.atleast_1d(rows), self._length)
         if self._columns is not None:
-            return FactorTable(self.factors, {name: column[index] for name, column in self._columns.items()})
+            return FactorTable(self.factors, {name: owned(column[index]) for name, column in self._columns.items()})
         return FactorTable(self.factors, {name: self.codes(name, index) for name in self.names})
 
     def with_factor(self, factor: Factor, column: npt.ArrayLike) -> "FactorTable":
@@ -353,13 +357,35 @@ class FactorTable:
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the content: equal for tables with equal factors and rows, however they are stored."""
-        schema = json.dumps([factor.to_dict() for factor in self.factors], sort_keys=True)
+        return self._digest(signs=False)
+
+    def has_fingerprint(self, fingerprint: str) -> bool:
+        """Whether a fingerprint is this table's, also one from when the signs of NaN and of zero counted in it.
+
+        Whatever keeps a fingerprint (draws, renders) is compared by this, so that older ones stay readable.
+        """
+        if fingerprint == self.fingerprint:
+            return True
+        numbers = any(factor.continuous or any(map(_fraction, factor.levels or ())) for factor in self.factors)
+        return numbers and any(fingerprint == self._digest(signs) for signs in (False, True))
+
+    def _digest(self, signs: bool) -> str:
+        """Digest of the content; with ``signs``, NaN and −NaN are two things, and so are 0.0 and −0.0."""
+        about = [factor.to_dict() for factor in self.factors]
+        if not signs:
+            for factor in about:
+                if "levels" in factor:
+                    factor["levels"] = [
+                        0.0 if level == 0.0 and _fraction(level) else level for level in factor["levels"]
+                    ]
+        schema = json.dumps(about, sort_keys=True)
         digest = hashlib.blake2b(schema.encode(), digest_size=16)
         if self._columns is not None and not self._is_full_product():
             for name in self.names:
                 column = self._columns[name]
-                little = column.astype(column.dtype.newbyteorder("<"), copy=False)
-                digest.update(np.ascontiguousarray(little).data)
+                for part in [column] if signs or column.dtype.kind != "f" else without_signs(column):
+                    little = part.astype(part.dtype.newbyteorder("<"), copy=False)
+                    digest.update(np.ascontiguousarray(little).data)
         return digest.hexdigest()
 
     def _is_full_product(self) -> bool:

@@ -243,7 +243,7 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
         ) from None
     if not isinstance(name, str) or name not in kinds:
         raise SamplerError(f"unknown sampler {name!r}{near(name, kinds)}")
-    if fingerprint != table.fingerprint:
+    if not table.has_fingerprint(fingerprint):
         raise SamplerError(
             f"this {name} was made for the table with fingerprint {fingerprint}, not {table.fingerprint}: load the "
             "same data set with the same split and where"
