@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors.distinct import usable
-from setsup.factors.factor import Factor, Kind
+from setsup.factors.factor import Factor, Kind, level_array
 from setsup.factors.infer import from_blocks
 from setsup.factors.stored import code_dtype
 from setsup.factors.table import FactorTable
@@ -139,7 +139,13 @@ def to_arrow(table: FactorTable) -> Any:
             continue
         unknown = column == np.iinfo(column.dtype).max
         codes = np.where(unknown, 0, column).astype(np.int32 if len(factor) < 2**31 else np.int64)
-        arrays.append(pa.DictionaryArray.from_arrays(pa.array(codes, mask=unknown), pa.array(list(factor.levels))))
+        try:
+            levels = pa.array(level_array(factor.levels) if type(factor.levels[0]) is int else list(factor.levels))
+        except (pa.ArrowException, OverflowError) as error:
+            raise FactorError(
+                f"Arrow has no type for the levels of factor {factor.name!r} ({error}); give it others"
+            ) from None
+        arrays.append(pa.DictionaryArray.from_arrays(pa.array(codes, mask=unknown), levels))
     about = {"format": _FORMAT, "factors": [factor.to_dict() for factor in table.factors]}
     return pa.table(arrays, names=list(table.names)).replace_schema_metadata({_KEY: json.dumps(about)})
 

@@ -8,9 +8,12 @@ from enum import StrEnum
 from numbers import Real
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from setsup.errors import FactorError, near
 
-__all__ = ["ROLES", "Factor", "Kind", "Level"]
+__all__ = ["ROLES", "Factor", "Kind", "Level", "level_array"]
 
 Level = str | int | float | bool
 """The value of a discrete factor: text, a number or a truth value."""
@@ -165,3 +168,14 @@ def _checked_levels(levels: Sequence[Level] | None, where: str) -> tuple[Level, 
         twice = Counter(levels).most_common(1)[0][0]
         raise FactorError(f"{where}: the level {twice!r} stands there twice")
     return tuple(levels)
+
+
+def level_array(levels: Sequence[Level]) -> npt.NDArray[Any]:
+    """Levels as an array of their own type; whole numbers that numpy would round to floats stay Python's own."""
+    found = np.asarray(levels)
+    if found.dtype.kind != "f":
+        return found
+    if all(isinstance(level, int) for level in levels):
+        return np.array(levels, dtype=np.uint64 if all(0 <= int(level) < 2**64 for level in levels) else object)
+    exact = all(level == number for level, number in zip(levels, found.tolist(), strict=True))
+    return found if exact else np.array(levels, dtype=object)

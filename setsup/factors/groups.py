@@ -215,7 +215,7 @@ def closed(table: FactorTable, names: Iterable[str]) -> tuple[str, ...]:
             )
         inner: str | None = name
         while inner is not None:
-            wanted.add(inner)
+            wanted.add(table[inner].name)
             inner = table[inner].within
     return tuple(name for name in table.names if name in wanted)
 

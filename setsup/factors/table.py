@@ -9,15 +9,17 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, near
-from setsup.factors.factor import Factor, Kind, Level
+from setsup.factors.factor import Factor, Kind, Level, level_array
 from setsup.factors.stored import check_rows, code_dtype, owned, stored_column, without_signs
 
 if TYPE_CHECKING:
@@ -119,11 +121,20 @@ class FactorTable:
         try:
             return self._by_name[name]
         except (KeyError, TypeError):
+            if (alike := self._alike(name)) is not None:
+                return alike
             raise FactorError(f"unknown factor {name!r}{near(name, self._by_name)}") from None
 
     def __contains__(self, name: object) -> bool:
         """Whether a factor of this name exists."""
-        return name in self._by_name
+        return isinstance(name, str) and (name in self._by_name or self._alike(name) is not None)
+
+    def _alike(self, name: object) -> Factor | None:
+        """The only factor whose name is the same to Python: µ (U+00B5) and μ (U+03BC) are one identifier."""
+        if not isinstance(name, str):
+            return None
+        found = [factor for factor in self.factors if normalize("NFKC", factor.name) == normalize("NFKC", name)]
+        return found[0] if len(found) == 1 else None
 
     def __repr__(self) -> str:
         """Show names and sizes."""
@@ -169,9 +180,9 @@ class FactorTable:
         """
         factor = self[name]
         if self._columns is not None:
-            return self._columns[name]
+            return self._columns[factor.name]
         codes = np.arange(len(factor), dtype=code_dtype(len(factor)))
-        stride = self.strides[name]
+        stride = self.strides[factor.name]
         return np.tile(np.repeat(codes, stride), self._length // (stride * len(factor)))
 
     def codes(self, name: str, rows: npt.ArrayLike | None = None) -> Array:
@@ -240,7 +251,7 @@ class FactorTable:
             return codes
         if (codes < 0).any():
             return np.array([*factor.levels, None], dtype=object)[codes]
-        return np.asarray(factor.levels)[codes]
+        return level_array(factor.levels)[codes]
 
     def row(self, row: int) -> dict[str, Level | None]:
         """All values of one row, by factor; None where unknown."""
@@ -333,6 +344,41 @@ class FactorTable:
         if not kept:
             raise FactorError("a table needs at least one factor; all would be left out")
         return FactorTable(kept, {factor.name: self.column(factor.name) for factor in kept})
+
+    def rename(self, names: Mapping[str, str]) -> "FactorTable":
+        """Table in which some factors have other names; rows, levels, nesting and splits stay.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            New names by old ones; two factors may swap theirs.
+
+        Raises
+        ------
+        FactorError
+            When a factor is unknown, or a new name is taken or no text.
+
+        Examples
+        --------
+        >>> table = FactorTable.from_values({"age (years)": [41, 38], "class": ["a", "b"]})
+        >>> table.rename({"age (years)": "age", "class": "category"}).rows("age > 40 and category == 'a'")
+        array([0])
+
+        """
+        if not isinstance(names, Mapping):
+            raise FactorError(f"rename takes new names by old ones, as in {{'old': 'new'}}, not {names!r}")
+        new = {self[old].name: name for old, name in names.items()}
+        factors = [
+            replace(
+                factor,
+                name=new.get(factor.name, factor.name),
+                within=None if factor.within is None else new.get(self[factor.within].name, factor.within),
+            )
+            for factor in self.factors
+        ]
+        if self._columns is None:
+            return FactorTable(factors)
+        return FactorTable(factors, {new.get(name, name): column for name, column in self._columns.items()})
 
     def binned(self, name: str, width: float) -> "FactorTable":
         """Table with the factor ``<name>_bin``, a continuous factor cut in bins of equal width."""

@@ -2,20 +2,23 @@
 
 An expression is Python's own grammar cut down to comparisons of factors with values or with each other, joined by
 ``and``, ``or``, ``not``; ``in`` takes a tuple, list or set. In place of a factor may stand ``count(identity)``, how
-many rows of the table have the same known value as this one, and ``digit % 2``, the remainder of a whole number. An
-expression is parsed, checked and looked up, never executed.
+many rows of the table have the same known value as this one, and ``digit % 2``, the remainder of a whole number. A name
+that is no identifier, or is one of Python's keywords, stands in backticks, as in pandas: ```age (years)` > 30``; a
+backtick within a name is doubled. An expression is parsed, checked and looked up, never executed.
 
 Convention
 ----------
 Unknown values follow Kleene's three-valued logic: a row whose value is unknown satisfies no comparison of that factor
 and no negation of one; ``x is None`` and ``x is not None`` ask for it. Continuous factors are stored as float32, and
 numbers that they are compared with are rounded alike, so that a value given as 0.7 is ``>= 0.7``. Text levels of
-ordinal and cyclic factors compare by their place among the levels, numbers as numbers.
+ordinal and cyclic factors compare by their place among the levels, numbers as numbers: exactly, however large. Names
+are compared as Python compares identifiers, by their NFKC normal form, unless a factor is called exactly so.
 """
 
 import ast
 import keyword
 import operator
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -49,6 +52,12 @@ _REFUSED = {
     ast.JoinedStr: "an f-string",
     ast.IfExp: "if … else",
 }
+_QUOTED = re.compile(
+    r"""'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|\#[^\n]*"""
+    r"""|`(?P<name>(?:[^`\n]|``)*)`""",
+    re.DOTALL,
+)
+"""Texts and comments, in which a backtick is a letter, and names in backticks."""
 _BLOCK = 1 << 20  # rows at a time, so that temporary arrays stay small
 _SHOWN = 120  # characters of an expression in an error
 
@@ -100,18 +109,45 @@ def evaluate(expression: str, table: FactorTable) -> Mask:
 
 
 def _parsed(text: str, table: FactorTable) -> ast.expr:
+    plain, names = _unquoted(text)
     try:
-        return ast.parse(text, mode="eval").body
+        parsed = ast.parse(plain, mode="eval").body
     except SyntaxError as error:
-        odd = [name for name in table.names if (not name.isidentifier() or keyword.iskeyword(name)) and name in text]
-        hint = f"; the name {odd[0]!r} cannot stand in an expression, rename that factor" if odd else ""
         spot = _pointed(text, error.lineno or 1, (error.offset or 1) - 1, 1)
-        raise FactorError(f"this is no expression ({error.msg}){hint or _grammar()}{spot}") from None
+        raise FactorError(f"this is no expression ({error.msg}){_grammar(text, table)}{spot}") from None
     except ValueError as error:
-        raise FactorError(f"this is no expression ({error}){_grammar()}: {_clipped(text)}") from None
+        raise FactorError(f"this is no expression ({error}){_grammar(text, table)}: {_clipped(text)}") from None
+    if names:
+        for node in ast.walk(parsed):
+            if isinstance(node, ast.Name):
+                node.id = names.get((node.lineno, node.col_offset), node.id)
+    return parsed
 
 
-def _grammar() -> str:
+def _unquoted(text: str) -> tuple[str, dict[tuple[int, int], str]]:
+    """Expression with underscores, byte for byte, in place of names in backticks, and those names by line and byte."""
+    names: dict[tuple[int, int], str] = {}
+
+    def underscores(match: re.Match[str]) -> str:
+        if match["name"] is None:
+            return match[0]
+        line, start = text.count("\n", 0, match.start()) + 1, text.rfind("\n", 0, match.start()) + 1
+        names[line, len(text[start : match.start()].encode())] = match["name"].replace("``", "`")
+        return "_" * len(match[0].encode())
+
+    return _QUOTED.sub(underscores, text), names
+
+
+def _grammar(text: str, table: FactorTable) -> str:
+    """What to do about something that is no expression."""
+    plain, _ = _unquoted(text)
+    if "`" in _QUOTED.sub("", plain):
+        return "; a name in backticks must end with a backtick, on the same line"
+    for name in table.names:
+        odd = not name.isidentifier() or keyword.iskeyword(name)
+        if odd and name in plain and any(map(str.isalpha, name)):
+            quoted = name.replace("`", "``")
+            return f"; the name {name!r} must stand in backticks, `{quoted}`"
     return "; it must compare factors with values, as in \"digit != 9 and split == 'train'\""
 
 
@@ -209,19 +245,24 @@ class _Condition:
                 self._refuse(node, "count takes one factor, as in count(identity) >= 20")
             case ast.BinOp(ast.Name() as name, ast.Mod(), ast.Constant(int() as by)) if by > 0 and by is not True:
                 factor = self._factor(name)
-                if not all(type(level) is int for level in factor.levels or ("none",)):
+                whole = [level for level in factor.levels or () if type(level) is int]
+                if not whole or len(whole) != len(factor):
                     self._refuse(name, f"factor {factor.name!r} has no whole numbers as levels, which % needs")
-                remainders = np.array([level % by for level in factor.levels or ()])
-                known = self.table.codes(factor.name)
-                numbers = np.append(remainders, 0)[known]
+                value = self._calculated_value(other)
+                return self._looked_up(factor, np.array([(_COMPARED[link](n % by, value)) == wanted for n in whole]))
             case ast.BinOp(op=ast.Mod()):
                 self._refuse(node, "% takes a factor and a whole number above 0, as in digit % 2 == 0")
             case _:
                 self._refuse_kind(node)
-        value = self._constant(other)
-        if _sort(value) != "number":
-            self._refuse(other, f"this is compared with a number, not {value!r}")
+        value = self._calculated_value(other)
         return np.asarray((_COMPARED[link](numbers, value) == wanted) & (known >= 0))
+
+    def _calculated_value(self, node: ast.expr) -> Any:
+        """Number that a count or a remainder is compared with."""
+        value = self._constant(node)
+        if _sort(value) != "number":
+            self._refuse(node, f"this is compared with a number, not {value!r}")
+        return value
 
     def _contained(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
         """Find a factor among values."""
@@ -360,7 +401,7 @@ class _Condition:
 
     def _refuse_kind(self, node: ast.AST) -> NoReturn:
         what = _REFUSED.get(type(node), "this")
-        self._refuse(node, f"{what} cannot stand in an expression{_grammar()}")
+        self._refuse(node, f"{what} cannot stand in an expression{_grammar(self.text, self.table)}")
 
     def _refuse(self, node: ast.AST, sentence: str) -> NoReturn:
         lineno, start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
@@ -407,8 +448,13 @@ def _tested(column: npt.NDArray[Any], test: Callable[[npt.NDArray[Any]], Any], w
 
 def _values(one: Factor, two: Factor) -> list[npt.NDArray[Any] | None]:
     """Numbers by which the levels of two factors compare, NaN behind the last one; None for numbers themselves."""
-    if one.levels is not None and _sort(one.levels[0]) != "number":
-        places = {level: place for place, level in enumerate(dict.fromkeys([*one.levels, *(two.levels or ())]))}
-        return [np.array([*(places[level] for level in factor.levels or ()), np.nan]) for factor in (one, two)]
-    dtype = np.float32 if one.continuous or two.continuous else np.float64
-    return [None if factor.levels is None else np.array([*factor.levels, np.nan], dtype=dtype) for factor in (one, two)]
+    if one.levels is None or two.levels is None:
+        return [
+            None if factor.levels is None else np.array([*factor.levels, np.nan], dtype=np.float32)
+            for factor in (one, two)
+        ]
+    levels: Any = dict.fromkeys([*one.levels, *two.levels])
+    if _sort(one.levels[0]) == "number":
+        levels = sorted(levels)  # by Python, which compares whole numbers of any size exactly
+    places = {level: place for place, level in enumerate(levels)}
+    return [np.array([*(places[level] for level in factor.levels or ()), np.nan]) for factor in (one, two)]

@@ -215,10 +215,14 @@ def _equals(table: FactorTable, name: str, level: Level) -> npt.NDArray[np.bool_
 
 
 def _comparable(table: FactorTable, name: str) -> npt.NDArray[np.float64]:
-    """Numbers of a factor, or positions of its levels where they are texts; NaN where unknown."""
+    """Numbers of a factor, or the places of its levels in their order; NaN where unknown."""
     factor = table[name]
     codes = table.codes(name)
     if factor.levels is None:
         return codes.astype(np.float64)
-    numbers = factor.levels if not isinstance(factor.levels[0], str) else range(len(factor))
-    return np.append(np.array(list(numbers), dtype=np.float64), np.nan)[codes]
+    places = np.arange(len(factor) + 1, dtype=np.float64)
+    if not isinstance(factor.levels[0], str):  # Python orders whole numbers of any size exactly
+        levels: Any = factor.levels
+        places[sorted(range(len(factor)), key=levels.__getitem__)] = np.arange(len(factor))
+    places[-1] = np.nan
+    return places[codes]

@@ -217,7 +217,7 @@ def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -
     """Tolerances of continuous factors; SamplerError where a factor has levels."""
     if tolerance is not None and not isinstance(tolerance, Mapping):
         raise SamplerError(f"tolerance must give a number for each factor, as in {{'yaw': 5.0}}, not {tolerance!r}")
-    found = dict(tolerance or {})
+    found = {table[name].name: value for name, value in (tolerance or {}).items()}
     for name, value in found.items():
         if not table[name].continuous:
             raise SamplerError(f"factor {name!r} has levels and is held exactly; leave it out of tolerance")

@@ -1,5 +1,6 @@
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 import setsup
 from setsup.errors import FactorError, RowError
-from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors import Factor, FactorTable, Kind, split
 from setsup.samplers import from_dict
 
 HUE = Factor("hue", Kind.NOMINAL, ("red", "blue"))
@@ -253,3 +254,56 @@ def test_a_fingerprint_with_signs_is_still_the_table_s(tmp_path):
     sampler = setsup.SetSampler(signed, [[]], sets=1, size=2)
     again = from_dict({**sampler.to_dict(), "fingerprint": older}, signed)
     np.testing.assert_array_equal(again[5].indices, sampler[5].indices)
+
+
+def test_renaming_keeps_rows_nesting_splits_and_the_grid():
+    outer = Factor("my class", Kind.NOMINAL, ("a", "b"))
+    inner = Factor("instance", Kind.NOMINAL, (1, 2, 3), within="my class", unit="x")
+    grid = FactorTable([outer, inner])
+    renamed = grid.rename({"my class": "category"})
+    assert renamed.is_grid
+    assert renamed.factors == (replace(outer, name="category"), replace(inner, within="category"))
+    assert renamed.rename({"category": "my class"}).fingerprint == grid.fingerprint
+    assert renamed.group_by(["instance"]).names == ("category", "instance")
+    table = split(grid.select(range(6)), {"train": 0.5, "test": 0.5}, seed=0)
+    swapped = table.rename({"my class": "instance", "instance": "my class", "split": "part of 2"})
+    assert [factor.role for factor in swapped.factors] == ["variation", "variation", "split"]
+    assert swapped["my class"].within == "instance"
+    for old, new in (("my class", "instance"), ("instance", "my class"), ("split", "part of 2")):
+        np.testing.assert_array_equal(swapped.codes(new), table.codes(old))
+        assert np.shares_memory(swapped.column(new), table.column(old))
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        ({"hue": "size"}, "two factors share a name"),
+        ({"hu": "x"}, "unknown factor 'hu'; did you mean 'hue'"),
+        ({"hue": ""}, "must be a text that is not empty"),
+        ({"hue": None}, "must be a text"),
+        ({"hue": ["x"]}, "must be a text"),
+        (["hue"], "rename takes new names by old ones"),
+        (None, "rename takes new names by old ones"),
+    ],
+)
+def test_a_renaming_that_makes_no_sense_is_refused(names, sentence):
+    for table in (columns(), FactorTable([HUE, SIZE])):
+        with pytest.raises(FactorError, match=sentence):
+            table.rename(names)
+
+
+@pytest.mark.parametrize(
+    "levels", [(5, 2**63 + 1, 2**63 + 2), (2**63 + 1, 2**63 + 2), (-1, 2**63), (1, 2**64 + 1), (2**60 + 1, 2.5)]
+)
+def test_levels_that_floats_would_round_are_given_back_exactly(levels):
+    table = FactorTable([Factor("x", Kind.ORDINAL, levels)])
+    assert table.values("x").tolist() == list(levels)
+    assert [type(value) for value in table.values("x").tolist()] == [type(level) for level in levels]
+
+
+def test_unsigned_numbers_come_back_from_arrow():
+    table = FactorTable.from_values({"x": np.array([2**63 + 1, 2**64 - 1, 5], np.uint64)})
+    assert table["x"].levels == (5, 2**63 + 1, 2**64 - 1)
+    assert FactorTable.from_arrow(table.to_arrow()).fingerprint == table.fingerprint
+    with pytest.raises(FactorError, match="Arrow has no type for the levels of factor 'x'"):
+        FactorTable([Factor("x", Kind.ORDINAL, (1, 2**64))]).to_arrow()
