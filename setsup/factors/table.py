@@ -18,8 +18,9 @@ from unicodedata import normalize
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import a_mapping, a_path, an_instance, strings
 from setsup.errors import FactorError, near
-from setsup.factors.factor import Factor, Kind, Level, level_array
+from setsup.factors.factor import Factor, Kind, Level, checked_factors, level_array
 from setsup.factors.stored import check_rows, code_dtype, owned, stored_column, without_signs
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class FactorTable:
     """The Arrow file that the columns are mapped from, where they are."""
 
     def __init__(self, factors: Sequence[Factor], columns: Mapping[str, npt.ArrayLike] | None = None) -> None:
-        self.factors: tuple[Factor, ...] = tuple(factors)
+        self.factors: tuple[Factor, ...] = checked_factors(factors)
         self._by_name = {factor.name: factor for factor in self.factors}
         if len(self._by_name) != len(self.factors):
             raise FactorError(f"two factors share a name in {[factor.name for factor in self.factors]}")
@@ -90,6 +91,11 @@ class FactorTable:
                 if outer in seen:
                     raise FactorError(f"factor {factor.name!r} is nested in itself through {sorted(seen)}")
                 seen.add(outer)
+                if self[outer].continuous:
+                    raise FactorError(
+                        f"factor {factor.name!r} cannot be nested within {outer!r}, which is continuous and has no "
+                        "levels; nest it within bins of that one, as table.binned makes them"
+                    )
                 outer = self[outer].within
 
     def _grid_length(self) -> int:
@@ -104,7 +110,7 @@ class FactorTable:
         return length
 
     def _checked_columns(self, columns: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], int]:
-        if set(columns) != set(self._by_name):
+        if set(a_mapping(columns, "columns", FactorError)) != set(self._by_name):
             raise FactorError(f"columns {sorted(columns)} and factors {sorted(self._by_name)} must have the same names")
         stored = {factor.name: stored_column(factor, columns[factor.name]) for factor in self.factors}
         lengths = {name: len(column) for name, column in stored.items()}
@@ -287,7 +293,7 @@ class FactorTable:
             When a factor is continuous, or there are more than 2³⁰ combinations.
 
         """
-        names = list(names)
+        names = strings(names, "the factors to count", FactorError)
         sizes = tuple(len(self[name]) for name in names)
         for name in names:
             if self[name].continuous:
@@ -326,20 +332,21 @@ class FactorTable:
 
     def select(self, rows: npt.ArrayLike) -> "FactorTable":
         """Sub-table of the given rows, in their order, renumbered from 0."""
-        index = check_rows(np.atleast_1d(rows), self._length)
+        index = np.atleast_1d(check_rows(rows, self._length))
         if self._columns is not None:
             return FactorTable(self.factors, {name: owned(column[index]) for name, column in self._columns.items()})
         return FactorTable(self.factors, {name: self.codes(name, index) for name in self.names})
 
     def with_factor(self, factor: Factor, column: npt.ArrayLike) -> "FactorTable":
         """Table with one more factor, or with the factor of that name replaced."""
+        an_instance(factor, Factor, "the new factor", FactorError)
         columns = {name: self.column(name) for name in self.names if name != factor.name}
         kept = [known for known in self.factors if known.name != factor.name]
-        return FactorTable([*kept, factor], {**columns, factor.name: np.asarray(column)})
+        return FactorTable([*kept, factor], {**columns, factor.name: column})
 
     def without(self, names: Iterable[str]) -> "FactorTable":
         """Table that lacks some factors, with the same rows."""
-        gone = {self[name].name for name in names}
+        gone = {self[name].name for name in strings(names, "the factors to leave out", FactorError)}
         kept = [factor for factor in self.factors if factor.name not in gone]
         if not kept:
             raise FactorError("a table needs at least one factor; all would be left out")
@@ -458,13 +465,13 @@ class FactorTable:
         """Table of an Arrow file written by :meth:`save`, memory-mapped."""
         from setsup.factors.arrow import open_table
 
-        return open_table(Path(path))
+        return open_table(a_path(path, "a saved table", FactorError))
 
     def save(self, path: str | Path) -> None:
         """Write an uncompressed Arrow file that :meth:`open` maps into memory."""
         from setsup.factors.arrow import save_table
 
-        save_table(self, Path(path))
+        save_table(self, a_path(path, "where a table is saved", FactorError))
 
     @classmethod
     def from_arrow(cls, table: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> "FactorTable":
@@ -484,7 +491,7 @@ class FactorTable:
         """Table from a CSV file with a header line."""
         from setsup.factors.frames import from_csv
 
-        return from_csv(Path(path), factors, kinds=kinds)
+        return from_csv(a_path(path, "a CSV file", FactorError), factors, kinds=kinds)
 
     @classmethod
     def from_parquet(
@@ -498,7 +505,7 @@ class FactorTable:
         """Table from a Parquet file, of all columns that can be factors or of some."""
         from setsup.factors.frames import from_parquet
 
-        return from_parquet(Path(path), factors, kinds, columns)
+        return from_parquet(a_path(path, "a Parquet file", FactorError), factors, kinds, columns)
 
     @classmethod
     def from_pandas(cls, frame: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> "FactorTable":

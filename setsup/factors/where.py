@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, near
-from setsup.factors.factor import Factor, Kind, Level
+from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of
 from setsup.factors.table import FactorTable
 
 __all__ = ["evaluate"]
@@ -222,8 +222,8 @@ class _Condition:
             chosen = np.arange(len(factor)) == code
             return self._looked_up(factor, chosen if wanted == (link is ast.Eq) else ~chosen)
         compare = _ORDERED[link]
-        if _sort(factor.levels[0]) == "number":
-            if _sort(value) != "number":
+        if sort_of(factor.levels[0]) == "number":
+            if sort_of(value) != "number":
                 self._code(node, factor, value)
             chosen = np.array([compare(level, value) for level in factor.levels])
         else:
@@ -260,7 +260,7 @@ class _Condition:
     def _calculated_value(self, node: ast.expr) -> Any:
         """Number that a count or a remainder is compared with."""
         value = self._constant(node)
-        if _sort(value) != "number":
+        if sort_of(value) != "number":
             self._refuse(node, f"this is compared with a number, not {value!r}")
         return value
 
@@ -283,10 +283,10 @@ class _Condition:
         if factor.levels is None:
             numbers = np.array([self._number(*(element, factor, value)) for element, value in pairs], dtype=np.float32)
             return _tested(self.table.column(factor.name), lambda column: np.isin(column, numbers), wanted)
-        codes = {(_sort(level), level): code for code, level in enumerate(factor.levels)}
+        codes = {(sort_of(level), level): code for code, level in enumerate(factor.levels)}
         chosen = np.zeros(len(factor), dtype=np.bool_)
         for element, value in pairs:
-            code = codes.get((_sort(value), value))
+            code = codes.get((sort_of(value), value))
             chosen[self._code(element, factor, value) if code is None else code] = True
         return self._looked_up(factor, chosen if wanted else ~chosen)
 
@@ -304,11 +304,11 @@ class _Condition:
     def _two(self, left: ast.Name, link: type[ast.cmpop], right: ast.Name, wanted: bool) -> Mask:
         """Compare two factors by their values."""
         one, two = self._factor(left), self._factor(right)
-        sorts = [("number" if factor.levels is None else _sort(factor.levels[0])) for factor in (one, two)]
+        sorts = [("number" if factor.levels is None else sort_of(factor.levels[0])) for factor in (one, two)]
         if sorts[0] != sorts[1]:
             self._refuse(
                 right,
-                f"{one.name!r} holds {_PLURAL[sorts[0]]} and {two.name!r} {_PLURAL[sorts[1]]}, which never compare",
+                f"{one.name!r} holds {PLURAL[sorts[0]]} and {two.name!r} {PLURAL[sorts[1]]}, which never compare",
             )
         if link in _ORDERED and sorts[0] != "number":
             self._need_order(left, one)
@@ -363,7 +363,7 @@ class _Condition:
         self._refuse_kind(node)
 
     def _number(self, node: ast.expr, factor: Factor, value: Any) -> np.float32:
-        if _sort(value) != "number":
+        if sort_of(value) != "number":
             self._refuse(node, f"factor {factor.name!r} is continuous; compare it with a number, not {value!r}")
         with np.errstate(over="ignore"):
             try:
@@ -374,18 +374,18 @@ class _Condition:
     def _code(self, node: ast.expr, factor: Factor, value: Level) -> int:
         """Place of a value among the levels."""
         levels = factor.levels or ()
-        sort, known = _sort(value), _sort(levels[0])
+        sort, known = sort_of(value), sort_of(levels[0])
         if sort == known and value in levels:
             return levels.index(value)
         if sort != known:
             mend = {"number": "a number without quotes", "truth": "True or False", "text": "a text in quotes"}[known]
-            self._refuse(node, f"factor {factor.name!r} has {_PLURAL[known]} as levels: write {mend}, not {value!r}")
+            self._refuse(node, f"factor {factor.name!r} has {PLURAL[known]} as levels: write {mend}, not {value!r}")
         hint = _near_numbers(value, levels) if sort == "number" else near(value, levels)
         self._refuse(node, f"factor {factor.name!r} has no level {value!r}{hint}")
 
     def _need_order(self, node: ast.expr, factor: Factor) -> None:
         levels = factor.levels or ()
-        if factor.kind is Kind.NOMINAL or _sort(levels[0]) == "truth":
+        if factor.kind is Kind.NOMINAL or sort_of(levels[0]) == "truth":
             self._refuse(node, f"the levels of factor {factor.name!r} have no order; compare with ==, != or in")
 
     # -- errors ----------------------------------------------------------------------------------------------------
@@ -409,13 +409,6 @@ class _Condition:
         end = getattr(node, "end_col_offset", start) if getattr(node, "end_lineno", lineno) == lineno else len(line)
         column = len(line[:start].decode(errors="replace"))
         raise FactorError(sentence + _pointed(self.text, lineno, column, len(line[start:end].decode(errors="replace"))))
-
-
-_PLURAL = {"number": "numbers", "truth": "truth values", "text": "texts"}
-
-
-def _sort(level: Level) -> str:
-    return "text" if isinstance(level, str) else "truth" if isinstance(level, bool) else "number"
 
 
 def _near_numbers(value: Any, levels: tuple[Any, ...]) -> str:
@@ -454,7 +447,7 @@ def _values(one: Factor, two: Factor) -> list[npt.NDArray[Any] | None]:
             for factor in (one, two)
         ]
     levels: Any = dict.fromkeys([*one.levels, *two.levels])
-    if _sort(one.levels[0]) == "number":
+    if sort_of(one.levels[0]) == "number":
         levels = sorted(levels)  # by Python, which compares whole numbers of any size exactly
     places = {level: place for place, level in enumerate(levels)}
     return [np.array([*(places[level] for level in factor.levels or ()), np.nan]) for factor in (one, two)]
