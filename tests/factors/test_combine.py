@@ -90,7 +90,7 @@ def test_texts_in_an_order_must_be_in_the_same_everywhere():
 
 @pytest.mark.parametrize("parts", [["x"], ["x", "x"], ["x", 1]])
 def test_parts_need_names_of_their_own(parts):
-    with pytest.raises(FactorError, match="different names|must be a list of strings"):
+    with pytest.raises(FactorError, match=r"different names|must be a list of strings"):
         concat([FactorTable([SHAPE])] * 2, parts)
 
 
