@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["DataError", "FactorError", "RowError", "SamplerError", "SetsupError", "imported", "near"]
+__all__ = ["DataError", "EndlessError", "FactorError", "RowError", "SamplerError", "SetsupError", "imported", "near"]
 
 _SHOWN = 16
 _SOUGHT = 2000  # names among which close matches are sought: the search takes long over a million paths
@@ -33,6 +33,10 @@ class RowError(SetsupError, IndexError):
 
 class SamplerError(SetsupError):
     """A sampler cannot keep its promise with the arguments it was given."""
+
+
+class EndlessError(SamplerError, TypeError):
+    """A sampler without an end was asked for its length; a TypeError, as Python has it for what has no length."""
 
 
 def imported(module: str, extra: str) -> Any:

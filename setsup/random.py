@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import a_string, is_integer
 from setsup.errors import SamplerError
 
 __all__ = ["below", "fold", "leading", "mix", "permute", "spread", "stream_key", "uniform"]
@@ -63,11 +64,9 @@ def stream_key(seed: int, stream: str) -> int:
     True
 
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed <= _MASK:
+    if not is_integer(seed) or not 0 <= seed <= _MASK:
         raise SamplerError(f"the seed must be a whole number from 0 to 2**64 - 1, not {seed!r}")
-    if not isinstance(stream, str):
-        raise SamplerError(f"the stream must be a text, not {stream!r}")
-    digest = hashlib.blake2b(stream.encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(a_string(stream, "the stream", SamplerError).encode(), digest_size=8).digest()
     return _fold_int(int.from_bytes(digest, "little"), int(seed))
 
 

@@ -101,7 +101,7 @@ def test_a_seed_out_of_range_is_refused(seed):
 
 @pytest.mark.parametrize("stream", [3, None, b"SetSampler"])
 def test_a_stream_must_be_text(stream):
-    with pytest.raises(SamplerError, match="stream must be a text"):
+    with pytest.raises(SamplerError, match="stream must be a string"):
         stream_key(0, stream)
 
 

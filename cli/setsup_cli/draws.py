@@ -219,7 +219,7 @@ class Recorded:
         """
         from setsup.samplers import from_dict
 
-        if dataset.factors.fingerprint != self.head["fingerprint"]:
+        if not dataset.factors.has_fingerprint(self.head["fingerprint"]):
             raise DataError(
                 f"{self.path} holds draws of {self.head['dataset']} with {self.head['rows']:,} rows and the "
                 f"fingerprint {self.head['fingerprint']}; {dataset.name} has {len(dataset.factors):,} rows and "

@@ -180,6 +180,19 @@ class Dataset(Protocol):
 
         return Selection(self, rows)
 
+    def rename(self, names: Mapping[str, str]) -> "Selection":
+        """Make a dataset of the same rows in which some factors have other names.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            New names by old ones: ``{"age (years)": "age"}``.
+
+        """
+        from setsup.datasets.derived import Selection
+
+        return Selection(self, np.arange(len(self)), self.factors.rename(names))
+
 
 def of_row(method: F) -> F:
     """Mark a method of a dataset whose first argument is a row or rows, so that selections renumber it.

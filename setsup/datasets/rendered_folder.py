@@ -189,7 +189,7 @@ def read_table(folder: Path, layout: Layout) -> FactorTable:
     need_readable(path, "the factor table of a rendered data set")
     try:
         table = FactorTable.from_parquet(path)
-        whole = len(table) == layout.rows and table.fingerprint == layout.factors
+        whole = len(table) == layout.rows and table.has_fingerprint(layout.factors)
     except SetsupError:
         raise
     except Exception as error:  # Arrow's readers of damaged files raise whatever they come across

@@ -162,7 +162,10 @@ def _need_same_choice(
     folder: Path, dataset: RenderedDataset, layout: Layout, skip_broken: bool, unfinished: bool
 ) -> None:
     """Refuse work that did not ask for rows to be left out, where some are."""
-    if layout.asked != (len(dataset), dataset.factors.fingerprint):  # only those rows that are there are asked for
+    rows, fingerprint = layout.asked or (0, "")
+    if rows != len(dataset) or not dataset.factors.has_fingerprint(
+        fingerprint
+    ):  # only those rows that are there are asked for
         if unfinished:
             raise DataError(_UNFINISHED.format(folder))
     elif not skip_broken:

@@ -247,7 +247,23 @@ def _labels(folder: Path, number: int, pictures: BinaryMatrix) -> dict[str, Arra
             f"{info.path} holds instance {other[0]}, where {', '.join(map(str, _INSTANCES[number]))} were expected; "
             "the training and testing files are swapped, or not the published ones: fetch them again"
         )
+    _check_once(columns, category, info)
     return columns
+
+
+def _check_once(columns: dict[str, Array], category: BinaryMatrix, info: BinaryMatrix) -> None:
+    """Every toy is photographed once in each position, which tells the categories of other pictures."""
+    sizes = (len(_CATEGORIES), *(count for count, _ in _STORED.values()))
+    which = np.ravel_multi_index(tuple(columns.values()), sizes)
+    _, first, counts = np.unique(which, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        row = int(first[np.argmax(counts > 1)])
+        other = int(np.flatnonzero(which == which[row])[1])
+        raise DataError(
+            f"{category.path} and {info.path} say the same of the pairs {row} and {other}, but every toy is "
+            "photographed once in each position: these are the categories of other pictures (training and testing "
+            "swapped?); fetch both again"
+        )
 
 
 def _codes(file: BinaryMatrix, name: str, stored: Array, count: int, step: int) -> npt.NDArray[np.uint8]:

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import a_mapping
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors.distinct import usable
-from setsup.factors.factor import Factor, Kind
+from setsup.factors.factor import Factor, Kind, checked_factors, level_array
 from setsup.factors.infer import from_blocks
 from setsup.factors.stored import code_dtype
 from setsup.factors.table import FactorTable
@@ -139,7 +140,13 @@ def to_arrow(table: FactorTable) -> Any:
             continue
         unknown = column == np.iinfo(column.dtype).max
         codes = np.where(unknown, 0, column).astype(np.int32 if len(factor) < 2**31 else np.int64)
-        arrays.append(pa.DictionaryArray.from_arrays(pa.array(codes, mask=unknown), pa.array(list(factor.levels))))
+        try:
+            levels = pa.array(level_array(factor.levels) if type(factor.levels[0]) is int else list(factor.levels))
+        except (pa.ArrowException, OverflowError) as error:
+            raise FactorError(
+                f"Arrow has no type for the levels of factor {factor.name!r} ({error}); give it others"
+            ) from None
+        arrays.append(pa.DictionaryArray.from_arrays(pa.array(codes, mask=unknown), levels))
     about = {"format": _FORMAT, "factors": [factor.to_dict() for factor in table.factors]}
     return pa.table(arrays, names=list(table.names)).replace_schema_metadata({_KEY: json.dumps(about)})
 
@@ -175,6 +182,8 @@ def from_arrow(
     """
     import pyarrow as pa
 
+    if not isinstance(table, pa.Table | pa.RecordBatch):
+        raise FactorError(f"from_arrow takes a pyarrow.Table, not {type(table).__name__}")
     names, known = described(table.schema, factors, kinds or {})
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
     return from_blocks(whole.select(names).to_batches, names, known, kinds)
@@ -188,7 +197,7 @@ def described(
         if name in schema.names[:place]:
             raise FactorError(f"two columns have the name {name!r}; rename one")
     names = [field.name for field in schema if usable(field.type)]
-    given = {factor.name for factor in factors} | kinds.keys()
+    given = {factor.name for factor in checked_factors(factors)} | a_mapping(kinds, "kinds", FactorError).keys()
     try:
         about = json.loads((schema.metadata or {}).get(_KEY, b'{"format": 1, "factors": []}'))
         stored = _factors(about)

@@ -2,7 +2,7 @@
 
 import math
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import count, islice, product
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import a_number, an_instance, strings
 from setsup.errors import FactorError
-from setsup.factors.factor import Factor, Kind, Level
-from setsup.factors.stored import code_dtype
+from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of
+from setsup.factors.stored import code_dtype, owned
 from setsup.factors.table import FactorTable
 
 __all__ = ["binned", "concat", "join"]
@@ -53,7 +54,9 @@ def concat(tables: Sequence[FactorTable], parts: Sequence[str] | None = None) ->
     (('cube', 'ball', 'cone'), array([4, 5]))
 
     """
-    tables = list(tables)
+    tables = list(tables) if isinstance(tables, Iterable) else [tables]
+    for table in tables:
+        an_instance(table, FactorTable, "what is concatenated", FactorError)
     if not tables:
         raise FactorError("there is nothing to concatenate: give at least one table")
     part = _part(tables, parts)
@@ -97,11 +100,16 @@ def join(table: FactorTable, other: FactorTable, on: str) -> FactorTable:
     array([38, 41, 38])
 
     """
+    an_instance(other, FactorTable, "what a table is joined with", FactorError)
     mine, theirs = table[on], other[on]
     if mine.levels is None or theirs.levels is None:
         raise FactorError(f"factor {on!r} is continuous, so rows cannot be matched by it; bin it in both tables first")
-    if isinstance(mine.levels[0], str) != isinstance(theirs.levels[0], str):
-        raise FactorError(f"factor {on!r} holds texts in one table and numbers in the other, which never match")
+    sorts = [sort_of(factor.levels[0]) for factor in (mine, theirs) if factor.levels]
+    if sorts[0] != sorts[1]:
+        raise FactorError(
+            f"factor {on!r} holds {PLURAL[sorts[0]]} in one table and {PLURAL[sorts[1]]} in the other, "
+            "which never match"
+        )
     shared = [name for name in other.names if name != on and name in table]
     if shared:
         raise FactorError(f"both tables have {', '.join(map(repr, shared))} besides {on!r}; drop one with without()")
@@ -147,10 +155,10 @@ def binned(table: FactorTable, name: str, width: float) -> FactorTable:
 
     """
     factor = table[name]
+    name = factor.name
     if f"{name}_bin" in table:
         raise FactorError(f"the table has a factor '{name}_bin' already; drop it first with without(['{name}_bin'])")
-    if not isinstance(width, int | float | np.number) or not 0 < width < math.inf:
-        raise FactorError(f"the width of the bins of factor {name!r} must be a positive number, not {width!r}")
+    a_number(width, f"the width of the bins of factor {name!r}", FactorError, positive=True)
     numbers = _numbers(table, factor)
     bins, levels = _cut(factor, numbers, width)
     if factor.levels is not None:
@@ -167,8 +175,8 @@ def _part(tables: Sequence[FactorTable], parts: Sequence[str] | None) -> Factor:
     for place, table in enumerate(tables):
         if "part" in table:
             raise FactorError(f"table {place} has a factor 'part' already; drop it first with without(['part'])")
-    names = tuple(islice(_letters(), len(tables))) if parts is None else tuple(parts)
-    if len(names) != len(tables) or len(set(names)) != len(names) or not all(isinstance(name, str) for name in names):
+    names = tuple(islice(_letters(), len(tables)) if parts is None else strings(parts, "parts", FactorError))
+    if len(names) != len(tables) or len(set(names)) != len(names):
         raise FactorError(f"{len(tables)} tables need as many different names of parts, not {list(names)}")
     return Factor("part", Kind.NOMINAL, names, role="part")
 
@@ -189,9 +197,11 @@ def _united(factors: Sequence[Factor]) -> Factor:
                     f"factor {first.name!r} has the {what} {str(one)!r} in one table and {str(two)!r} in another; "
                     "give them the same, or rename one"
                 )
-        if first.levels and factor.levels and isinstance(first.levels[0], str) != isinstance(factor.levels[0], str):
-            raise FactorError(f"factor {first.name!r} has the level {first.levels[0]!r} in one table and "
-                              f"{factor.levels[0]!r} in another; texts and numbers cannot be mixed")  # fmt: skip
+        if first.levels and factor.levels and sort_of(first.levels[0]) != sort_of(factor.levels[0]):
+            raise FactorError(
+                f"factor {first.name!r} has the level {first.levels[0]!r} in one table and {factor.levels[0]!r} in "
+                "another; texts, numbers and truth values cannot be mixed"
+            )
     if first.levels is None or all(factor.levels == first.levels for factor in factors):
         return first
     levels: list[Any] = list(dict.fromkeys(level for factor in factors for level in factor.levels or ()))
@@ -233,7 +243,7 @@ def _stacked(tables: Sequence[FactorTable], factor: Factor) -> Array:
                 column = np.array([*codes, unknown], dtype=dtype).take(column, mode="clip")
             stacked[start : start + len(table)] = column
         start += len(table)
-    return stacked
+    return owned(stacked)
 
 
 # -- matching ----------------------------------------------------------------------------------------------------------
@@ -258,7 +268,7 @@ def _match(other: FactorTable, on: Factor) -> Array:
 
 def _rows_or_unknown(column: Array, rows: Array) -> Array:
     unknown = np.nan if column.dtype.kind == "f" else np.iinfo(column.dtype).max
-    return np.append(column, column.dtype.type(unknown))[rows]
+    return owned(np.append(column, column.dtype.type(unknown))[rows])
 
 
 # -- bins --------------------------------------------------------------------------------------------------------------
@@ -291,8 +301,6 @@ def _cut(factor: Factor, numbers: Array, width: float) -> tuple[Array, tuple[Lev
                 f"bins of {width!r} do not fill the period {factor.period!r} of factor {factor.name!r} a whole number "
                 f"of times; {factor.period / max(highest + 1, 1)!r} would"
             )
-        if not np.isfinite(finite).all():
-            raise FactorError(f"factor {factor.name!r} holds infinite numbers, which are in no bin")
         finite = np.mod(finite, factor.period)
     # exact decimal products, so that three bins of 0.1 end at 0.3 and not at 0.30000000000000004
     edges = [float(place * Decimal(repr(float(width)))) for place in range(lowest, highest + 1)]

@@ -2,18 +2,25 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Real
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import an_instance
 from setsup.errors import FactorError, near
 
-__all__ = ["ROLES", "Factor", "Kind", "Level"]
+__all__ = ["PLURAL", "ROLES", "Factor", "Kind", "Level", "checked_factors", "level_array", "sort_of"]
 
 Level = str | int | float | bool
 """The value of a discrete factor: text, a number or a truth value."""
+
+PLURAL = {"number": "numbers", "truth": "truth values", "text": "texts"}
+"""What levels of a sort are called, by :func:`sort_of`."""
 
 ROLES = ("variation", "key", "split", "part")
 """What a column is for. Only ``variation`` counts as a factor that sets may hold or vary by themselves."""
@@ -42,8 +49,8 @@ class Factor:
         What expressions and samplers call it; a Python identifier is best.
     kind : Kind
         Nominal, ordinal, cyclic or continuous.
-    levels : tuple of str, int, float or bool, optional
-        The values in order; None for a continuous factor, and only there.
+    levels : sequence of str, int, float or bool, optional
+        The values in order, also as a numpy array; kept as a tuple. None for a continuous factor, and only there.
     unit : str
         ``"deg"``, ``"turn"``, ``"m"`` or nothing.
     period : float, optional
@@ -82,16 +89,18 @@ class Factor:
             raise FactorError(f"{where}: the name must be a text that is not empty")
         try:
             object.__setattr__(self, "kind", Kind(self.kind))
-        except ValueError:
+        except (ValueError, TypeError):
             raise FactorError(f"{where}: unknown kind {self.kind!r}{near(self.kind, Kind)}") from None
-        if self.role not in ROLES:
+        if not isinstance(self.role, str) or self.role not in ROLES:
             raise FactorError(f"{where}: unknown role {self.role!r}{near(self.role, ROLES)}")
         if not isinstance(self.unit, str) or not isinstance(self.within, str | None):
             raise FactorError(f"{where}: unit and within must be texts, not {self.unit!r} and {self.within!r}")
         if self.within == self.name:
             raise FactorError(f"{where} cannot be nested within itself")
-        if self.period is not None and not (isinstance(self.period, Real) and 0 < self.period < math.inf):
+        if self.period is not None and not (_real(self.period) and 0 < self.period < math.inf):
             raise FactorError(f"{where}: the period must be a positive number, not {self.period!r}")
+        if self.period is not None and not isinstance(self.period, int | float):
+            object.__setattr__(self, "period", float(self.period))  # a number of numpy's is none to JSON
         if self.kind is Kind.CONTINUOUS:
             if self.levels is not None:
                 raise FactorError(f"{where} is continuous and cannot have levels; make it ordinal or drop them")
@@ -151,17 +160,54 @@ class Factor:
         return cls(**data)
 
 
-def _checked_levels(levels: Sequence[Level] | None, where: str) -> tuple[Level, ...]:
-    if levels is not None and (isinstance(levels, str) or not isinstance(levels, Sequence)):
+def checked_factors(factors: Any) -> tuple[Factor, ...]:
+    """Factors as a tuple; FactorError where one is something else."""
+    if isinstance(factors, str) or not isinstance(factors, Iterable):
+        raise FactorError(f"factors must be a list of Factor, not {factors!r}")
+    found = tuple(factors)
+    for factor in found:
+        an_instance(factor, Factor, "each of the factors", FactorError, 'make one with Factor("name", kind, levels)')
+    return found
+
+
+def _real(number: Any) -> bool:
+    return isinstance(number, Real) and not isinstance(number, bool)
+
+
+def sort_of(level: Level) -> str:
+    """What a level is: ``text``, ``truth`` or ``number``; values of different sorts never compare."""
+    return "text" if isinstance(level, str) else "truth" if isinstance(level, bool) else "number"
+
+
+def _checked_levels(levels: Any, where: str) -> tuple[Level, ...]:
+    if hasattr(levels, "tolist"):  # an array of numpy or pandas, a tensor
+        levels = levels.tolist()
+    if levels is not None and (isinstance(levels, str | bytes) or not isinstance(levels, Sequence)):
         raise FactorError(f"{where}: levels must be a tuple, not {levels!r}")
     if not levels:
         raise FactorError(f"{where} needs at least one level, or the kind 'continuous'")
-    texts = {isinstance(level, str) for level in levels}
-    if len(texts) > 1 or not all(isinstance(level, str | int | float) for level in levels):
-        raise FactorError(f"{where}: levels must be all text or all numbers")
-    if any(isinstance(level, float) and not math.isfinite(level) for level in levels):
+    found: tuple[Any, ...] = tuple(level.item() if isinstance(level, np.generic) else level for level in levels)
+    wrong = next((level for level in found if not isinstance(level, str | int | float)), None)
+    sorts = {sort_of(level) for level in found}
+    if wrong is not None or len(sorts) > 1:
+        raise FactorError(
+            f"{where}: levels must be all texts, all numbers or all truth values, not "
+            + (f"a {type(wrong).__name__}" if wrong is not None else "some of each")
+        )
+    if any(isinstance(level, float) and not math.isfinite(level) for level in found):
         raise FactorError(f"{where}: levels must be finite numbers; an unknown value is no level")
-    if len(set(levels)) != len(levels):
-        twice = Counter(levels).most_common(1)[0][0]
+    if len(set(found)) != len(found):
+        twice = Counter(found).most_common(1)[0][0]
         raise FactorError(f"{where}: the level {twice!r} stands there twice")
-    return tuple(levels)
+    return found
+
+
+def level_array(levels: Sequence[Level]) -> npt.NDArray[Any]:
+    """Levels as an array of their own type; whole numbers that numpy would round to floats stay Python's own."""
+    found = np.asarray(levels)
+    if found.dtype.kind != "f":
+        return found
+    if all(isinstance(level, int) for level in levels):
+        return np.array(levels, dtype=np.uint64 if all(0 <= int(level) < 2**64 for level in levels) else object)
+    exact = all(level == number for level, number in zip(levels, found.tolist(), strict=True))
+    return found if exact else np.array(levels, dtype=object)

@@ -4,6 +4,7 @@ Only the distinct values of a block are looked at one by one, never its rows. Th
 :mod:`setsup.factors.infer`.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -13,15 +14,16 @@ import numpy.typing as npt
 from setsup.errors import FactorError, near
 from setsup.factors.distinct import BLANKS, Sort, distinct, doubles, is_text, simplified, sorts_of
 from setsup.factors.factor import Factor, Kind
-from setsup.factors.stored import code_dtype
+from setsup.factors.stored import check_finite, code_dtype
 
-__all__ = ["Field", "mixture"]
+__all__ = ["ROLE_OF", "Field", "mixture"]
 
 Array = npt.NDArray[Any]
 
+_log = logging.getLogger("setsup")
 _FAMILY = {Sort.TEXT: "text", Sort.IDENTIFIER: "text", Sort.TRUTH: "truth values"}
 _TEXTS = {Sort.TEXT, Sort.IDENTIFIER}
-_ROLES = {"id": "key", "path": "key", "split": "split", "part": "part"}
+ROLE_OF = {"id": "key", "path": "key", "split": "split", "part": "part"}
 
 
 class Field:
@@ -42,7 +44,7 @@ class Field:
 
     def __init__(self, name: str, factor: Factor | None, kind: Kind | None, written: bool) -> None:
         self.name = name
-        self.role = _ROLES.get(name, "variation")
+        self.role = ROLE_OF.get(name, "variation")
         self.given = factor is not None
         self._kind = kind
         self._written = written
@@ -138,8 +140,19 @@ class Field:
             levels = found if read is _same else {read(value) for value in found} - {None}
             known: Any = (False, True) if sort == "truth" else tuple(sorted(levels))
             factor = Factor(self.name, kind, known, role=self.role)
+            if sort == "text" and kind is not Kind.NOMINAL and len(known) > 1:
+                self._warn(factor)
         self._settle(factor, sort)
         return factor
+
+    def _warn(self, factor: Factor) -> None:
+        """Say that texts have no order but that of the alphabet, which is rarely the one that is meant."""
+        shown = ",".join(map(str, (factor.levels or ())[:6])) + (",…" if len(factor) > 6 else "")
+        _log.warning(
+            "the texts of column %r are %s in the order of the alphabet, %s; give their own order, "
+            "as in kinds={%r: '%s:low,mid,high'} (--kinds), or a Factor with its levels",
+            *(self.name, factor.kind, shown, self.name, factor.kind),
+        )
 
     def _settle(self, factor: Factor, sort: str) -> None:
         self._factor = factor
@@ -225,12 +238,7 @@ class Field:
             numbers = doubles(simple.cast(pa.float64(), safe=False))
         with np.errstate(over="ignore"):
             found = numbers.astype(np.float32)
-        if np.isinf(found).any():
-            row = int(np.argmax(np.isinf(found)))
-            raise FactorError(
-                f"row {row + self._rows} (from 0) of column {self.name!r} has {numbers[row]!s}; continuous factors are "
-                "finite numbers up to 3.4e38"
-            )
+        check_finite(self.name, numbers, found, self._rows)
         return found
 
 

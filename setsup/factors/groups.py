@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import strings
 from setsup.errors import FactorError, RowError
 from setsup.factors.counting import counting_sort, known_rows, packed, renumbered, row_dtype
 from setsup.factors.table import FactorTable
@@ -207,7 +208,7 @@ def group_by(table: FactorTable, names: Iterable[str], where: str | npt.NDArray[
 def closed(table: FactorTable, names: Iterable[str]) -> tuple[str, ...]:
     """Names and the factors they are nested in, in table order, checked to be discrete."""
     wanted: set[str] = set()
-    for name in [names] if isinstance(names, str) else names:
+    for name in [names] if isinstance(names, str) else strings(names, "the factors to group by", FactorError):
         if table[name].continuous:
             raise FactorError(
                 f"factor {name!r} is continuous, so no two rows need share a value: hold it with "
@@ -215,7 +216,7 @@ def closed(table: FactorTable, names: Iterable[str]) -> tuple[str, ...]:
             )
         inner: str | None = name
         while inner is not None:
-            wanted.add(inner)
+            wanted.add(table[inner].name)
             inner = table[inner].within
     return tuple(name for name in table.names if name in wanted)
 

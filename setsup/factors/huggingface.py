@@ -95,7 +95,8 @@ def from_huggingface(
             spelled = [_spelled(array, leaf[1]) for array, leaf in zip(arrays, found.values(), strict=True)]
             yield pa.RecordBatch.from_arrays(spelled, names=list(found))
 
-    kinds = {**{name: about["kind"] for name, about in short.items()}, **(kinds or {})}
+    # sorted texts, for now nominal: their kind is in the note, which says of an order that it is this one
+    kinds = {**dict.fromkeys(short, Kind.NOMINAL), **(kinds or {})}
     table = from_blocks(blocks, list(found), [*factors, *whole], kinds)
     if not short:
         return table

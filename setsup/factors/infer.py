@@ -13,16 +13,19 @@ unknown; a column in which all values are unknown is continuous. Dates and times
 ``path`` have the role ``key``, ``split`` and ``part`` the roles of these names. In errors, rows count from 0.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import a_mapping
 from setsup.errors import FactorError, near
 from setsup.factors.distinct import usable
-from setsup.factors.factor import Factor, Kind
-from setsup.factors.fields import Field, mixture
+from setsup.factors.factor import Factor, Kind, checked_factors
+from setsup.factors.fields import ROLE_OF, Field, mixture
+from setsup.factors.stored import as_array, owned
 from setsup.factors.table import FactorTable
 
 __all__ = ["Blocks", "Store", "arrow_array", "from_blocks", "from_values"]
@@ -50,7 +53,8 @@ def from_values(
     factors : sequence of Factor
         Factors that are known; their values must be levels.
     kinds : mapping of str to Kind, optional
-        Kinds that are known while levels are not.
+        Kinds that are known while levels are not: ``{"age": "continuous"}``. The order of texts is not known from
+        them, so it is given too: ``{"light": "ordinal:low,mid,high"}``.
 
     Raises
     ------
@@ -68,6 +72,7 @@ def from_values(
     """
     import pyarrow as pa
 
+    a_mapping(values, "values", FactorError)
     arrays = {name: arrow_array(name, column) for name, column in values.items()}
     for name, array in arrays.items():
         if not usable(array.type):
@@ -124,7 +129,12 @@ def from_blocks(
 def _fields(
     names: Sequence[str], factors: Sequence[Factor], kinds: Mapping[str, Kind | str], written: bool
 ) -> list[Field]:
-    given = {factor.name: factor for factor in factors}
+    given = {factor.name: factor for factor in checked_factors(factors)}
+    kinds = dict(a_mapping(kinds, "kinds", FactorError))
+    for name, kind in list(kinds.items()):
+        if isinstance(kind, str) and ":" in kind and name not in given and name in names:
+            given[name] = _ordered(name, kind)
+            del kinds[name]
     for name in [*given, *kinds]:
         if name not in names:
             raise FactorError(f"there is no column {name!r} for the factor of that name{near(name, names)}")
@@ -136,10 +146,22 @@ def _fields(
     return [Field(name, given.get(name), _kind(name, kinds), written) for name in names]
 
 
+def _ordered(name: str, kind: str) -> Factor:
+    """Factor of a kind that comes with its levels in order: ``ordinal:low,mid,high``."""
+    kind, _, listed = kind.partition(":")
+    texts = [text.strip() for text in listed.split(",")]
+    levels: list[Any] = texts
+    for number in (int, float):
+        with suppress(ValueError):
+            if [str(number(text)) for text in texts] == texts:
+                levels = list(map(number, texts))
+    return Factor(name, kind, levels, role=ROLE_OF.get(name, "variation"))  # type: ignore[arg-type]  # made plain there
+
+
 def _kind(name: str, kinds: Mapping[str, Kind | str]) -> Kind | None:
     try:
         return Kind(kinds[name]) if name in kinds else None
-    except ValueError:
+    except (ValueError, TypeError):
         raise FactorError(f"column {name!r}: unknown kind {kinds[name]!r}{near(kinds[name], Kind)}") from None
 
 
@@ -166,7 +188,7 @@ def _coded(blocks: Blocks, fields: Sequence[Field], store: Store) -> dict[str, A
 
 def _in_memory(name: str, dtype: np.dtype[Any]) -> tuple[Callable[[Array], object], Callable[[], Array]]:
     parts: list[Array] = [np.empty(0, dtype=dtype)]
-    return parts.append, lambda: parts[1] if len(parts) == 2 else np.concatenate(parts)
+    return parts.append, lambda: owned(parts[1] if len(parts) == 2 else np.concatenate(parts))
 
 
 # -- plain values ------------------------------------------------------------------------------------------------------
@@ -183,7 +205,9 @@ def arrow_array(name: str, column: Sequence[Any]) -> Any:
     """
     import pyarrow as pa
 
-    if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+    if hasattr(column, "detach"):  # a tensor
+        column = as_array(column, f"column {name!r}")
+    if isinstance(column, str | bytes | Mapping | Set) or not hasattr(column, "__len__"):
         raise FactorError(f"column {name!r} must be a sequence of values, not {column!r}")
     if isinstance(column, np.ndarray) and column.ndim != 1:
         raise FactorError(f"column {name!r} must have one axis, not the shape {column.shape}")

@@ -1,5 +1,6 @@
 """How a column is stored: narrow unsigned codes with a mark for unknown, or float32; and how rows are checked."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,11 @@ import numpy.typing as npt
 from setsup.errors import FactorError, RowError
 from setsup.factors.factor import Factor
 
-__all__ = ["check_rows", "code_dtype", "stored_column"]
+__all__ = ["as_array", "check_finite", "check_rows", "code_dtype", "owned", "stored_column", "without_signs"]
 
 Array = npt.NDArray[Any]
+
+_BLOCK = 1 << 20  # numbers looked at at a time, so that temporary arrays stay small
 
 
 def code_dtype(levels: int) -> np.dtype[Any]:
@@ -30,12 +33,18 @@ def check_rows(rows: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
         When one does not, or when they are no integers.
 
     """
-    index = np.asarray(rows)
+    try:
+        index = np.asarray(rows)
+    except Exception as error:  # ragged lists, tensors of a GPU: whatever numpy cannot make one array of
+        raise RowError(f"row numbers must be one array of integers: {one_line(error)}") from None
     if index.dtype.kind not in "iu":
         if index.size:
             mend = "; table.rows(expression) gives those of a condition" if index.dtype == np.bool_ else ""
-            raise RowError(f"row numbers must be integers, not {index.dtype}{mend}")
+            mend = "; the rows of a draw are draw.indices" if hasattr(rows, "indices") else mend
+            raise RowError(f"row numbers must be integers, not {_dtype_or_type(rows, index)}{mend}")
         index = index.astype(np.int64)
+    if index.dtype == np.uint64 and index.size and index.max() >= 2**63:  # which int64 would make negative
+        raise RowError(f"row {index.max()} is out of range: there are {length:,} rows, 0 to {length - 1}")
     index = index.astype(np.int64, copy=False)
     if index.size and (index.min() < 0 or index.max() >= length):
         wrong = int(index[(index < 0) | (index >= length)].flat[0])
@@ -43,20 +52,105 @@ def check_rows(rows: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
     return index
 
 
-def stored_column(factor: Factor, values: npt.ArrayLike) -> Array:
-    """Column in its stored type, checked and read-only."""
-    column = np.asarray(values)
+def as_array(values: Any, what: str) -> Array:
+    """Array of what a user gives for one: a sequence, a numpy array, a torch tensor wherever it lies.
+
+    Raises
+    ------
+    FactorError
+        When it is none; ``what`` names it in the error.
+
+    """
+    try:
+        if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor, told without importing torch
+            values = values.detach().cpu()
+        return np.asarray(values)
+    except Exception as error:  # ragged lists, types of torch that numpy lacks
+        raise FactorError(f"{what} must be an array: {one_line(error)}") from None
+
+
+def owned(array: Array) -> Array:
+    """Mark an array as read-only that nobody else writes to, so that a table keeps it rather than a copy."""
+    array.flags.writeable = False
+    return array
+
+
+def stored_column(factor: Factor, values: Any) -> Array:
+    """Column in its stored type, checked and read-only; a copy, unless nothing can write to what was given."""
+    column = as_array(values, f"the column of factor {factor.name!r}")
     if column.ndim != 1:
         raise FactorError(f"the column of factor {factor.name!r} must have one axis, not the shape {column.shape}")
     if factor.continuous:
         if column.dtype.kind not in "fiu":
             raise FactorError(f"the column of continuous factor {factor.name!r} must hold numbers, not {column.dtype}")
-        stored = column.astype(np.float32, copy=False)
+        with np.errstate(over="ignore"):
+            stored = column if column.dtype == np.float32 else owned(column.astype(np.float32))
+        check_finite(factor.name, column, stored)
     else:
         stored = _stored_codes(factor, column)
-    stored = stored.view()
-    stored.flags.writeable = False
+    stored = owned(stored.copy() if _written_elsewhere(stored) else stored.view())
     return stored
+
+
+def check_finite(name: str, numbers: Array, stored: Array, first: int = 0) -> None:
+    """Refuse numbers that are infinite, or become so as float32; NaN is unknown.
+
+    Parameters
+    ----------
+    name : str
+        The continuous factor, for the error.
+    numbers, stored : (rows,) array
+        As they came, and as float32.
+    first : int
+        Number of the first row.
+
+    Raises
+    ------
+    FactorError
+        The first such row is named.
+
+    """
+    for rows in _blocks(len(stored)):
+        wrong = np.isinf(stored[rows])
+        if wrong.any():
+            row = rows.start + int(np.argmax(wrong))
+            raise FactorError(
+                f"row {first + row} (from 0) of column {name!r} has {numbers[row]!s}; continuous factors are finite "
+                "numbers up to 3.4e38, and NaN is unknown"
+            )
+
+
+def without_signs(column: Array) -> Iterator[Array]:
+    """Blocks of a float32 column in which every NaN is the same one, and −0.0 is 0.0, as they compare."""
+    for rows in _blocks(len(column)):
+        part = column[rows]
+        yield np.where(np.isnan(part), np.float32(np.nan), np.where(part == 0, np.float32(0), part))
+
+
+def one_line(error: Exception) -> str:
+    """What a library's error says, in one line that is not too long."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def _dtype_or_type(rows: Any, index: Array) -> str:
+    """What the row numbers are, in a word that tells more than ``object``."""
+    if index.dtype != object:
+        return str(index.dtype)
+    return type(rows if index.ndim == 0 else index.flat[0]).__name__
+
+
+def _blocks(length: int) -> Iterator[slice]:
+    return (slice(start, start + _BLOCK) for start in range(0, length, _BLOCK))
+
+
+def _written_elsewhere(array: Array) -> bool:
+    """Whether somebody may write to the memory of an array, itself or what it is a view of."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return True
+        base = base.base
+    return False
 
 
 def _stored_codes(factor: Factor, column: Array) -> Array:
@@ -72,7 +166,9 @@ def _stored_codes(factor: Factor, column: Array) -> Array:
         wrong = (column >= len(factor)) | ((column < -1) if signed else np.False_)
         if not signed:
             wrong &= column != np.iinfo(column.dtype).max
-        stored = np.where((column == -1) | wrong if signed else column >= len(factor), unknown, column).astype(dtype)
+        stored = owned(
+            np.where((column == -1) | wrong if signed else column >= len(factor), unknown, column).astype(dtype)
+        )
     if wrong.any():
         row = int(np.argmax(wrong))
         raise FactorError(

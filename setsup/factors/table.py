@@ -9,16 +9,19 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import a_mapping, a_path, an_instance, strings
 from setsup.errors import FactorError, near
-from setsup.factors.factor import Factor, Kind, Level
-from setsup.factors.stored import check_rows, code_dtype, stored_column
+from setsup.factors.factor import Factor, Kind, Level, checked_factors, level_array
+from setsup.factors.stored import check_rows, code_dtype, owned, stored_column, without_signs
 
 if TYPE_CHECKING:
     from setsup.factors.groups import Groups
@@ -32,6 +35,10 @@ _MOST_CELLS = 1 << 30  # combinations counted at once, 8 bytes each
 
 _SIGNED = np.append(np.arange(255, dtype=np.int64), -1)
 """Codes of narrow factors as they are handed out: the largest number stands for unknown."""
+
+
+def _fraction(level: Level) -> bool:
+    return isinstance(level, float)
 
 
 class FactorTable:
@@ -65,7 +72,7 @@ class FactorTable:
     """The Arrow file that the columns are mapped from, where they are."""
 
     def __init__(self, factors: Sequence[Factor], columns: Mapping[str, npt.ArrayLike] | None = None) -> None:
-        self.factors: tuple[Factor, ...] = tuple(factors)
+        self.factors: tuple[Factor, ...] = checked_factors(factors)
         self._by_name = {factor.name: factor for factor in self.factors}
         if len(self._by_name) != len(self.factors):
             raise FactorError(f"two factors share a name in {[factor.name for factor in self.factors]}")
@@ -84,6 +91,11 @@ class FactorTable:
                 if outer in seen:
                     raise FactorError(f"factor {factor.name!r} is nested in itself through {sorted(seen)}")
                 seen.add(outer)
+                if self[outer].continuous:
+                    raise FactorError(
+                        f"factor {factor.name!r} cannot be nested within {outer!r}, which is continuous and has no "
+                        "levels; nest it within bins of that one, as table.binned makes them"
+                    )
                 outer = self[outer].within
 
     def _grid_length(self) -> int:
@@ -98,7 +110,7 @@ class FactorTable:
         return length
 
     def _checked_columns(self, columns: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], int]:
-        if set(columns) != set(self._by_name):
+        if set(a_mapping(columns, "columns", FactorError)) != set(self._by_name):
             raise FactorError(f"columns {sorted(columns)} and factors {sorted(self._by_name)} must have the same names")
         stored = {factor.name: stored_column(factor, columns[factor.name]) for factor in self.factors}
         lengths = {name: len(column) for name, column in stored.items()}
@@ -115,11 +127,20 @@ class FactorTable:
         try:
             return self._by_name[name]
         except (KeyError, TypeError):
+            if (alike := self._alike(name)) is not None:
+                return alike
             raise FactorError(f"unknown factor {name!r}{near(name, self._by_name)}") from None
 
     def __contains__(self, name: object) -> bool:
         """Whether a factor of this name exists."""
-        return name in self._by_name
+        return isinstance(name, str) and (name in self._by_name or self._alike(name) is not None)
+
+    def _alike(self, name: object) -> Factor | None:
+        """The only factor whose name is the same to Python: µ (U+00B5) and μ (U+03BC) are one identifier."""
+        if not isinstance(name, str):
+            return None
+        found = [factor for factor in self.factors if normalize("NFKC", factor.name) == normalize("NFKC", name)]
+        return found[0] if len(found) == 1 else None
 
     def __repr__(self) -> str:
         """Show names and sizes."""
@@ -165,9 +186,9 @@ class FactorTable:
         """
         factor = self[name]
         if self._columns is not None:
-            return self._columns[name]
+            return self._columns[factor.name]
         codes = np.arange(len(factor), dtype=code_dtype(len(factor)))
-        stride = self.strides[name]
+        stride = self.strides[factor.name]
         return np.tile(np.repeat(codes, stride), self._length // (stride * len(factor)))
 
     def codes(self, name: str, rows: npt.ArrayLike | None = None) -> Array:
@@ -236,7 +257,7 @@ class FactorTable:
             return codes
         if (codes < 0).any():
             return np.array([*factor.levels, None], dtype=object)[codes]
-        return np.asarray(factor.levels)[codes]
+        return level_array(factor.levels)[codes]
 
     def row(self, row: int) -> dict[str, Level | None]:
         """All values of one row, by factor; None where unknown."""
@@ -272,7 +293,7 @@ class FactorTable:
             When a factor is continuous, or there are more than 2³⁰ combinations.
 
         """
-        names = list(names)
+        names = strings(names, "the factors to count", FactorError)
         sizes = tuple(len(self[name]) for name in names)
         for name in names:
             if self[name].continuous:
@@ -311,24 +332,60 @@ class FactorTable:
 
     def select(self, rows: npt.ArrayLike) -> "FactorTable":
         """Sub-table of the given rows, in their order, renumbered from 0."""
-        index = check_rows(np.atleast_1d(rows), self._length)
+        index = np.atleast_1d(check_rows(rows, self._length))
         if self._columns is not None:
-            return FactorTable(self.factors, {name: column[index] for name, column in self._columns.items()})
+            return FactorTable(self.factors, {name: owned(column[index]) for name, column in self._columns.items()})
         return FactorTable(self.factors, {name: self.codes(name, index) for name in self.names})
 
     def with_factor(self, factor: Factor, column: npt.ArrayLike) -> "FactorTable":
         """Table with one more factor, or with the factor of that name replaced."""
+        an_instance(factor, Factor, "the new factor", FactorError)
         columns = {name: self.column(name) for name in self.names if name != factor.name}
         kept = [known for known in self.factors if known.name != factor.name]
-        return FactorTable([*kept, factor], {**columns, factor.name: np.asarray(column)})
+        return FactorTable([*kept, factor], {**columns, factor.name: column})
 
     def without(self, names: Iterable[str]) -> "FactorTable":
         """Table that lacks some factors, with the same rows."""
-        gone = {self[name].name for name in names}
+        gone = {self[name].name for name in strings(names, "the factors to leave out", FactorError)}
         kept = [factor for factor in self.factors if factor.name not in gone]
         if not kept:
             raise FactorError("a table needs at least one factor; all would be left out")
         return FactorTable(kept, {factor.name: self.column(factor.name) for factor in kept})
+
+    def rename(self, names: Mapping[str, str]) -> "FactorTable":
+        """Table in which some factors have other names; rows, levels, nesting and splits stay.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            New names by old ones; two factors may swap theirs.
+
+        Raises
+        ------
+        FactorError
+            When a factor is unknown, or a new name is taken or no text.
+
+        Examples
+        --------
+        >>> table = FactorTable.from_values({"age (years)": [41, 38], "class": ["a", "b"]})
+        >>> table.rename({"age (years)": "age", "class": "category"}).rows("age > 40 and category == 'a'")
+        array([0])
+
+        """
+        if not isinstance(names, Mapping):
+            raise FactorError(f"rename takes new names by old ones, as in {{'old': 'new'}}, not {names!r}")
+        new = {self[old].name: name for old, name in names.items()}
+        factors = [
+            replace(
+                factor,
+                name=new.get(factor.name, factor.name),
+                within=None if factor.within is None else new.get(self[factor.within].name, factor.within),
+            )
+            for factor in self.factors
+        ]
+        if self._columns is None:
+            return FactorTable(factors)
+        return FactorTable(factors, {new.get(name, name): column for name, column in self._columns.items()})
 
     def binned(self, name: str, width: float) -> "FactorTable":
         """Table with the factor ``<name>_bin``, a continuous factor cut in bins of equal width."""
@@ -353,13 +410,35 @@ class FactorTable:
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the content: equal for tables with equal factors and rows, however they are stored."""
-        schema = json.dumps([factor.to_dict() for factor in self.factors], sort_keys=True)
+        return self._digest(signs=False)
+
+    def has_fingerprint(self, fingerprint: str) -> bool:
+        """Whether a fingerprint is this table's, also one from when the signs of NaN and of zero counted in it.
+
+        Whatever keeps a fingerprint (draws, renders) is compared by this, so that older ones stay readable.
+        """
+        if fingerprint == self.fingerprint:
+            return True
+        numbers = any(factor.continuous or any(map(_fraction, factor.levels or ())) for factor in self.factors)
+        return numbers and any(fingerprint == self._digest(signs) for signs in (False, True))
+
+    def _digest(self, signs: bool) -> str:
+        """Digest of the content; with ``signs``, NaN and −NaN are two things, and so are 0.0 and −0.0."""
+        about = [factor.to_dict() for factor in self.factors]
+        if not signs:
+            for factor in about:
+                if "levels" in factor:
+                    factor["levels"] = [
+                        0.0 if level == 0.0 and _fraction(level) else level for level in factor["levels"]
+                    ]
+        schema = json.dumps(about, sort_keys=True)
         digest = hashlib.blake2b(schema.encode(), digest_size=16)
         if self._columns is not None and not self._is_full_product():
             for name in self.names:
                 column = self._columns[name]
-                little = column.astype(column.dtype.newbyteorder("<"), copy=False)
-                digest.update(np.ascontiguousarray(little).data)
+                for part in [column] if signs or column.dtype.kind != "f" else without_signs(column):
+                    little = part.astype(part.dtype.newbyteorder("<"), copy=False)
+                    digest.update(np.ascontiguousarray(little).data)
         return digest.hexdigest()
 
     def _is_full_product(self) -> bool:
@@ -386,13 +465,13 @@ class FactorTable:
         """Table of an Arrow file written by :meth:`save`, memory-mapped."""
         from setsup.factors.arrow import open_table
 
-        return open_table(Path(path))
+        return open_table(a_path(path, "a saved table", FactorError))
 
     def save(self, path: str | Path) -> None:
         """Write an uncompressed Arrow file that :meth:`open` maps into memory."""
         from setsup.factors.arrow import save_table
 
-        save_table(self, Path(path))
+        save_table(self, a_path(path, "where a table is saved", FactorError))
 
     @classmethod
     def from_arrow(cls, table: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> "FactorTable":
@@ -412,7 +491,7 @@ class FactorTable:
         """Table from a CSV file with a header line."""
         from setsup.factors.frames import from_csv
 
-        return from_csv(Path(path), factors, kinds=kinds)
+        return from_csv(a_path(path, "a CSV file", FactorError), factors, kinds=kinds)
 
     @classmethod
     def from_parquet(
@@ -426,7 +505,7 @@ class FactorTable:
         """Table from a Parquet file, of all columns that can be factors or of some."""
         from setsup.factors.frames import from_parquet
 
-        return from_parquet(Path(path), factors, kinds, columns)
+        return from_parquet(a_path(path, "a Parquet file", FactorError), factors, kinds, columns)
 
     @classmethod
     def from_pandas(cls, frame: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> "FactorTable":

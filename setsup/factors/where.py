@@ -2,20 +2,23 @@
 
 An expression is Python's own grammar cut down to comparisons of factors with values or with each other, joined by
 ``and``, ``or``, ``not``; ``in`` takes a tuple, list or set. In place of a factor may stand ``count(identity)``, how
-many rows of the table have the same known value as this one, and ``digit % 2``, the remainder of a whole number. An
-expression is parsed, checked and looked up, never executed.
+many rows of the table have the same known value as this one, and ``digit % 2``, the remainder of a whole number. A name
+that is no identifier, or is one of Python's keywords, stands in backticks, as in pandas: ```age (years)` > 30``; a
+backtick within a name is doubled. An expression is parsed, checked and looked up, never executed.
 
 Convention
 ----------
 Unknown values follow Kleene's three-valued logic: a row whose value is unknown satisfies no comparison of that factor
 and no negation of one; ``x is None`` and ``x is not None`` ask for it. Continuous factors are stored as float32, and
 numbers that they are compared with are rounded alike, so that a value given as 0.7 is ``>= 0.7``. Text levels of
-ordinal and cyclic factors compare by their place among the levels, numbers as numbers.
+ordinal and cyclic factors compare by their place among the levels, numbers as numbers: exactly, however large. Names
+are compared as Python compares identifiers, by their NFKC normal form, unless a factor is called exactly so.
 """
 
 import ast
 import keyword
 import operator
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -24,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, near
-from setsup.factors.factor import Factor, Kind, Level
+from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of
 from setsup.factors.table import FactorTable
 
 __all__ = ["evaluate"]
@@ -49,6 +52,12 @@ _REFUSED = {
     ast.JoinedStr: "an f-string",
     ast.IfExp: "if … else",
 }
+_QUOTED = re.compile(
+    r"""'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|\#[^\n]*"""
+    r"""|`(?P<name>(?:[^`\n]|``)*)`""",
+    re.DOTALL,
+)
+"""Texts and comments, in which a backtick is a letter, and names in backticks."""
 _BLOCK = 1 << 20  # rows at a time, so that temporary arrays stay small
 _SHOWN = 120  # characters of an expression in an error
 
@@ -100,18 +109,45 @@ def evaluate(expression: str, table: FactorTable) -> Mask:
 
 
 def _parsed(text: str, table: FactorTable) -> ast.expr:
+    plain, names = _unquoted(text)
     try:
-        return ast.parse(text, mode="eval").body
+        parsed = ast.parse(plain, mode="eval").body
     except SyntaxError as error:
-        odd = [name for name in table.names if (not name.isidentifier() or keyword.iskeyword(name)) and name in text]
-        hint = f"; the name {odd[0]!r} cannot stand in an expression, rename that factor" if odd else ""
         spot = _pointed(text, error.lineno or 1, (error.offset or 1) - 1, 1)
-        raise FactorError(f"this is no expression ({error.msg}){hint or _grammar()}{spot}") from None
+        raise FactorError(f"this is no expression ({error.msg}){_grammar(text, table)}{spot}") from None
     except ValueError as error:
-        raise FactorError(f"this is no expression ({error}){_grammar()}: {_clipped(text)}") from None
+        raise FactorError(f"this is no expression ({error}){_grammar(text, table)}: {_clipped(text)}") from None
+    if names:
+        for node in ast.walk(parsed):
+            if isinstance(node, ast.Name):
+                node.id = names.get((node.lineno, node.col_offset), node.id)
+    return parsed
 
 
-def _grammar() -> str:
+def _unquoted(text: str) -> tuple[str, dict[tuple[int, int], str]]:
+    """Expression with underscores, byte for byte, in place of names in backticks, and those names by line and byte."""
+    names: dict[tuple[int, int], str] = {}
+
+    def underscores(match: re.Match[str]) -> str:
+        if match["name"] is None:
+            return match[0]
+        line, start = text.count("\n", 0, match.start()) + 1, text.rfind("\n", 0, match.start()) + 1
+        names[line, len(text[start : match.start()].encode())] = match["name"].replace("``", "`")
+        return "_" * len(match[0].encode())
+
+    return _QUOTED.sub(underscores, text), names
+
+
+def _grammar(text: str, table: FactorTable) -> str:
+    """What to do about something that is no expression."""
+    plain, _ = _unquoted(text)
+    if "`" in _QUOTED.sub("", plain):
+        return "; a name in backticks must end with a backtick, on the same line"
+    for name in table.names:
+        odd = not name.isidentifier() or keyword.iskeyword(name)
+        if odd and name in plain and any(map(str.isalpha, name)):
+            quoted = name.replace("`", "``")
+            return f"; the name {name!r} must stand in backticks, `{quoted}`"
     return "; it must compare factors with values, as in \"digit != 9 and split == 'train'\""
 
 
@@ -186,8 +222,8 @@ class _Condition:
             chosen = np.arange(len(factor)) == code
             return self._looked_up(factor, chosen if wanted == (link is ast.Eq) else ~chosen)
         compare = _ORDERED[link]
-        if _sort(factor.levels[0]) == "number":
-            if _sort(value) != "number":
+        if sort_of(factor.levels[0]) == "number":
+            if sort_of(value) != "number":
                 self._code(node, factor, value)
             chosen = np.array([compare(level, value) for level in factor.levels])
         else:
@@ -209,19 +245,24 @@ class _Condition:
                 self._refuse(node, "count takes one factor, as in count(identity) >= 20")
             case ast.BinOp(ast.Name() as name, ast.Mod(), ast.Constant(int() as by)) if by > 0 and by is not True:
                 factor = self._factor(name)
-                if not all(type(level) is int for level in factor.levels or ("none",)):
+                whole = [level for level in factor.levels or () if type(level) is int]
+                if not whole or len(whole) != len(factor):
                     self._refuse(name, f"factor {factor.name!r} has no whole numbers as levels, which % needs")
-                remainders = np.array([level % by for level in factor.levels or ()])
-                known = self.table.codes(factor.name)
-                numbers = np.append(remainders, 0)[known]
+                value = self._calculated_value(other)
+                return self._looked_up(factor, np.array([(_COMPARED[link](n % by, value)) == wanted for n in whole]))
             case ast.BinOp(op=ast.Mod()):
                 self._refuse(node, "% takes a factor and a whole number above 0, as in digit % 2 == 0")
             case _:
                 self._refuse_kind(node)
-        value = self._constant(other)
-        if _sort(value) != "number":
-            self._refuse(other, f"this is compared with a number, not {value!r}")
+        value = self._calculated_value(other)
         return np.asarray((_COMPARED[link](numbers, value) == wanted) & (known >= 0))
+
+    def _calculated_value(self, node: ast.expr) -> Any:
+        """Number that a count or a remainder is compared with."""
+        value = self._constant(node)
+        if sort_of(value) != "number":
+            self._refuse(node, f"this is compared with a number, not {value!r}")
+        return value
 
     def _contained(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
         """Find a factor among values."""
@@ -242,10 +283,10 @@ class _Condition:
         if factor.levels is None:
             numbers = np.array([self._number(*(element, factor, value)) for element, value in pairs], dtype=np.float32)
             return _tested(self.table.column(factor.name), lambda column: np.isin(column, numbers), wanted)
-        codes = {(_sort(level), level): code for code, level in enumerate(factor.levels)}
+        codes = {(sort_of(level), level): code for code, level in enumerate(factor.levels)}
         chosen = np.zeros(len(factor), dtype=np.bool_)
         for element, value in pairs:
-            code = codes.get((_sort(value), value))
+            code = codes.get((sort_of(value), value))
             chosen[self._code(element, factor, value) if code is None else code] = True
         return self._looked_up(factor, chosen if wanted else ~chosen)
 
@@ -263,11 +304,11 @@ class _Condition:
     def _two(self, left: ast.Name, link: type[ast.cmpop], right: ast.Name, wanted: bool) -> Mask:
         """Compare two factors by their values."""
         one, two = self._factor(left), self._factor(right)
-        sorts = [("number" if factor.levels is None else _sort(factor.levels[0])) for factor in (one, two)]
+        sorts = [("number" if factor.levels is None else sort_of(factor.levels[0])) for factor in (one, two)]
         if sorts[0] != sorts[1]:
             self._refuse(
                 right,
-                f"{one.name!r} holds {_PLURAL[sorts[0]]} and {two.name!r} {_PLURAL[sorts[1]]}, which never compare",
+                f"{one.name!r} holds {PLURAL[sorts[0]]} and {two.name!r} {PLURAL[sorts[1]]}, which never compare",
             )
         if link in _ORDERED and sorts[0] != "number":
             self._need_order(left, one)
@@ -322,7 +363,7 @@ class _Condition:
         self._refuse_kind(node)
 
     def _number(self, node: ast.expr, factor: Factor, value: Any) -> np.float32:
-        if _sort(value) != "number":
+        if sort_of(value) != "number":
             self._refuse(node, f"factor {factor.name!r} is continuous; compare it with a number, not {value!r}")
         with np.errstate(over="ignore"):
             try:
@@ -333,18 +374,18 @@ class _Condition:
     def _code(self, node: ast.expr, factor: Factor, value: Level) -> int:
         """Place of a value among the levels."""
         levels = factor.levels or ()
-        sort, known = _sort(value), _sort(levels[0])
+        sort, known = sort_of(value), sort_of(levels[0])
         if sort == known and value in levels:
             return levels.index(value)
         if sort != known:
             mend = {"number": "a number without quotes", "truth": "True or False", "text": "a text in quotes"}[known]
-            self._refuse(node, f"factor {factor.name!r} has {_PLURAL[known]} as levels: write {mend}, not {value!r}")
+            self._refuse(node, f"factor {factor.name!r} has {PLURAL[known]} as levels: write {mend}, not {value!r}")
         hint = _near_numbers(value, levels) if sort == "number" else near(value, levels)
         self._refuse(node, f"factor {factor.name!r} has no level {value!r}{hint}")
 
     def _need_order(self, node: ast.expr, factor: Factor) -> None:
         levels = factor.levels or ()
-        if factor.kind is Kind.NOMINAL or _sort(levels[0]) == "truth":
+        if factor.kind is Kind.NOMINAL or sort_of(levels[0]) == "truth":
             self._refuse(node, f"the levels of factor {factor.name!r} have no order; compare with ==, != or in")
 
     # -- errors ----------------------------------------------------------------------------------------------------
@@ -360,7 +401,7 @@ class _Condition:
 
     def _refuse_kind(self, node: ast.AST) -> NoReturn:
         what = _REFUSED.get(type(node), "this")
-        self._refuse(node, f"{what} cannot stand in an expression{_grammar()}")
+        self._refuse(node, f"{what} cannot stand in an expression{_grammar(self.text, self.table)}")
 
     def _refuse(self, node: ast.AST, sentence: str) -> NoReturn:
         lineno, start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
@@ -368,13 +409,6 @@ class _Condition:
         end = getattr(node, "end_col_offset", start) if getattr(node, "end_lineno", lineno) == lineno else len(line)
         column = len(line[:start].decode(errors="replace"))
         raise FactorError(sentence + _pointed(self.text, lineno, column, len(line[start:end].decode(errors="replace"))))
-
-
-_PLURAL = {"number": "numbers", "truth": "truth values", "text": "texts"}
-
-
-def _sort(level: Level) -> str:
-    return "text" if isinstance(level, str) else "truth" if isinstance(level, bool) else "number"
 
 
 def _near_numbers(value: Any, levels: tuple[Any, ...]) -> str:
@@ -407,8 +441,13 @@ def _tested(column: npt.NDArray[Any], test: Callable[[npt.NDArray[Any]], Any], w
 
 def _values(one: Factor, two: Factor) -> list[npt.NDArray[Any] | None]:
     """Numbers by which the levels of two factors compare, NaN behind the last one; None for numbers themselves."""
-    if one.levels is not None and _sort(one.levels[0]) != "number":
-        places = {level: place for place, level in enumerate(dict.fromkeys([*one.levels, *(two.levels or ())]))}
-        return [np.array([*(places[level] for level in factor.levels or ()), np.nan]) for factor in (one, two)]
-    dtype = np.float32 if one.continuous or two.continuous else np.float64
-    return [None if factor.levels is None else np.array([*factor.levels, np.nan], dtype=dtype) for factor in (one, two)]
+    if one.levels is None or two.levels is None:
+        return [
+            None if factor.levels is None else np.array([*factor.levels, np.nan], dtype=np.float32)
+            for factor in (one, two)
+        ]
+    levels: Any = dict.fromkeys([*one.levels, *two.levels])
+    if sort_of(one.levels[0]) == "number":
+        levels = sorted(levels)  # by Python, which compares whole numbers of any size exactly
+    places = {level: place for place, level in enumerate(levels)}
+    return [np.array([*(places[level] for level in factor.levels or ()), np.nan]) for factor in (one, two)]

@@ -90,7 +90,7 @@ class Loader:
     ) -> None:
         if not isinstance(sampler, Sampler):
             raise SamplerError(f"the loader takes a data set and then a sampler, not {type(sampler).__name__}")
-        if sampler.table.fingerprint != dataset.factors.fingerprint:
+        if not dataset.factors.has_fingerprint(sampler.table.fingerprint):
             raise SamplerError(
                 f"the sampler was made of another table (fingerprint {sampler.table.fingerprint}) than that of "
                 f"{dataset.name} ({dataset.factors.fingerprint}): make it of dataset.factors"

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SamplerError, near
+from setsup.checks import one_of
+from setsup.errors import SamplerError
 from setsup.random import below, uniform
 
 __all__ = ["CHOICES", "Chooser", "level_probabilities"]
@@ -88,8 +89,7 @@ class Chooser:
     """
 
     def __init__(self, keys: Rows, sizes: Array, choose: str) -> None:
-        if choose not in CHOICES:
-            raise SamplerError(f"choose must be one of {', '.join(CHOICES)}, not {choose!r}{near(choose, CHOICES)}")
+        one_of(choose, CHOICES, "choose", SamplerError)
         self.count = len(sizes)
         self._keys, self._sizes, self._choose = keys, sizes, choose
         weights = _weights(keys, sizes, choose)

@@ -19,14 +19,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SamplerError, near
+from setsup.checks import one_of
+from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, permute, stream_key
 from setsup.samplers.draw import Draw
 from setsup.samplers.holding import Holding, named_factors
 from setsup.samplers.members import check_small
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps, checked_table, positive, stated
+from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
 from setsup.samplers.within import Keys
 
 __all__ = ["DomainSampler"]
@@ -100,18 +101,20 @@ class DomainSampler(Sampler):
         stream: str = "DomainSampler",
     ) -> None:
         self.arguments = stated(locals())
-        if domains not in DOMAINS:
-            raise SamplerError(f"domains must be one of {', '.join(DOMAINS)}, not {domains!r}{near(domains, DOMAINS)}")
+        one_of(domains, DOMAINS, "domains", SamplerError)
         names = named_factors(domain, "domain")
         self.table, self.size, self._small = checked_table(table), positive(size, "size"), check_small(small)
         self._holding = Holding(table, names, self.size, choose="groups", small=small, tolerance={}, where=where)
         self._count = len(self._holding.drawable)
-        self.sets = min(positive(sets, "sets"), self._count) if domains == "all" else positive(sets, "sets")
+        self.sets = positive(sets, "sets", MOST_SETS + 1)
+        if domains == "all":
+            self.sets = min(self.sets, self._count)
         if self.sets > self._count:
             raise SamplerError(
                 f"sets={sets} asks for more domains than the {self._count} drawable ones of "
                 f"{self._holding.describe()}; lower sets, or pass domains='all' to take all there are"
             )
+        need_memory(self.size * self.sets, "a draw", "size or sets", 80)
         self._independent = domains == "independent"
         key = stream_key(seed, stream)
         self._round_key, self._visit_key, self._step_key = (int(fold(key, tag)) for tag in (_ROUND, _VISIT, _STEP))

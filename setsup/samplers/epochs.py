@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from setsup.checks import a_boolean, one_of
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute, stream_key
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Entry, Report
-from setsup.samplers.sampler import Sampler, Steps, checked_table, positive, stated
+from setsup.samplers.sampler import Sampler, Steps, checked_table, length_of, need_memory, positive, stated
 
 __all__ = ["EpochSampler"]
 
@@ -73,9 +74,10 @@ class EpochSampler(Sampler):
         stream: str = "EpochSampler",
     ) -> None:
         self.arguments = stated(locals())
-        if partial not in ("drop", "pad"):
-            raise SamplerError(f"partial must be drop or pad, not {partial!r}")
-        self.table, self.size, self._shuffle = checked_table(table), positive(size, "size"), shuffle
+        one_of(partial, ("drop", "pad"), "partial", SamplerError)
+        self.table, self.size = checked_table(table), positive(size, "size")
+        self._shuffle = a_boolean(shuffle, "shuffle", SamplerError)
+        need_memory(self.size, "a draw", "size", 88 if self._shuffle else 16)
         self._rows = None if where is None else table.rows(where)
         self._count = len(table) if self._rows is None else len(self._rows)
         if self._count == 0:
@@ -92,10 +94,8 @@ class EpochSampler(Sampler):
         self._key = stream_key(seed, stream)
 
     def __len__(self) -> int:
-        """Count the draws of all epochs; TypeError without ``epochs``, for there is no end."""
-        if self.length is None:
-            raise TypeError("an EpochSampler without epochs has no length; pass epochs=")
-        return self.length
+        """Count the draws of all epochs; EndlessError, a TypeError, without ``epochs``, for there is no end."""
+        return length_of(self)
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block; indices (steps, 1, size)."""

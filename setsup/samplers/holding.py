@@ -209,11 +209,14 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> npt.
     else:
         try:
             found = np.asarray(weights, dtype=np.float64)
-        except (TypeError, ValueError):
+        except Exception:  # whatever numpy, or a tensor of a GPU, says to it
             raise SamplerError(f"weights must be numbers, one a row, not {type(weights).__name__}") from None
     if found.shape != (len(table),):
         raise SamplerError(f"weights must be one number a row, ({len(table)},), not {found.shape}")
     found = np.nan_to_num(found, nan=0.0, posinf=np.inf)
     if not np.isfinite(found).all() or (found < 0).any() or not found.any():
         raise SamplerError("weights must be finite numbers from 0 on, and not all 0")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(found.sum()):
+            raise SamplerError("weights are so large that their sum is no finite number: divide all by the largest")
     return found

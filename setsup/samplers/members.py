@@ -6,7 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SamplerError, near
+from setsup.checks import one_of
+from setsup.errors import SamplerError
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import below, permute
@@ -160,9 +161,7 @@ def filled(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, again:
 
 def check_small(small: str) -> str:
     """The policy for small groups, if there is one of that name; SamplerError otherwise."""
-    if small not in SMALL:
-        raise SamplerError(f"small must be one of {', '.join(SMALL)}, not {small!r}{near(small, SMALL)}")
-    return small
+    return one_of(small, SMALL, "small", SamplerError)
 
 
 def drawable_groups(

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SamplerError
+from setsup.checks import a_number, an_integer
+from setsup.errors import RowError, SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Report
-from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sampler import Sampler, Steps, length_of
 from setsup.samplers.within import MIX, Keys, distinct
 
 __all__ = ["Mixture", "Stepwise"]
@@ -53,13 +54,17 @@ class Stepwise:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        whole = all(isinstance(number, int | np.integer) for number in (self.every, self.levels))
-        if not whole or not 0 <= self.end <= 1 or self.every < 1 or self.levels < 2:
-            raise SamplerError(f"a stepwise schedule needs 0 <= end <= 1, every >= 1 and levels >= 2, not {self}")
+        what = "a stepwise schedule's {}".format
+        object.__setattr__(self, "end", a_number(self.end, what("end"), SamplerError, 0, 1))
+        object.__setattr__(self, "every", an_integer(self.every, what("every"), SamplerError, 1, 2**63 - 1))
+        object.__setattr__(self, "levels", an_integer(self.levels, what("levels"), SamplerError, 2, 2**63 - 1))
 
     def at(self, steps: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Probability at steps; float64 of their shape."""
-        rise = np.minimum(np.asarray(steps, dtype=np.int64) // self.every, self.levels - 1)
+        numbers = np.asarray(steps)
+        if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= 2**63):
+            raise RowError(f"steps must be integers from 0 and below 2**63, not {steps!r}")
+        rise = np.minimum(numbers.astype(np.int64) // self.every, self.levels - 1)
         return self.end * rise / (self.levels - 1)
 
 
@@ -159,6 +164,10 @@ class Mixture(Sampler):
         indices[:, self._sets] = np.where(replaced, others, draw.indices[:, self._sets])
         return Draw(indices, draw.inactive, draw.mask, draw.canonical)
 
+    def __len__(self) -> int:
+        """Count the draws; EndlessError, a TypeError, where the base has no end."""
+        return length_of(self)
+
     def report(self) -> Report:
         """What will be drawn, and what never can be, before any training."""
         found = self.base.report()
@@ -177,9 +186,7 @@ def _checked_schedule(p: Any) -> float | Stepwise:
         if set(p) != {"end", "every", "levels"}:
             raise SamplerError(f"a stepwise schedule is described by end, every and levels, not {sorted(p)}")
         return Stepwise(**p)
-    if not isinstance(p, int | float | np.number) or not 0 <= p <= 1:
-        raise SamplerError(f"p must be from 0 to 1 or a Stepwise schedule, not {p!r}")
-    return float(p)
+    return a_number(p, "p, unless it is a Stepwise schedule,", SamplerError, 0, 1)
 
 
 def _checked_numbers(sets: Any) -> list[int]:

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SamplerError, near
+from setsup.checks import a_number, one_of
+from setsup.errors import SamplerError
 from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
@@ -27,7 +28,7 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.holding import Holding, named_factors
 from setsup.samplers.members import check_small
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps, checked_table, positive, stated
+from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
 from setsup.samplers.within import GROUP, Keys, word
 
 __all__ = ["OrbitSampler"]
@@ -101,10 +102,9 @@ class OrbitSampler(Sampler):
     ) -> None:
         self.arguments = stated(locals())
         names = named_factors(orbit, "orbit")
-        if values not in ("different", "independent"):
-            hint = near(values, ["different", "independent"])
-            raise SamplerError(f"values must be different or independent, not {values!r}{hint}")
-        self.table, self.sets, self._small = checked_table(table), positive(sets, "sets"), check_small(small)
+        one_of(values, ("different", "independent"), "values", SamplerError)
+        self.table, self._small = checked_table(table), check_small(small)
+        self.sets = positive(sets, "sets", MOST_SETS + 1)
         need = 1 if size is None else positive(size, "size")
         self._holding = Holding(table, names, need, choose=choose, small=small, tolerance={}, where=where)
         self._left_out = 0
@@ -112,6 +112,7 @@ class OrbitSampler(Sampler):
         drawable, chooser = self._holding.drawable, self._holding.chooser
         self._whole = size is None
         self.size = int(self._holding.groups.sizes[drawable].max()) if size is None else need
+        need_memory(self.size * self.sets, "a draw", "sets" if size is None else "size or sets")
         self._different = chooser.different() if values == "different" else None
         if self._different is not None and self.sets > len(drawable):
             raise SamplerError(
@@ -185,7 +186,7 @@ def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[
     (groups,) int64
 
     """
-    if canonical == "first":
+    if isinstance(canonical, str) and canonical == "first":
         return groups.take(np.arange(len(groups)), 0)
     of_rows = groups.of_rows()
     if isinstance(canonical, Mapping):
@@ -208,17 +209,21 @@ def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[
 def _equals(table: FactorTable, name: str, level: Level) -> npt.NDArray[np.bool_]:
     factor = table[name]
     if factor.continuous:
-        if isinstance(level, bool) or not isinstance(level, int | float | np.number):
-            raise SamplerError(f"factor {name!r} is continuous: its canonical value is a number, not {level!r}")
-        return np.asarray(table.column(name) == np.float32(level))
+        number = a_number(level, f"factor {name!r} is continuous: its canonical value", SamplerError)
+        with np.errstate(over="ignore"):
+            return np.asarray(table.column(name) == np.float32(number))
     return np.asarray(table.column(name) == factor.code(level))
 
 
 def _comparable(table: FactorTable, name: str) -> npt.NDArray[np.float64]:
-    """Numbers of a factor, or positions of its levels where they are texts; NaN where unknown."""
+    """Numbers of a factor, or the places of its levels in their order; NaN where unknown."""
     factor = table[name]
     codes = table.codes(name)
     if factor.levels is None:
         return codes.astype(np.float64)
-    numbers = factor.levels if not isinstance(factor.levels[0], str) else range(len(factor))
-    return np.append(np.array(list(numbers), dtype=np.float64), np.nan)[codes]
+    places = np.arange(len(factor) + 1, dtype=np.float64)
+    if not isinstance(factor.levels[0], str):  # Python orders whole numbers of any size exactly
+        levels: Any = factor.levels
+        places[sorted(range(len(factor)), key=levels.__getitem__)] = np.arange(len(factor))
+    places[-1] = np.nan
+    return places[codes]

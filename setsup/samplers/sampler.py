@@ -8,19 +8,35 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import RowError, SamplerError, near
+from setsup.checks import memory_for
+from setsup.errors import EndlessError, RowError, SamplerError, near
 from setsup.factors.table import FactorTable
 from setsup.samplers.draw import Draw
 
 if TYPE_CHECKING:
     from setsup.samplers.report import Report
 
-__all__ = ["Sampler", "Shard", "checked_table", "from_dict", "positive", "stated", "whole"]
+__all__ = [
+    "MOST_SETS",
+    "Sampler",
+    "Shard",
+    "checked_table",
+    "from_dict",
+    "length_of",
+    "need_memory",
+    "positive",
+    "stated",
+    "whole",
+]
 
 Steps = npt.NDArray[np.int64]
 
 _BLOCK = 64  # steps drawn at a time while iterating
 _LAST = 2**63  # steps are below
+_MANY = 1 << 12  # steps of a block from which its memory is looked at
+
+MOST_SETS = 1 << 24
+"""Sets, or triplets, of a step: their numbers are 24 bits of the key words."""
 _NUMBERS = (int, np.integer)  # made once: a union made anew costs a good part of a check
 
 
@@ -59,6 +75,10 @@ class Sampler(ABC):
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items() if value is not None)
         return f"{type(self).__name__}({self.table!r}, {given})"
 
+    def __bool__(self) -> bool:
+        """True: whether there is a sampler does not depend on whether it has a length."""
+        return True
+
     def __getitem__(self, step: int) -> Draw:
         """Draw of one step, which depends on the arguments and the step alone.
 
@@ -69,12 +89,13 @@ class Sampler(ABC):
 
         """
         _check(step, self.length)
-        return self.draws(np.array([step], dtype=np.int64)).at(0)
+        return _drawn(self, np.array([step], dtype=np.int64)).at(0)
 
     def block(self, start: int, stop: int) -> Draw:
         """Draws of the steps start … stop − 1 with a leading axis; equal to stacking the single draws."""
         _check_block(start, stop, self.length)
-        return self.draws(np.arange(start, stop, dtype=np.int64))
+        _check_memory(self, int(start), int(stop))
+        return _drawn(self, np.arange(start, stop, dtype=np.int64))
 
     def __iter__(self) -> Iterator[Draw]:
         """All draws from step 0."""
@@ -127,9 +148,11 @@ class Shard:
 
     def __len__(self) -> int:
         """Count this rank's draws."""
-        if self.length is None:
-            raise TypeError("a shard of an endless sampler has no length")
-        return self.length
+        return length_of(self)
+
+    def __bool__(self) -> bool:
+        """True, also without a length."""
+        return True
 
     def __getitem__(self, index: int) -> Draw:
         """Draw number ``index`` of this rank."""
@@ -141,11 +164,12 @@ class Shard:
         _check_block(start, stop, self.length)
         if self.start + (int(stop) - 1) * self.world + self.rank >= _LAST:
             raise RowError(f"draw {stop - 1} of rank {self.rank} is out of range: its step is not below 2**63")
+        _check_memory(self.sampler, self.start, self.start + int(stop) - int(start))
         steps = self.start + np.arange(start, stop, dtype=np.int64) * self.world + self.rank
         if self.sampler.length is None or steps[-1] < self.sampler.length:
-            return self.sampler.draws(steps)
+            return _drawn(self.sampler, steps)
         over = steps >= self.sampler.length
-        draw = self.sampler.draws(np.minimum(steps, self.sampler.length - 1))
+        draw = _drawn(self.sampler, np.minimum(steps, self.sampler.length - 1))
         mask = np.ones(draw.indices.shape, dtype=bool) if draw.mask is None else draw.mask.copy()
         mask[over] = False
         return Draw(draw.indices, draw.inactive, mask, draw.canonical)
@@ -183,6 +207,41 @@ def _check_block(start: Any, stop: Any, length: int | None) -> None:
     _check(int(stop) - 1, length)
 
 
+def _check_memory(sampler: Sampler, start: int, stop: int) -> None:
+    """Refuse a block that does not fit into memory, before it is made."""
+    if stop - start >= _MANY:
+        first = min(start, (sampler.length or _LAST) - 1)
+        rows = _drawn(sampler, np.array([first], dtype=np.int64)).indices.size
+        need_memory(rows * (stop - start), f"a block of {stop - start:,} steps", "the number of steps")
+
+
+def need_memory(rows: int, what: str, reduce: str, each: int = 48) -> None:
+    """Refuse draws for which this machine has no memory; SamplerError says what to reduce.
+
+    A row takes ``each`` bytes with all that is needed while it is drawn; samplers need 16 to 100.
+    """
+    memory_for(rows * each, f"{what} with {rows:,} rows", reduce, SamplerError)
+
+
+def _drawn(sampler: Sampler, steps: Steps) -> Draw:
+    """Draws of some steps; SamplerError where memory runs out after all."""
+    try:
+        return sampler.draws(steps)
+    except MemoryError as error:
+        raise SamplerError(
+            f"memory ran out while {len(steps):,} steps were drawn ({error}); draw fewer steps, or lower size or sets"
+        ) from None
+
+
+def length_of(source: Sampler | Shard) -> int:
+    """Number of draws; EndlessError where there is no end."""
+    if source.length is None:
+        raise EndlessError(
+            f"this {type(source).__name__} has no end, so it has no length: an EpochSampler with epochs= has one"
+        )
+    return source.length
+
+
 def _start(start: Any, last: int) -> int:
     if not whole(start) or not 0 <= start <= last:
         end = "2**63" if last == _LAST else f"{last}, the number of draws"
@@ -208,7 +267,13 @@ def checked_table(table: Any) -> FactorTable:
 
 def stated(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a constructor, from its ``locals()``: copied, so that no later change of a list reaches them."""
-    return {key: copy.deepcopy(value) for key, value in given.items() if key not in ("self", "table")}
+    found = {key: value for key, value in given.items() if key not in ("self", "table")}
+    try:
+        return copy.deepcopy(found)
+    except Exception:  # generators, open files, locks: what has no copy cannot be kept
+        wrong = next((key for key, value in found.items() if isinstance(value, Iterator)), None)
+        named = f"{wrong} must be a list, not a {type(found[wrong]).__name__}" if wrong else "one cannot be copied"
+        raise SamplerError(f"arguments of a sampler are plain data that it keeps: {named}") from None
 
 
 def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
@@ -243,7 +308,7 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
         ) from None
     if not isinstance(name, str) or name not in kinds:
         raise SamplerError(f"unknown sampler {name!r}{near(name, kinds)}")
-    if fingerprint != table.fingerprint:
+    if not checked_table(table).has_fingerprint(fingerprint):
         raise SamplerError(
             f"this {name} was made for the table with fingerprint {fingerprint}, not {table.fingerprint}: load the "
             "same data set with the same split and where"

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SamplerError, near
+from setsup.checks import a_number, one_of
+from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key
 from setsup.samplers.draw import Draw
@@ -26,7 +27,7 @@ from setsup.samplers.holding import Holding, held_factors, row_weights
 from setsup.samplers.members import check_small
 from setsup.samplers.plan import Plan, Plans
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps, checked_table, positive, stated, whole
+from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated, whole
 
 __all__ = ["SetSampler"]
 
@@ -123,15 +124,15 @@ class SetSampler(Sampler):
         stream: str = "SetSampler",
     ) -> None:
         self.arguments = stated(locals())
-        self.table, self.size, self.sets = checked_table(table), positive(size, "size"), positive(sets, "sets")
+        self.table, self.size = checked_table(table), positive(size, "size")
+        self.sets = positive(sets, "sets", MOST_SETS + 1)
+        need_memory(self.size * self.sets, "a draw", "size or sets")
         check_small(small)
-        if values not in VALUES:
-            raise SamplerError(f"values must be one of {', '.join(VALUES)}, not {values!r}{near(values, VALUES)}")
-        self._values = values
+        self._values = one_of(values, VALUES, "values", SamplerError)
         self._key = stream_key(seed, stream)
         self._tolerance = check_tolerance(table, tolerance)
         options = self._options(inactive, active, unconstrained, random)
-        together = size * sets if values == "equal" else size
+        together = self.size * self.sets if values == "equal" else self.size
         row_weight = row_weights(table, weights)
         holdings: dict[tuple[str, ...], Holding] = {}
         for names in dict.fromkeys(itertools.chain.from_iterable(options)):
@@ -217,11 +218,9 @@ def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -
     """Tolerances of continuous factors; SamplerError where a factor has levels."""
     if tolerance is not None and not isinstance(tolerance, Mapping):
         raise SamplerError(f"tolerance must give a number for each factor, as in {{'yaw': 5.0}}, not {tolerance!r}")
-    found = dict(tolerance or {})
+    found = {table[name].name: value for name, value in (tolerance or {}).items()}
     for name, value in found.items():
         if not table[name].continuous:
             raise SamplerError(f"factor {name!r} has levels and is held exactly; leave it out of tolerance")
-        number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        if not number or not 0 <= value < math.inf:
-            raise SamplerError(f"the tolerance of {name!r} must be a number from 0 on, not {value!r}")
+        found[name] = a_number(value, f"the tolerance of {name!r}", SamplerError, low=0)
     return found

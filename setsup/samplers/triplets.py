@@ -20,7 +20,7 @@ from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.draw import Draw
 from setsup.samplers.holding import Holding, named_factors
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import Sampler, Steps, checked_table, positive, stated
+from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
 from setsup.samplers.within import GROUP, word
 
 __all__ = ["TripletSampler"]
@@ -84,9 +84,10 @@ class TripletSampler(Sampler):
     ) -> None:
         self.arguments = stated(locals())
         names = named_factors(orbit, "orbit")
-        if small not in _SMALL:
+        if not isinstance(small, str) or small not in _SMALL:
             raise SamplerError(f"small must be error or drop, for an orbit of one row has no positive, not {small!r}")
-        self.table, self.triplets = checked_table(table), positive(triplets, "triplets")
+        self.table, self.triplets = checked_table(table), positive(triplets, "triplets", MOST_SETS + 1)
+        need_memory(3 * self.triplets, "a draw", "triplets")
         self._holding = Holding(table, names, 2, choose=choose, small=small, tolerance={}, where=where, policies=_SMALL)
         groups = self._holding.groups
         if len(groups) < 2:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import setsup
 from setsup.datasets import Concat, Dataset, Modality, Selection, concat, fetch_request, gather, of_row
 from setsup.errors import DataError, FactorError, RowError
 from setsup.factors import Factor, FactorTable, Kind
@@ -287,3 +288,15 @@ def test_a_selection_has_what_its_source_has_beside():
         tales.title(1)
     with pytest.raises(AttributeError, match="no attribute 'author'"):
         _ = tales.author
+
+
+def test_a_renamed_dataset_fetches_the_same_rows():
+    tales = Tales().rename({"letters": "my letters"})
+    assert tales.factors.names == ("my letters",)
+    chosen = tales.where("`my letters` == 3")
+    assert chosen.fetch([0, 1])["row"].tolist() == [0, 1]
+    assert [chosen.title(row) for row in range(2)] == ["one", "two"]
+    grid = setsup.load("shapes3d-procedural").rename({"wall_hue": "wall"})
+    assert grid.factors.is_grid
+    with pytest.raises(FactorError, match="unknown factor 'wall_hue'"):
+        grid.rename({"wall_hue": "x"})

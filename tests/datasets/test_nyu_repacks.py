@@ -97,6 +97,17 @@ def test_bad_fastdepth_files(tmp_path: Path, change: Callable[[h5py.File], None]
     assert dataset.fetch(2)["image"].any()
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -1.0])
+def test_fastdepth_depths_that_are_no_depths(tmp_path: Path, wrong: float) -> None:
+    write_fastdepth(tmp_path)
+    with h5py.File(tmp_path / "nyudepthv2/val/official/00001.h5", "r+") as file:
+        file["depth"][7, 5] = wrong
+    dataset = nyu.open(tmp_path)
+    with pytest.raises(DataError, match=rf"00001\.h5 \(row 3\): the depth of pixel \(7, 5\) is {wrong} m; finite"):
+        dataset.fetch(3, ["depth"])
+    assert dataset.fetch(3, ["image"])["image"].any()
+
+
 def test_damaged_fastdepth_files(tmp_path: Path) -> None:
     write_fastdepth(tmp_path)
     path = tmp_path / "nyudepthv2/val/official/00001.h5"

@@ -69,7 +69,7 @@ def test_flags_models_and_boxes_that_are_not_there(tmp_path):
     view = viewpoint(1.0, 1.0, 1.0, 1.0, 1.0)
     row = _one(tmp_path, view, truncated=EMPTY, occluded=None, difficult=np.array([[True]]), cad_index=EMPTY)
     assert (row["truncated"], row["occluded"], row["difficult"], row["cad"]) == (-1, -1, 1, 0)
-    assert _one(tmp_path, view, cad_index=11.0)["cad"] == 0
+    assert _one(tmp_path, view, cad_index=0.0)["cad"] == 0
     assert _one(tmp_path, view, cad_index=np.uint8(10))["cad"] == 10
     for box in (EMPTY, None):
         assert np.isnan(_one(tmp_path, view, bbox=box)["left"])
@@ -88,6 +88,10 @@ def test_only_objects_of_the_wanted_category_with_their_own_numbers(tmp_path):
         ({"bbox": "1 2 3 4"}, "its 'bbox' is"),
         ({"truncated": "yes"}, "its 'truncated' is"),
         ({"cad_index": np.array([[1.0, 2.0]])}, r"its 'cad_index' is float64 \(1, 2\); one number"),
+        ({"cad_index": 11.0}, "its 'cad_index' is 11, and car has the models 1 to 10, 0 for none"),
+        ({"cad_index": 99}, "its 'cad_index' is 99"),
+        ({"cad_index": -1}, "its 'cad_index' is -1"),
+        ({"cad_index": 1.5}, "its 'cad_index' is 1.5"),
         ({"class": 5.0}, "no text in the field 'class'"),
         ({"class": None}, "no text in the field 'class'"),
         ({"viewpoint": 7.0}, "its 'viewpoint' is float64"),

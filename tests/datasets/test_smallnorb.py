@@ -223,6 +223,15 @@ def test_swapped_files(tmp_path, end):
         smallnorb.open(tmp_path)
 
 
+@pytest.mark.parametrize("stem", [TRAIN, TEST])
+def test_the_categories_of_the_other_split_are_noticed(tmp_path, stem):
+    write(tmp_path)
+    other = tmp_path / f"{TEST if stem == TRAIN else TRAIN}-cat.mat.gz"
+    (tmp_path / f"{stem}-cat.mat.gz").write_bytes(other.read_bytes())
+    with pytest.raises(DataError, match=rf"{stem}-cat.* say the same of the pairs \d+ and \d+, .*swapped\?"):
+        smallnorb.open(tmp_path)
+
+
 def test_truncated_pictures_are_noticed(tmp_path):
     write(tmp_path, per_split=5)
     path = tmp_path / f"{TEST}-dat.mat.gz"

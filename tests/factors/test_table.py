@@ -1,13 +1,16 @@
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import setsup
 from setsup.errors import FactorError, RowError
-from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors import Factor, FactorTable, Kind, split
+from setsup.samplers import from_dict
 
 HUE = Factor("hue", Kind.NOMINAL, ("red", "blue"))
 SIZE = Factor("size", Kind.ORDINAL, (1, 2, 3))
@@ -170,3 +173,137 @@ def test_a_pickled_table_is_the_same():
         other = pickle.loads(pickle.dumps(table))
         assert other.fingerprint == table.fingerprint
         assert other.row(1) == table.row(1)
+
+
+def test_no_later_change_of_what_was_given_reaches_a_table():
+    hues, angles = np.array([0, 1, 0], np.uint8), np.array([1.0, 2.0, 3.0], np.float32)
+    seen = angles.view()
+    seen.flags.writeable = False  # a view that cannot be written to, of an array that can
+    table = FactorTable([HUE, ANGLE], {"hue": hues, "angle": seen})
+    before = table.fingerprint
+    hues[:], angles[:] = 1, 9.0
+    np.testing.assert_array_equal(table.codes("hue"), [0, 1, 0])
+    np.testing.assert_array_equal(table.codes("angle"), [1.0, 2.0, 3.0])
+    assert FactorTable(table.factors, {name: table.column(name) for name in table.names}).fingerprint == before
+
+
+def test_tables_share_the_columns_that_nobody_writes_to():
+    table = columns()
+    more = table.without(["hue"]).with_factor(HUE, [0, 1, 0])
+    assert all(np.shares_memory(more.column(name), table.column(name)) for name in ("size", "angle"))
+    frozen = np.arange(3, dtype=np.float32)
+    frozen.flags.writeable = False
+    assert np.shares_memory(FactorTable([ANGLE], {"angle": frozen}).column("angle"), frozen)
+
+
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf, 1e300, 3.5e38])
+def test_numbers_that_float32_does_not_hold_are_refused_with_their_row(wrong):
+    with pytest.raises(FactorError, match=r"row 2 \(from 0\) of column 'angle' has .*finite numbers"):
+        FactorTable([ANGLE], {"angle": np.array([0.0, np.nan, wrong])})
+
+
+def _signed(nan, zero):
+    return FactorTable([ANGLE], {"angle": np.array([nan, zero, 1.0], np.float32)})
+
+
+def test_the_signs_of_nan_and_zero_do_not_tell_tables_apart():
+    plain = _signed(np.nan, 0.0)
+    signed = _signed(np.copysign(np.float32(np.nan), np.float32(-1)), -0.0)
+    assert signed.column("angle").tobytes() != plain.column("angle").tobytes()
+    assert signed.fingerprint == plain.fingerprint
+    levels = [FactorTable([Factor("x", Kind.ORDINAL, (-1.0, zero, 1.0))]) for zero in (0.0, -0.0)]
+    assert levels[0].fingerprint == levels[1].fingerprint
+
+
+def test_fingerprints_of_before_the_signs_were_left_out_of_them():
+    """Digests that were computed when the signs still counted."""
+    grid = FactorTable(
+        [
+            Factor("hue", Kind.CYCLIC, (0.0, 0.25, 0.5, 0.75), unit="turn", period=1.0),
+            Factor("size", Kind.ORDINAL, (1, 2, 3)),
+        ]
+    )
+    assert grid.fingerprint == "57858f8b9f93b58ac69d04ff1d24101a"
+    poses = FactorTable(
+        [
+            Factor("shape", Kind.NOMINAL, ("cube", "b\u00e4ll")),
+            Factor("pose", Kind.CONTINUOUS, unit="deg", period=360.0),
+        ],
+        {"shape": [0, 1, -1, 0], "pose": [0.0, 1.5, np.nan, -2.25]},
+    )
+    assert poses.fingerprint == "0b21d77fa410af56b6c3872532f74043"
+    row = np.arange(600)
+    nested = FactorTable(
+        [
+            Factor("class", Kind.NOMINAL, ("a", "b")),
+            Factor("inst", Kind.NOMINAL, tuple(range(300)), within="class", role="key"),
+            Factor("y", Kind.CONTINUOUS),
+        ],
+        {"class": row % 2, "inst": row % 300, "y": np.where(row % 7 == 0, np.nan, row / 3)},
+    )
+    assert nested.fingerprint == "905deacc965498a2a04a0af4ec6d66ff"
+
+
+def test_a_fingerprint_with_signs_is_still_the_table_s(tmp_path):
+    signed = _signed(np.copysign(np.float32(np.nan), np.float32(-1)), -0.0)
+    older = "072dd5c17676412bb2062d920114c7b4"
+    assert signed.has_fingerprint(older)
+    assert signed.has_fingerprint(signed.fingerprint)
+    assert not signed.has_fingerprint(_signed(0.0, 0.0).fingerprint)
+    assert not columns().has_fingerprint(older)
+    sampler = setsup.SetSampler(signed, [[]], sets=1, size=2)
+    again = from_dict({**sampler.to_dict(), "fingerprint": older}, signed)
+    np.testing.assert_array_equal(again[5].indices, sampler[5].indices)
+
+
+def test_renaming_keeps_rows_nesting_splits_and_the_grid():
+    outer = Factor("my class", Kind.NOMINAL, ("a", "b"))
+    inner = Factor("instance", Kind.NOMINAL, (1, 2, 3), within="my class", unit="x")
+    grid = FactorTable([outer, inner])
+    renamed = grid.rename({"my class": "category"})
+    assert renamed.is_grid
+    assert renamed.factors == (replace(outer, name="category"), replace(inner, within="category"))
+    assert renamed.rename({"category": "my class"}).fingerprint == grid.fingerprint
+    assert renamed.group_by(["instance"]).names == ("category", "instance")
+    table = split(grid.select(range(6)), {"train": 0.5, "test": 0.5}, seed=0)
+    swapped = table.rename({"my class": "instance", "instance": "my class", "split": "part of 2"})
+    assert [factor.role for factor in swapped.factors] == ["variation", "variation", "split"]
+    assert swapped["my class"].within == "instance"
+    for old, new in (("my class", "instance"), ("instance", "my class"), ("split", "part of 2")):
+        np.testing.assert_array_equal(swapped.codes(new), table.codes(old))
+        assert np.shares_memory(swapped.column(new), table.column(old))
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        ({"hue": "size"}, "two factors share a name"),
+        ({"hu": "x"}, "unknown factor 'hu'; did you mean 'hue'"),
+        ({"hue": ""}, "must be a text that is not empty"),
+        ({"hue": None}, "must be a text"),
+        ({"hue": ["x"]}, "must be a text"),
+        (["hue"], "rename takes new names by old ones"),
+        (None, "rename takes new names by old ones"),
+    ],
+)
+def test_a_renaming_that_makes_no_sense_is_refused(names, sentence):
+    for table in (columns(), FactorTable([HUE, SIZE])):
+        with pytest.raises(FactorError, match=sentence):
+            table.rename(names)
+
+
+@pytest.mark.parametrize(
+    "levels", [(5, 2**63 + 1, 2**63 + 2), (2**63 + 1, 2**63 + 2), (-1, 2**63), (1, 2**64 + 1), (2**60 + 1, 2.5)]
+)
+def test_levels_that_floats_would_round_are_given_back_exactly(levels):
+    table = FactorTable([Factor("x", Kind.ORDINAL, levels)])
+    assert table.values("x").tolist() == list(levels)
+    assert [type(value) for value in table.values("x").tolist()] == [type(level) for level in levels]
+
+
+def test_unsigned_numbers_come_back_from_arrow():
+    table = FactorTable.from_values({"x": np.array([2**63 + 1, 2**64 - 1, 5], np.uint64)})
+    assert table["x"].levels == (5, 2**63 + 1, 2**64 - 1)
+    assert FactorTable.from_arrow(table.to_arrow()).fingerprint == table.fingerprint
+    with pytest.raises(FactorError, match="Arrow has no type for the levels of factor 'x'"):
+        FactorTable([Factor("x", Kind.ORDINAL, (1, 2**64))]).to_arrow()

@@ -299,8 +299,86 @@ def test_a_long_expression_is_shown_around_the_word():
 def test_names_that_python_keeps_for_itself_are_explained():
     table = FactorTable([Factor("class", Kind.NOMINAL, ("a", "b")), Factor("wall hue", Kind.NOMINAL, ("a", "b"))])
     for expression in ("class == 'a'", "wall hue == 'a'"):
-        with pytest.raises(FactorError, match="cannot stand in an expression, rename that factor"):
+        with pytest.raises(FactorError, match=r"must stand in backticks, `(class|wall hue)`"):
             evaluate(expression, table)
+
+
+ODD = ["class", "my col", "age (years)", "a-b", "µ", "it's", 'a "b"', "a`b", "größe in m²", "None", "#", " "]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_any_name_can_stand_in_backticks(name):
+    table = FactorTable([Factor(name, Kind.ORDINAL, (1, 2, 3)), Factor("x", Kind.NOMINAL, ("`", "#", "a-b"))])
+    quoted = "`" + name.replace("`", "``") + "`"
+    first = [value == 2 for value in table.values(name).tolist()]
+    assert evaluate(f"{quoted} == 2", table).tolist() == first
+    assert evaluate(f"not {quoted}!=2", table).tolist() == first
+    assert evaluate(f"1 < {quoted} < 3", table).tolist() == first
+    assert evaluate(f"{quoted} % 3 == 2 and count({quoted}) == 3", table).tolist() == first
+    marks = [value in ("`", "#") for value in table.values("x").tolist()]
+    expected = [one and two for one, two in zip(first, marks, strict=True)]
+    assert evaluate(f"{quoted} in (2,) and x in ('`', '#')  # `x`, it's", table).tolist() == expected
+
+
+def test_an_error_after_a_name_in_backticks_points_at_its_word():
+    table = FactorTable([Factor("größe (m)", Kind.ORDINAL, (1, 2))])
+    with pytest.raises(FactorError, match="has no level 7") as caught:
+        evaluate("`größe (m)` == 1 or `größe (m)` == 7", table)
+    assert str(caught.value).splitlines()[-1] == "  " + " " * 35 + "^ column 36"
+    for expression in ("`größe (m) == 1", "größe == '`'` "):
+        with pytest.raises(FactorError, match="must end with a backtick"):
+            evaluate(expression, table)
+    with pytest.raises(FactorError, match=r"the name 'größe \(m\)' must stand in backticks, `größe \(m\)`"):
+        evaluate("größe (m) == 1", table)
+
+
+def test_names_are_compared_as_python_compares_identifiers():
+    for one, two in (("\u00b5", "\u03bc"), ("\u03bc", "\u00b5"), ("e\u0301", "\u00e9"), ("x\u00b2", "x2")):
+        table = FactorTable([Factor(one, Kind.ORDINAL, (1, 2)), Factor("y", Kind.ORDINAL, (1, 2), within=one)])
+        for name in (one, two):
+            assert name in table
+            assert table[name].name == one
+            assert evaluate(f"`{name}` == 2", table).tolist() == [False, False, True, True]
+            assert table.column(name).tolist() == [0, 0, 1, 1]
+            assert table.group_by([name]).names == (one,)
+        if two.isidentifier():
+            assert evaluate(f"{two} == 2", table).tolist() == [False, False, True, True]
+    both = FactorTable([Factor("\u00b5", Kind.ORDINAL, (1, 2)), Factor("\u03bc", Kind.ORDINAL, (3, 4))])
+    assert both["\u00b5"].levels == (1, 2)
+    assert both["\u03bc"].levels == (3, 4)
+
+
+LARGE = [2**53, 2**53 + 1, -(2**60) - 1, 2**63 + 1, 2**64 + 3, 1]
+
+
+@pytest.mark.parametrize("sign", ["==", "!=", "<", "<=", ">", ">="])
+def test_whole_numbers_of_any_size_compare_exactly(sign):
+    some = tuple(LARGE)
+    factors = [Factor("p", Kind.ORDINAL, some), Factor("q", Kind.ORDINAL, (2**53 + 1, 2**64 + 3, 2**63, 0.5))]
+    table = FactorTable(factors)
+    compare = {
+        "==": operator.eq,
+        "!=": operator.ne,
+        "<": operator.lt,
+        "<=": operator.le,
+        ">": operator.gt,
+        ">=": operator.ge,
+    }[sign]
+    pairs = [(row["p"], row["q"]) for row in map(table.row, range(len(table)))]
+    assert evaluate(f"p {sign} q", table).tolist() == [compare(*pair) for pair in pairs]
+    for value in (2**53, 2**53 + 1, 2**63, 2**64 + 3, 2**53 + 2.0):
+        levels = [level for level in some if compare(level, value)]
+        if sign in ("==", "!=") and value not in some:
+            continue
+        assert evaluate(f"p {sign} {value!r}", table).tolist() == [one in levels for one, _ in pairs]
+
+
+def test_remainders_of_large_numbers_are_exact():
+    table = FactorTable([Factor("p", Kind.ORDINAL, tuple(range(2**63 - 3, 2**63 + 5)))])
+    for by in (2, 10, 2**63, 2**65):
+        for rest in (1, 2**63, 2**63 - 3):
+            expected = [level % by == rest for level in table["p"].levels]
+            assert evaluate(f"p % {by} == {rest}", table).tolist() == expected
 
 
 @pytest.mark.parametrize("wrong", [None, 3, b"digit == 1"])

@@ -130,7 +130,7 @@ def test_without_epochs_there_is_no_end():
         ({"epochs": 0}, SamplerError, "epochs must be a whole number"),
         ({"epochs": 1.0}, SamplerError, "epochs must be a whole number"),
         ({"epochs": 2**62}, SamplerError, "too many"),
-        ({"partial": "keep"}, SamplerError, "partial must be drop or pad, not 'keep'"),
+        ({"partial": "keep"}, SamplerError, "partial must be one of drop, pad, not 'keep'"),
         ({"where": "third > 2"}, SamplerError, "no row is left.*third > 2"),
         ({"where": "thrid == 2"}, FactorError, "third"),
         ({"seed": 1.5}, SamplerError, "seed"),

@@ -315,7 +315,7 @@ def test_no_canonical_rows_unless_asked():
         ({"orbit": "fase"}, FactorError, "did you mean 'face'"),
         ({"orbit": "yaw"}, FactorError, "'yaw' is continuous"),
         ({"values": "diferent"}, SamplerError, "did you mean 'different'"),
-        ({"values": "equal"}, SamplerError, "different or independent"),
+        ({"values": "equal"}, SamplerError, "values must be one of different, independent, not"),
         ({"choose": "group"}, SamplerError, "did you mean 'groups'"),
         ({"small": "shrt"}, SamplerError, "did you mean 'short'"),
         ({"sets": 0}, SamplerError, "sets must be a whole number"),

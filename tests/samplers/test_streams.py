@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from setsup.errors import RowError, SamplerError, SetsupError
+from setsup.errors import EndlessError, RowError, SamplerError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind, concat
 from setsup.samplers import (
     DomainSampler,
@@ -278,7 +278,7 @@ def test_a_shard_that_ends_beyond_the_draws_keeps_the_masks_before():
 
 
 def test_an_endless_shard_has_no_length():
-    with pytest.raises(TypeError, match="endless"):
+    with pytest.raises(EndlessError, match="this Shard has no end, so it has no length"):
         len(SAMPLERS["mixture"]().shard(0, 2))
 
 

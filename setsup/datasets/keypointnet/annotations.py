@@ -107,6 +107,15 @@ def _joined(members: Members, places: list[int]) -> Annotations:
     return Annotations(classes, models, files, positions, np.cumsum([0, *counts]), xyz, ids)
 
 
+def _check_symmetries(symmetries: Any, count: int) -> None:
+    """Make sure that symmetries, where there are any, name keypoints of their own model."""
+    for kind in symmetries.values() if symmetries else ():
+        for one in kind:
+            for index in one["kp_indexes"]:
+                if type(index) is not int or not 0 <= index < count:
+                    raise ValueError(f"a symmetry names keypoint {index!r} of {count}")
+
+
 def _arrays(members: Members, place: int) -> tuple[npt.NDArray[Any], ...]:
     label = members.label(place)
     models = read_category(members, place)
@@ -121,6 +130,7 @@ def _arrays(members: Members, place: int) -> tuple[npt.NDArray[Any], ...]:
             if len(points) > _MOST_KEYPOINTS:
                 raise ValueError(f"{len(points):,} keypoints")
             xyz.append(np.array([point["xyz"] for point in points], np.float64).reshape(len(points), 3))
+            _check_symmetries(model.get("symmetries"), len(points))
             ids.append(np.array([_semantic(point["semantic_id"]) for point in points], np.int16))
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             why = " ".join(str(error).split())[:100]

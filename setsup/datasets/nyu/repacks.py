@@ -185,6 +185,12 @@ def _unpacked(source: Source, label: str, name: str) -> Array:
             )
         read = np.empty(shape, dtype)
         stored.read_direct(read)
+    if name == "depth" and not (np.isfinite(read).all() and read.min() >= 0):
+        row, column = np.argwhere(~(np.isfinite(read) & (read >= 0)))[0]
+        raise DataError(
+            f"{label}: the depth of pixel ({row}, {column}) is {read[row, column]} m; finite numbers from 0 on were "
+            "expected, 0 where nothing was measured: fetch it again"
+        )
     return np.moveaxis(read, 0, -1) if name == "image" else read
 
 

@@ -81,7 +81,12 @@ def _row(element: Any, number: int, category: str, where: str) -> Row:
     view = _struct(_field(element, "viewpoint"), where, "viewpoint")
     row = {"object": float(number)}
     cad = _number(_field(element, "cad_index"), where, "cad_index")
-    row["cad"] = cad if cad in range(1, CATEGORIES[category] + 1) else 0.0
+    if not (np.isnan(cad) or cad in range(CATEGORIES[category] + 1)):
+        raise DataError(
+            f"{where}: its 'cad_index' is {cad:g}, and {category} has the models 1 to {CATEGORIES[category]}, 0 for "
+            "none; fetch the annotations again"
+        )
+    row["cad"] = 0.0 if np.isnan(cad) else cad
     for name in FLAGS:
         value = _number(_field(element, name), where, name)
         row[name] = -1.0 if np.isnan(value) else float(value != 0)

@@ -253,7 +253,7 @@ def test_other_batches_are_refused():
         ({"shift": 8.0}, r"shift must be a whole number from 0 on, not 8\.0"),
         ({"names": ("a", "b")}, "names must be 5 different texts"),
         ({"seed": -1}, "the seed must be"),
-        ({"stream": 3}, "the stream must be a text"),
+        ({"stream": 3}, "the stream must be a string"),
     ],
 )
 def test_bad_arguments_are_refused_at_construction(words, message):

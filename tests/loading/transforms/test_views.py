@@ -425,7 +425,7 @@ def test_a_taken_name_is_refused(view):
         (lambda: FrameTriples(0), "later must be a whole number from 1 on, not 0"),
         (lambda: FrameTriples(1, 0), "flow must be a whole number from 1 on, not 0"),
         (lambda: FrameTriples(1, names=("a", "b")), "names must be 3 different texts"),
-        (lambda: FrameTriples(1, stream=3), "the stream must be a text"),
+        (lambda: FrameTriples(1, stream=3), "the stream must be a string"),
     ],
 )
 def test_bad_arguments_are_refused_at_construction(make, message):
