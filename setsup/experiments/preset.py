@@ -43,8 +43,8 @@ class Learning(Protocol):
         """The method of a run, a ``LightningModule`` with ``embed(batch) -> (sets, size, d)``.
 
         The table is that of the data which are trained on, for counts of classes, of rows or of groups; indices of
-        batches are its rows. Initial weights come from the generator, or from torch's global one: the seed of the run
-        determines both.
+        batches are its rows, also where some of these data are embedded later. Initial weights come from the generator,
+        or from torch's global one: the seed of the run determines both.
         What a step logs is averaged over devices: all of them log the same names, in the same order.
         Before a run is begun the first draw, of a drawing with ``shrunk()`` one of that, is given to ``loss(batch)``
         where the method has that, or embedded: a SetsupError raised there is said at once, and leaves no folder.
