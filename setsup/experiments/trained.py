@@ -16,10 +16,11 @@ from setsup.datasets import Dataset
 from setsup.errors import RowError, SetsupError
 from setsup.experiments.preset import Preset
 from setsup.experiments.run import Run
-from setsup.experiments.training import fresh_method, load_weights
+from setsup.experiments.training import batch_has_it, eval_transform, fresh_method, load_weights
 from setsup.factors import FactorTable
 from setsup.factors.stored import check_rows
 from setsup.loading import Loader
+from setsup.loading.batch import Transform
 from setsup.progress import progress
 from setsup.samplers import Draw, EpochSampler, Sampler
 from setsup.samplers.report import Entry, Report
@@ -78,6 +79,11 @@ class Trained:
         return self.preset.data.open(self.root, stand_in=self.stand_in, split=split)
 
     @cached_property
+    def embedding(self) -> dict[str, Any]:
+        """How images are embedded, as options of :func:`embed`."""
+        return {"device": self.device, "precision": self.precision, "transform": eval_transform(self.preset, self.seed)}
+
+    @cached_property
     def untrained(self) -> LightningModule:
         """The same method with its initial weights."""
         return fresh_method(self.preset, self.dataset.factors, self.seed).eval().to(self.device)
@@ -103,7 +109,7 @@ class Trained:
         rows = np.arange(len(dataset)) if rows is None else np.asarray(rows)
         key = (self.method, dataset.name, dataset.factors.fingerprint, rows.tobytes())
         if key not in self._kept:
-            found = embed(self.method, dataset, rows, device=self.device, precision=self.precision)
+            found = embed(self.method, dataset, rows, **self.embedding)
             found.flags.writeable = False
             self._kept[key] = found
         return self._kept[key]
@@ -153,6 +159,7 @@ def embed(
     *,
     device: str = "cpu",
     precision: str = "float32",
+    transform: Transform | None = None,
 ) -> Reals:
     """Embed rows of a dataset, in their order, with the method in evaluation mode.
 
@@ -169,6 +176,8 @@ def embed(
         Where the method is.
     precision : {"float32", "bf16"}
         Of convolutions and products.
+    transform : callable of a batch, optional
+        What is done to batches first, none of it random; a preset says it in ``eval_transform``.
 
     Returns
     -------
@@ -177,16 +186,17 @@ def embed(
     Raises
     ------
     SetsupError
-        When the method gives anything but one vector for each image, or there is no such row.
+        When the method gives anything but one vector for each image, asks for what batches do not have, or there is no
+        such row.
 
     """
     once = _Rows(dataset.factors, np.arange(len(dataset)) if rows is None else rows)
-    loader = Loader(dataset, once, to="torch" if device == "cpu" else device)
+    loader = Loader(dataset, once, transform=transform, to="torch" if device == "cpu" else device)
     found = []
     kind = torch.device(device).type
     with _evaluating(method), progress(len(once.rows), "embedding", "images") as advance, torch.inference_mode():
         for batch in loader:
-            with torch.autocast(kind, torch.bfloat16, enabled=precision == "bf16"):
+            with torch.autocast(kind, torch.bfloat16, enabled=precision == "bf16"), batch_has_it(method, batch):
                 embedded = method.embed(batch)
             mask = batch["mask"]
             if embedded.ndim != 3 or embedded.shape[:2] != mask.shape:

@@ -287,6 +287,31 @@ def _drawn(preset: Preset, dataset: Dataset, seed: int) -> tuple[Sampler, Transf
     return preset.drawing.sampler(dataset.factors, seed), transform
 
 
+def eval_transform(preset: Preset, seed: int) -> Transform | None:
+    """What is done to batches that are embedded: as the preset says, or as the recipe has it that it trains with."""
+    asked = preset.augmentation if preset.eval_transform is None else preset.eval_transform
+    if isinstance(asked, str):
+        from setsup.loading.transforms import evaluation_transform
+
+        return evaluation_transform(asked)
+    return None if preset.eval_transform is None or asked is None else asked.transform(seed)
+
+
+@contextmanager
+def batch_has_it(method: LightningModule, batch: Mapping[str, Any]) -> Iterator[None]:
+    """Raise SetsupError where a method asks a batch that it embeds for what that does not have."""
+    try:
+        yield
+    except KeyError as error:
+        (name,) = error.args[:1] or (None,)
+        if not isinstance(name, str) or name in batch:
+            raise
+        raise SetsupError(
+            f"{type(method).__name__}.embed asks for {name!r}, which batches that are evaluated do not have "
+            f"({', '.join(batch)}): give the preset an eval_transform that makes it, without randomness"
+        ) from error
+
+
 def _try(preset: Preset, dataset: Dataset, seed: int) -> None:
     """Give the first draw to a method of its own, on the CPU: SetsupError for what does not fit.
 
@@ -314,7 +339,21 @@ def _try_draw(preset: Preset, dataset: Dataset, seed: int) -> None:
                 raise
             except Exception:  # no loss of a batch; or left to the training, which may be on another device
                 continue
-            return
+            break
+        if preset.evaluations:
+            _try_embedding(method, Loader(dataset, sampler, transform=eval_transform(preset, seed), workers=0))
+
+
+def _try_embedding(method: Any, batches: Loader) -> None:
+    """Embed a draw as evaluations do: what it lacks then is said before hours of training."""
+    batch = next(iter(batches))
+    try:
+        with batch_has_it(method, batch):
+            method.embed(batch)
+    except SetsupError:
+        raise
+    except Exception:  # left to the evaluation, which may be on another device
+        return
 
 
 @contextmanager

@@ -71,10 +71,9 @@ class DigitStyle:
             return asdict(found)
 
         values: dict[str, float] = {}
-        where: Any = {"device": trained.device, "precision": trained.precision}
         for name, method in (("trained", trained.method), ("untrained", trained.untrained)):
-            of_tested = embed(method, test, tested, **where)
-            of_withheld = np.concatenate([embed(method, part, rows, **where) for part, rows in apart])
+            of_tested = embed(method, test, tested, **trained.embedding)
+            of_withheld = np.concatenate([embed(method, part, rows, **trained.embedding) for part, rows in apart])
             if name == "trained":
                 pictures = {
                     "withheld": self._scatter(of_withheld, withheld),
