@@ -27,7 +27,17 @@ from torch import nn  # noqa: E402
 
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import Data, How, Run, embed, load_trained, open_run, smoke, train  # noqa: E402
+from setsup.experiments import (  # noqa: E402
+    Data,
+    How,
+    Run,
+    callbacks,
+    embed,
+    load_trained,
+    open_run,
+    smoke,
+    train,
+)
 from setsup.experiments.callbacks import Keeper  # noqa: E402
 from setsup.experiments.drawing import Sets  # noqa: E402
 from setsup.experiments.training import fresh_method  # noqa: E402
@@ -179,6 +189,41 @@ def test_tensorboard_gets_every_metric(tmp_path: Path) -> None:
     assert (row["preset"].string_value, row["learning.rate"].number_value) == ("small/plain", 1e-3)
     (column,) = metadata.parse_experiment_plugin_data(kept[metadata.EXPERIMENT_TAG]).metric_infos
     assert column.name.tag == "last/loss"
+
+
+def scalars(folder: Path, name: str = "loss") -> list[tuple[int, float]]:
+    """Steps and values that TensorBoard shows."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    logs = EventAccumulator(str(folder / "tensorboard"))
+    logs.Reload()
+    return [(event.step, event.value) for event in logs.Scalars(name)]
+
+
+@pytest.mark.parametrize("fails_at", [3, 6])
+def test_tensorboard_counts_the_steps_of_the_metrics_once_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
+) -> None:
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed")
+    how, preset = How(workers=0, log=("tensorboard",)), replace(LOGGING, checkpoint_every=4)
+    monkeypatch.setattr(callbacks, "_FLUSH", 1)  # all steps were logged before the run was gone
+    monkeypatch.setattr(Logging, "fails_at", fails_at)
+    with pytest.raises(ConnectionError):
+        train(preset, tmp_path, how=how)
+    monkeypatch.setattr(Logging, "fails_at", None)
+    found = losses(train(preset, tmp_path, how=how))
+    shown = scalars(tmp_path)
+    assert [step for step, _ in shown] == [1, 2, 3, 4, 5, 6]
+    np.testing.assert_allclose([value for _, value in shown], found, rtol=1e-7)
+    assert [step for step, _ in scalars(tmp_path, "rare")] == [4]
+
+
+def test_two_optimisers_count_alike_for_tensorboard(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed")
+    preset = replace(SHORT, name="small/two", learning=AlternatingSettings())
+    train(preset, tmp_path, how=How(workers=0, log=("tensorboard",)))
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [step for step, _ in scalars(tmp_path)] == [line["step"] for line in lines] == [2, 4, 6]
 
 
 class FakeRun:
