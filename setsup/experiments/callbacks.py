@@ -4,12 +4,11 @@ import csv
 import json
 import os
 import signal
-import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +28,15 @@ from setsup.experiments.checks import (
 from setsup.experiments.preset import Preset
 from setsup.experiments.run import finite
 from setsup.files.atomic import written
+from setsup.progress import Advance, progress
 from setsup.random import fold, stream_key
 
 __all__ = ["Bar", "Keeper", "Noise", "Settings"]
 
 _FLUSH = 50  # steps whose metrics are held: reading one of a GPU waits for it
 _WAIT = 10.0  # seconds after which they are not held, either
-_GLANCE = 0.5  # seconds between two looks at the images of a bar, for the same reason
-_GLANCES = 60  # over so many looks the speed is a mean
+_TOGETHER = 100  # counts of images that are added up
+_RECENT = 30.0  # seconds over which the speed is a mean, at least since the last look
 
 
 class Noise(Callback):
@@ -256,24 +256,25 @@ class Settings(Callback):
 
 
 class Bar(Callback):
-    """A bar on a terminal, in steps, with images a second and the time left.
+    """Shows progress in steps, with images a second, the loss, and the time left.
 
     Images are those of this process, slots without one left out, times the number of processes.
     """
 
     def __init__(self, steps: int) -> None:
-        self._steps, self._at = steps, 0
+        self._steps, self._at, self._world = steps, 0, 1
         self._stack = ExitStack()
-        self._advance: Callable[[int, str], None] | None = None
+        self._advance: Advance | None = None
+        self._loss: torch.Tensor | None = None
         self._counts: list[int | torch.Tensor] = []
-        self._looks: deque[tuple[float, int]] = deque(maxlen=_GLANCES)
-        self._speed = ""
+        self._looks: deque[tuple[float, int]] = deque()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin where the run goes on."""
-        self._at = trainer.global_step
-        if trainer.is_global_zero and sys.stderr is not None and sys.stderr.isatty():
-            self._advance = self._stack.enter_context(_bar(self._steps - self._at))
+        self._at, self._world = trainer.global_step, trainer.world_size
+        if trainer.is_global_zero:
+            shown = progress(self._steps - self._at, "training", "steps", self._note)
+            self._advance = self._stack.enter_context(shown)
             self._looks.append((time.perf_counter(), 0))
 
     def on_train_batch_end(
@@ -282,16 +283,22 @@ class Bar(Callback):
         """Move on by the steps of a batch."""
         if self._advance is None:
             return
+        self._loss = loss_of(trainer, outputs)
         self._counts.append(_images(batch))
-        now, (before, images) = time.perf_counter(), self._looks[-1]
-        if now - before >= _GLANCE:
-            images += int(sum(self._counts)) * trainer.world_size
-            self._counts.clear()
-            self._looks.append((now, images))
-            since, had = self._looks[0]
-            self._speed = f"{(images - had) / (now - since):,.0f} images/s"
-        self._advance(trainer.global_step - self._at, self._speed)
+        if len(self._counts) >= _TOGETHER:  # on a GPU, where nobody waits for the sum
+            self._counts = [sum(self._counts)]
+        self._advance(trainer.global_step - self._at)
         self._at = trainer.global_step
+
+    def _note(self) -> str:
+        now, images = time.perf_counter(), self._looks[-1][1] + int(sum(self._counts)) * self._world
+        self._counts.clear()
+        self._looks.append((now, images))
+        while len(self._looks) > 2 and now - self._looks[1][0] > _RECENT:
+            self._looks.popleft()
+        since, before = self._looks[0]
+        speed = f"{(images - before) / (now - since):,.0f} images/s"
+        return speed if self._loss is None else f"{speed}, loss {float(self._loss.float().mean()):.4g}"
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Take the bar away."""
@@ -319,19 +326,6 @@ def _any_rank(trainer: Trainer, *flags: bool) -> list[bool]:
         return list(flags)
     counts = torch.tensor(flags, dtype=torch.int64, device=trainer.strategy.root_device)
     return [count > 0 for count in trainer.strategy.reduce(counts, reduce_op="sum").tolist()]
-
-
-@contextmanager
-def _bar(steps: int) -> Iterator[Callable[[int, str], None]]:
-    """A bar in steps, beside which stands what is said of their speed."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    name, speed = TextColumn("{task.description}"), TextColumn("{task.fields[speed]}")
-    columns = name, BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("training", total=steps, speed="")
-        yield lambda done, said: bars.update(task, advance=done, speed=said)
 
 
 def _images(batch: Any) -> int | torch.Tensor:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import math
 import random
 import re
@@ -336,11 +337,34 @@ def test_a_terminal_shows_steps_images_a_second_and_the_time_left(
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    train(replace(SHORT, drawing=drawing), tmp_path, how=HERE)
+    run = train(replace(SHORT, drawing=drawing), tmp_path, how=HERE)
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue())
     assert "6/6" in shown
     assert "4 images/s" in shown  # 8 in 2 s
+    assert all(f"loss {loss:.4g}" in shown for loss in losses(run)[-1:])
     assert re.search(r"\d:\d\d:\d\d", shown)
+
+
+def test_without_a_terminal_there_is_a_line_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, whole = [0.0], ABC.training_step
+
+    def training_step(self: ABC, batch: Any, batch_idx: int) -> torch.Tensor:
+        clock[0] += 40.0
+        return whole(self, batch, batch_idx)
+
+    monkeypatch.setattr(ABC, "training_step", training_step)
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    caplog.set_level(logging.INFO, "setsup")
+    found = losses(train(SHORT, tmp_path, how=HERE))
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
+    # a draw is two sets of four, in 40 seconds
+    assert said == [
+        f"training: {step} of 6 steps, 0.0 steps/s, 0 images/s, loss {found[step - 1]:.4g}, {left} left"
+        for step, left in ((2, "0:02:40"), (4, "0:01:20"), (6, "0:00:00"))
+    ]
 
 
 @pytest.mark.parametrize(
