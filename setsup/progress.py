@@ -1,14 +1,22 @@
-"""A progress bar for long work: on standard error, and only where a person watches it."""
+"""Progress of long work on standard error: a bar where a person watches, elsewhere a line a minute through logging."""
 
+import logging
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
 __all__ = ["Advance", "progress"]
+
+_EVERY = 60.0  # seconds between two lines
+_GLANCE = 0.5  # seconds between two looks at a note, which may have to wait for a GPU
+_LOG = logging.getLogger(__name__)
 
 
 class Advance(Protocol):
@@ -19,11 +27,14 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress(total: int | None, what: str, unit: str = "it") -> Iterator[Advance]:
+def progress(
+    total: int | None, what: str, unit: str = "it", note: Callable[[], str] | None = None
+) -> Iterator[Advance]:
     """Show how far long work is, with its speed and the time left.
 
-    Nothing is shown, and rich is not imported, where standard error is no terminal. The bar goes away when the work
-    ends.
+    On a terminal that is a bar, which goes away when the work ends. Elsewhere rich is not imported, and a line a minute
+    is logged at INFO, so that work of less than a minute says nothing. A level above INFO at the logger ``setsup``, as
+    the command's ``-q`` sets it, silences both.
 
     Parameters
     ----------
@@ -33,6 +44,8 @@ def progress(total: int | None, what: str, unit: str = "it") -> Iterator[Advance
         Name of the work, as a person reads it.
     unit : str
         What is counted: ``"B"`` shows sizes and bytes a second, all else ``<unit>/s``.
+    note : callable, optional
+        What else is said of the work so far; called from time to time, where work is advanced.
 
     Yields
     ------
@@ -46,19 +59,62 @@ def progress(total: int | None, what: str, unit: str = "it") -> Iterator[Advance
     ...         advance()
 
     """
-    if sys.stderr is None or not sys.stderr.isatty():
+    if logging.getLogger("setsup").level > logging.INFO:
         yield _silent
+        return
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield _Lines(total, what, unit, note)
         return
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(*_columns(unit), console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(what, total=total)
-        yield lambda n=1, /: bars.advance(task, n)
+        task, looked = bars.add_task(what, total=total, note=""), time.perf_counter()
+
+        def advance(n: int = 1, /) -> None:
+            nonlocal looked
+            bars.advance(task, n)
+            if note is not None and time.perf_counter() - looked >= _GLANCE:
+                bars.update(task, note=note())
+                looked = time.perf_counter()
+
+        yield advance
 
 
 def _silent(n: int = 1, /) -> None:
     """Show nothing."""
+
+
+class _Lines:
+    """Logs how far work is, once a minute."""
+
+    def __init__(self, total: int | None, what: str, unit: str, note: Callable[[], str] | None) -> None:
+        self._total, self._what, self._unit, self._note = total, what, unit, note
+        self._done, self._lock = 0, threading.Lock()
+        self._begun = self._said = time.perf_counter()
+
+    def __call__(self, n: int = 1, /) -> None:
+        with self._lock:
+            self._done += n
+            now = time.perf_counter()
+            if now - self._said < _EVERY:
+                return
+            self._said = now
+        if _LOG.isEnabledFor(logging.INFO):
+            _LOG.info("%s: %s", self._what, ", ".join(self._parts(now - self._begun)))
+
+    def _parts(self, seconds: float) -> Iterator[str]:
+        done, unit, rate = float(self._done), self._unit, self._done / seconds
+        total = None if self._total is None else float(self._total)
+        if unit == "B":
+            done, unit, rate = done / 1e6, "MB", rate / 1e6
+            total = None if total is None else total / 1e6
+        yield f"{done:,.0f} {unit}" if total is None else f"{done:,.0f} of {total:,.0f} {unit}"
+        yield f"{rate:,.{0 if rate >= 10 else 1}f} {unit}/s"
+        if self._note is not None and (said := self._note()):
+            yield said
+        if total is not None and 0 < done <= total:
+            yield f"{timedelta(seconds=round((total - done) / rate))} left"
 
 
 def _columns(unit: str) -> "list[ProgressColumn]":
@@ -73,13 +129,14 @@ def _columns(unit: str) -> "list[ProgressColumn]":
             return Text("" if speed is None else f"{speed:,.{0 if speed >= 10 else 1}f} {unit}/s")
 
     # markup=False: a name with brackets is no style
-    name = bars.TextColumn("{task.description}", markup=False)
+    name, note = (bars.TextColumn(f"{{task.{of}}}", markup=False) for of in ("description", "fields[note]"))
     if unit == "B":
         return [
             name,
             bars.BarColumn(),
             bars.DownloadColumn(),
             bars.TransferSpeedColumn(),
+            note,
             bars.TimeRemainingColumn(),
         ]
-    return [name, bars.BarColumn(), bars.MofNCompleteColumn(), Rate(), bars.TimeRemainingColumn()]
+    return [name, bars.BarColumn(), bars.MofNCompleteColumn(), Rate(), note, bars.TimeRemainingColumn()]

@@ -1,6 +1,8 @@
 import io
+import logging
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -17,6 +19,87 @@ def test_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
         advance()
         advance(9)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("total", "unit", "done", "lines"),
+    [
+        (
+            600,
+            "images",
+            120,
+            ["120 of 600 images, 2.0 images/s, 0:04:00 left", "300 of 600 images, 2.5 images/s, 0:02:00 left"],
+        ),
+        (None, "rows", 6_000, ["6,000 rows, 100 rows/s", "15,000 rows, 125 rows/s"]),
+        (
+            3 * 10**9,
+            "B",
+            12 * 10**8,
+            ["1,200 of 3,000 MB, 20 MB/s, 0:01:30 left", "3,000 of 3,000 MB, 25 MB/s, 0:00:00 left"],
+        ),
+    ],
+)
+def test_a_line_a_minute_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    total: int | None,
+    unit: str,
+    done: int,
+    lines: list[str],
+) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    caplog.set_level(logging.INFO, "setsup")
+    with progress(total, "work", unit) as advance:
+        for seconds, part in ((59.0, done // 2), (1.0, done - done // 2), (30.0, done), (30.0, done // 2)):
+            clock[0] += seconds
+            advance(part)
+    said = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert said == [("INFO", f"work: {line}") for line in lines]
+
+
+def test_what_else_is_said(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    clock, asked = [0.0], []
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+
+    def note() -> str:
+        asked.append(clock[0])
+        return "loss 2.5"
+
+    def work() -> None:
+        with progress(10, "work", "steps", note) as advance:
+            for _ in range(5):
+                clock[0] += 20
+                advance()
+
+    work()
+    assert asked == [], "nobody listens"
+    caplog.set_level(logging.INFO, "setsup")
+    work()
+    assert [record.getMessage() for record in caplog.records] == [
+        "work: 3 of 10 steps, 0.1 steps/s, loss 2.5, 0:02:20 left"
+    ]
+    assert asked == [160]
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    work()
+    assert "loss 2.5" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_a_level_above_info_silences_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stream: type[io.StringIO]
+) -> None:
+    clock, shown = [0.0], stream()
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(sys, "stderr", shown)
+    caplog.set_level(logging.WARNING, "setsup")
+    with progress(10, "work") as advance:
+        clock[0] += 100
+        advance(5)
+    assert (shown.getvalue(), caplog.records) == ("", [])
 
 
 def test_no_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:

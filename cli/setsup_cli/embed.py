@@ -106,7 +106,7 @@ def run(options: Options) -> int:
         many = f"{len(dataset):,}" if rows is None else f"{len(rows):,} of {len(dataset):,}"
         say(f"embedding {_named(dataset, split)}: {many} rows, on {trained.device}")
     try:
-        embedded = embed(trained.method, dataset, rows, device=trained.device, precision=trained.precision)
+        embedded = embed(trained.method, dataset, rows, **trained.embedding)
     except (RuntimeError, ValueError, KeyError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(f"the method of {found.folder} cannot embed {_named(dataset, split)}: {reason}") from error

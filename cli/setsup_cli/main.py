@@ -92,6 +92,8 @@ def _run_verb(verb: str, rest: list[str]) -> int:
     # tyro and the verb's module alone: no other verb costs time
     import tyro
 
+    quiet = not {"-q", "--quiet"}.isdisjoint(rest)
+    rest = [word for word in rest if word not in ("-q", "--quiet")]
     module = import_module(f"setsup_cli.{verb}")
     # options of some verbs depend on what is named
     kind, text = module.asked(rest) if hasattr(module, "asked") else (module.Options, module.HELP)
@@ -108,21 +110,21 @@ def _run_verb(verb: str, rest: list[str]) -> int:
             )
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 2
-    with _logged():
+    with _logged(quiet):
         code: int = module.run(options)
     return code
 
 
 @contextmanager
-def _logged() -> Iterator[None]:
-    """Show on standard error what the library logs, such as who waits for whom."""
+def _logged(quiet: bool) -> Iterator[None]:
+    """Show on standard error what the library logs, such as who waits for whom; quiet, warnings and no progress."""
     import logging
 
     log, handler = logging.getLogger("setsup"), logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("setsup: %(message)s"))
     level, propagate = log.level, log.propagate
     log.addHandler(handler)
-    log.setLevel(logging.INFO)
+    log.setLevel(logging.WARNING if quiet else logging.INFO)
     log.propagate = False
     try:
         yield
@@ -140,6 +142,7 @@ def _help() -> str:
         "Sets, domains, orbits and triplets from image benchmarks, for weakly supervised representation learning.\n\n"
         f"verbs:\n{verbs}\n\n"
         "options:\n  --help     this text; `setsup VERB --help` explains a verb and its options\n"
-        "  --version  the version\n  --json     after a verb: one JSON value on standard output, for machines\n\n"
+        "  --version  the version\n  --json     after a verb: one JSON value on standard output, for machines\n"
+        "  -q         after a verb: no progress on standard error\n\n"
         f"examples:\n{examples}\n"
     )

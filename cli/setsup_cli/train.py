@@ -76,6 +76,10 @@ class Options:
         MaybeLoggers,
         declared("tensorboard|wandb ...", "Where metrics go beside the run's folder."),
     ] = None
+    allow_nonfinite: Annotated[
+        bool,
+        declared(None, "Train on where the loss or the weights are not finite; a run stops there otherwise."),
+    ] = False
     option: Opening = None
     json: Json = False
 

@@ -4,12 +4,11 @@ import csv
 import json
 import os
 import signal
-import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,26 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 
 from setsup.errors import SetsupError
+from setsup.experiments.checkpoint import CHECKPOINT, drop_previous, keep_previous
+from setsup.experiments.checks import (
+    loss_of,
+    need_equal_state,
+    need_step_metrics,
+    need_step_schedules,
+    nonfinite_state,
+)
 from setsup.experiments.preset import Preset
-from setsup.experiments.run import CHECKPOINT, finite
+from setsup.experiments.run import finite
 from setsup.files.atomic import written
+from setsup.progress import Advance, progress
 from setsup.random import fold, stream_key
 
 __all__ = ["Bar", "Keeper", "Noise", "Settings"]
 
 _FLUSH = 50  # steps whose metrics are held: reading one of a GPU waits for it
-_GLANCE = 0.5  # seconds between two looks at the images of a bar, for the same reason
-_GLANCES = 60  # over so many looks the speed is a mean
+_WAIT = 10.0  # seconds after which they are not held, either
+_TOGETHER = 100  # counts of images that are added up
+_RECENT = 30.0  # seconds over which the speed is a mean, at least since the last look
 
 
 class Noise(Callback):
@@ -44,52 +53,88 @@ class Noise(Callback):
 class Keeper(Callback):
     """Keeps a line of metrics a step, a checkpoint every so many steps, and one more when the run is stopped.
 
-    Metrics are everything that the method logs. A signal to stop (Ctrl-C, SIGTERM) lets the step end first; a second
-    one does not wait. Lines of steps that no checkpoint holds are dropped when the run goes on: they come again.
+    Metrics are everything that the method logs; loggers get the same, by the same steps. A signal to stop (Ctrl-C,
+    SIGTERM) lets the step end first; a second one does not wait. Lines of steps that no checkpoint holds are dropped
+    when the run goes on: they come again. The checkpoint before the last one is kept until the run is finished.
+
+    A checkpoint is what a run goes on from, so none is written of what would be lost or spoilt: weights that are not
+    finite, and state that differs between the devices.
     """
 
-    def __init__(self, preset: Preset, folder: Path) -> None:
+    def __init__(self, preset: Preset, folder: Path, *, allow_nonfinite: bool = False) -> None:
         self._preset, self._folder, self._metrics = preset, folder, folder / "metrics.jsonl"
-        self._held: list[tuple[int, dict[str, torch.Tensor]]] = []
+        self._allow_nonfinite = allow_nonfinite
+        self._held: list[tuple[int, dict[str, torch.Tensor], set[str]]] = []
+        self._losses: list[tuple[int, torch.Tensor, torch.cuda.Event | None]] = []
         self._counts: list[int | torch.Tensor] = []
         self._last: dict[str, torch.Tensor] = {}
         self._before: dict[int, Any] = {}
         self._seconds, self._images, self._since, self._saved = 0.0, 0, 0.0, 0
+        self._written = 0.0
+        self._whole: Path | None = None
+        self._compare = False
         self.stopped: int | None = None
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Drop what no checkpoint holds, and take the signals."""
+        """Refuse what would be lost, drop what no checkpoint holds, and take the signals."""
+        need_step_schedules(trainer, pl_module)
+        self._whole = None if trainer.ckpt_path is None else Path(trainer.ckpt_path)
+        if not self._allow_nonfinite and (name := nonfinite_state(trainer, pl_module)) is not None:
+            raise SetsupError(
+                f"{self._whole or 'the untrained method'} holds what is not finite ({name}): train anew in another "
+                "folder, or train on with --allow-nonfinite"
+            )
         if trainer.is_global_zero:
             _keep_lines(self._metrics, trainer.global_step)
-            for name in ("run", "factors", "metrics", "last"):
+            for name in ("run", "factors", "metrics", "last", "previous"):
                 for left in self._folder.glob(f".{name}-*.tmp.*"):
                     left.unlink()  # by a run that was killed while it wrote
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._before[number] = signal.signal(number, self._stop)
         self._since, self._saved = time.perf_counter(), trainer.global_step
+        self._written = self._since
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        """Compare the state of ranks once more, before DDP gives them all that of the first.
+
+        What a method does to it at the very end of a step, after this callback's turn, is seen here alone.
+        """
+        if self._compare:
+            need_equal_state(trainer, pl_module)
+            self._compare = False
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Hold the step's metrics; keep a checkpoint when it is time."""
         step = trainer.global_step
+        need_step_metrics(trainer, pl_module)
         found = {name: value.detach() for name, value in trainer.callback_metrics.items()}
         # what an earlier step logged, and this one did not, is there still, at its place in memory
         places = {name: value.data_ptr() for name, value in self._last.items()}
         fresh = {name: value for name, value in found.items() if places.get(name) != value.data_ptr()}
-        self._held.append((step, fresh))
+        self._held.append((step, fresh, fresh.keys() & trainer.logged_metrics.keys()))
         self._last = found
         self._counts.append(_images(batch))
-        if trainer.strategy.reduce_boolean_decision(self.stopped is not None, all=False):
+        if not self._allow_nonfinite and (loss := loss_of(trainer, outputs)) is not None:
+            self._losses.append((step, *_whether_finite(loss)))
+        due = len(self._held) >= _FLUSH or time.perf_counter() - self._written >= _WAIT
+        stop, due, spoilt = _any_rank(trainer, self.stopped is not None, due, self._nonfinite() is not None)
+        if stop:
             self.stopped = self.stopped or signal.SIGTERM  # another rank was asked to
             trainer.should_stop = True
         # with two optimisers a batch is two steps: counts may be passed over
         last = trainer.should_stop or step >= self._preset.steps
-        if last or step - self._saved >= self._preset.checkpoint_every:
-            self._save(trainer, last=last)
-        elif len(self._held) >= _FLUSH:
+        save = last or step - self._saved >= self._preset.checkpoint_every
+        if spoilt or ((save or due) and self._nonfinite(wait=True) is not None):
             self._write(trainer)
+            raise self._spoilt(f"the loss of step {self._nonfinite(wait=True) or step:,}")
+        if save:
+            self._save(trainer, last=last)
+        elif due:
+            self._write(trainer)
+        self._compare |= batch_idx == 0 or save
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse to go on without draws, which Lightning would do for ever."""
@@ -118,31 +163,67 @@ class Keeper(Callback):
         """Give the signals back after an error, too."""
         self.on_train_end(trainer, pl_module)
 
+    def _nonfinite(self, wait: bool = False) -> int | None:
+        """The first step whose loss is known not to be finite; with `wait`, all are known first."""
+        while self._losses:
+            step, finite, copied = self._losses[0]
+            if copied is not None and not copied.query():
+                if not wait:
+                    break
+                copied.synchronize()
+            if not finite:
+                return step
+            del self._losses[0]
+        return None
+
+    def _spoilt(self, what: str) -> SetsupError:
+        kept = f"{self._whole} of step {self._saved:,} is the last good checkpoint" if self._whole else ""
+        return SetsupError(
+            f"{what} of {self._preset.name} is not finite: {kept or 'there is no checkpoint yet'}; the same command "
+            "meets it again, so train with other settings in another folder, such as a smaller rate, or train on with "
+            "--allow-nonfinite"
+        )
+
     def _save(self, trainer: Trainer, last: bool) -> None:
         self._write(trainer)
+        need_equal_state(trainer, trainer.lightning_module)
+        if not self._allow_nonfinite and (name := nonfinite_state(trainer, trainer.lightning_module)) is not None:
+            raise self._spoilt(f"after step {trainer.global_step:,} {name}")
         if last and trainer.is_global_zero:
             _write_csv(self._metrics)  # first: when the checkpoint is there, the run is finished
+        path = self._folder / CHECKPOINT
         with ExitStack() as stack:
             # all ranks take part in gathering a checkpoint, one writes it
-            part = stack.enter_context(written(self._folder / CHECKPOINT)) if trainer.is_global_zero else Path("unused")
+            part = stack.enter_context(written(path)) if trainer.is_global_zero else Path("unused")
             trainer.save_checkpoint(part)
-        self._saved = trainer.global_step
+            if trainer.is_global_zero and self._whole == path:  # another one was damaged, and is no loss
+                keep_previous(self._folder)
+        self._whole, self._saved = path, trainer.global_step
+        if self._saved >= self._preset.steps and trainer.is_global_zero:
+            drop_previous(self._folder)
 
     def _write(self, trainer: Trainer) -> None:
         """Write the means over ranks of what was held, and count images."""
-        values = [value for _, logged in self._held for value in logged.values()]
+        values = [value for _, logged, _ in self._held for value in logged.values()]
         means = iter(trainer.strategy.reduce(torch.stack(values)).tolist() if values else ())
         # read now and not at every step: a GPU would be waited for
         images = torch.as_tensor(sum(self._counts), device=trainer.strategy.root_device)
         self._images += int(trainer.strategy.reduce(images, reduce_op="sum"))
         self._counts.clear()
+        self._written = time.perf_counter()
         if trainer.is_global_zero:
             with self._metrics.open("a") as lines:
-                for step, logged in self._held:
-                    line = {"step": step, **dict(zip(logged, map(finite, means), strict=False))}
-                    lines.write(json.dumps(line) + "\n")
+                for step, logged, told in self._held:
+                    found = dict(zip(logged, means, strict=False))
+                    lines.write(json.dumps({"step": step, **{name: finite(one) for name, one in found.items()}}) + "\n")
+                    for logger in trainer.loggers:
+                        logger.log_metrics({name: one for name, one in found.items() if name in told}, step)
                 lines.flush()
                 os.fsync(lines.fileno())  # no checkpoint outlives the lines of its steps
+            for logger in trainer.loggers:
+                logger.save()
+                if isinstance(logger, TensorBoardLogger):
+                    logger.experiment.flush()
         self._held.clear()
 
     def _stop(self, number: int, frame: Any) -> None:
@@ -175,24 +256,25 @@ class Settings(Callback):
 
 
 class Bar(Callback):
-    """A bar on a terminal, in steps, with images a second and the time left.
+    """Shows progress in steps, with images a second, the loss, and the time left.
 
     Images are those of this process, slots without one left out, times the number of processes.
     """
 
     def __init__(self, steps: int) -> None:
-        self._steps, self._at = steps, 0
+        self._steps, self._at, self._world = steps, 0, 1
         self._stack = ExitStack()
-        self._advance: Callable[[int, str], None] | None = None
+        self._advance: Advance | None = None
+        self._loss: torch.Tensor | None = None
         self._counts: list[int | torch.Tensor] = []
-        self._looks: deque[tuple[float, int]] = deque(maxlen=_GLANCES)
-        self._speed = ""
+        self._looks: deque[tuple[float, int]] = deque()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin where the run goes on."""
-        self._at = trainer.global_step
-        if trainer.is_global_zero and sys.stderr is not None and sys.stderr.isatty():
-            self._advance = self._stack.enter_context(_bar(self._steps - self._at))
+        self._at, self._world = trainer.global_step, trainer.world_size
+        if trainer.is_global_zero:
+            shown = progress(self._steps - self._at, "training", "steps", self._note)
+            self._advance = self._stack.enter_context(shown)
             self._looks.append((time.perf_counter(), 0))
 
     def on_train_batch_end(
@@ -201,16 +283,22 @@ class Bar(Callback):
         """Move on by the steps of a batch."""
         if self._advance is None:
             return
+        self._loss = loss_of(trainer, outputs)
         self._counts.append(_images(batch))
-        now, (before, images) = time.perf_counter(), self._looks[-1]
-        if now - before >= _GLANCE:
-            images += int(sum(self._counts)) * trainer.world_size
-            self._counts.clear()
-            self._looks.append((now, images))
-            since, had = self._looks[0]
-            self._speed = f"{(images - had) / (now - since):,.0f} images/s"
-        self._advance(trainer.global_step - self._at, self._speed)
+        if len(self._counts) >= _TOGETHER:  # on a GPU, where nobody waits for the sum
+            self._counts = [sum(self._counts)]
+        self._advance(trainer.global_step - self._at)
         self._at = trainer.global_step
+
+    def _note(self) -> str:
+        now, images = time.perf_counter(), self._looks[-1][1] + int(sum(self._counts)) * self._world
+        self._counts.clear()
+        self._looks.append((now, images))
+        while len(self._looks) > 2 and now - self._looks[1][0] > _RECENT:
+            self._looks.popleft()
+        since, before = self._looks[0]
+        speed = f"{(images - before) / (now - since):,.0f} images/s"
+        return speed if self._loss is None else f"{speed}, loss {float(self._loss.float().mean()):.4g}"
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Take the bar away."""
@@ -222,17 +310,22 @@ class Bar(Callback):
         self.teardown(trainer, pl_module, "fit")
 
 
-@contextmanager
-def _bar(steps: int) -> Iterator[Callable[[int, str], None]]:
-    """A bar in steps, beside which stands what is said of their speed."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def _whether_finite(loss: torch.Tensor) -> tuple[torch.Tensor, torch.cuda.Event | None]:
+    """Whether a loss is finite; of a GPU's, whose steps nobody waits for, on its way here, and when it has come."""
+    finite = loss.isfinite().all()
+    if not loss.is_cuda:
+        return finite, None
+    here, copied = finite.to("cpu", non_blocking=True), torch.cuda.Event()
+    copied.record()
+    return here, copied
 
-    name, speed = TextColumn("{task.description}"), TextColumn("{task.fields[speed]}")
-    columns = name, BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("training", total=steps, speed="")
-        yield lambda done, said: bars.update(task, advance=done, speed=said)
+
+def _any_rank(trainer: Trainer, *flags: bool) -> list[bool]:
+    """For each flag whether any rank has it."""
+    if trainer.world_size == 1:
+        return list(flags)
+    counts = torch.tensor(flags, dtype=torch.int64, device=trainer.strategy.root_device)
+    return [count > 0 for count in trainer.strategy.reduce(counts, reduce_op="sum").tolist()]
 
 
 def _images(batch: Any) -> int | torch.Tensor:

@@ -30,7 +30,7 @@ def need_logger(name: str) -> None:
         raise SetsupError(f"--log {name} needs {name}: pip install {name}")
 
 
-def logger(name: str, title: str, folder: Path, identity: str) -> "Logger":
+def logger(name: str, title: str, folder: Path, identity: str, steps: int = 0) -> "Logger":
     """Lightning's logger of a name, which writes into a run folder.
 
     Parameters
@@ -43,12 +43,14 @@ def logger(name: str, title: str, folder: Path, identity: str) -> "Logger":
         Of the run.
     identity : str
         As :func:`run_identity` gives it: what wandb knows of a run of that identity is gone on with.
+    steps : int
+        After which the run goes on: TensorBoard drops what was logged of later ones, for they are trained again.
 
     """
     if name == "tensorboard":
         from lightning.pytorch.loggers import TensorBoardLogger
 
-        return TensorBoardLogger(folder, name="", version="tensorboard", default_hp_metric=False)
+        return TensorBoardLogger(folder, name="", version="tensorboard", default_hp_metric=False, purge_step=steps + 1)
     from lightning.pytorch.loggers import WandbLogger
 
     return WandbLogger(name=title, project="setsup", save_dir=folder, id=identity, resume="allow")

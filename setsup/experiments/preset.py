@@ -43,8 +43,8 @@ class Learning(Protocol):
         """The method of a run, a ``LightningModule`` with ``embed(batch) -> (sets, size, d)``.
 
         The table is that of the data which are trained on, for counts of classes, of rows or of groups; indices of
-        batches are its rows. Initial weights come from the generator, or from torch's global one: the seed of the run
-        determines both.
+        batches are its rows, also where some of these data are embedded later. Initial weights come from the generator,
+        or from torch's global one: the seed of the run determines both.
         What a step logs is averaged over devices: all of them log the same names, in the same order.
         Before a run is begun the first draw, of a drawing with ``shrunk()`` one of that, is given to ``loss(batch)``
         where the method has that, or embedded: a SetsupError raised there is said at once, and leaves no folder.
@@ -161,6 +161,11 @@ class Preset:
         Settings of the method.
     augmentation : str or Augmentation, optional
         Name of a recipe of :mod:`setsup.loading.transforms`, or settings of a transform.
+    eval_transform : str or Augmentation, optional
+        What is done to all that is embedded, by evaluations and by ``setsup embed``: as
+        :func:`~setsup.loading.transforms.evaluation_transform` has it for the recipe of that name, or settings of a
+        transform, of which nothing may be random. By default the recipe is that of the augmentation; where that is of
+        your own, or there is none, images are embedded as they are.
     steps : int
         Optimiser steps.
     seeds : int
@@ -182,6 +187,7 @@ class Preset:
     drawing: Drawing | None = None
     learning: Learning | None = None
     augmentation: str | Augmentation | None = None
+    eval_transform: str | Augmentation | None = None
     steps: int = 0
     seeds: int = 1
     checkpoint_every: int = 100
@@ -220,6 +226,7 @@ def smoke(preset: Preset) -> Preset:
         drawing=_shrunk(preset.drawing),
         learning=_shrunk(preset.learning),
         augmentation=_shrunk(preset.augmentation),
+        eval_transform=_shrunk(preset.eval_transform),
         evaluations={name: _shrunk(evaluation) for name, evaluation in preset.evaluations.items()},
         shrunk=True,
     )

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zipfile import ZipFile
 
 from setsup.errors import DataError, SetsupError
+from setsup.experiments.checkpoint import CHECKPOINT, has_checkpoint, opened
 from setsup.experiments.preset import Measured, Preset, smoke
 from setsup.experiments.settings import changes, filled, flat, learned, put
 from setsup.files.atomic import written
@@ -24,11 +23,9 @@ if TYPE_CHECKING:
 
     from setsup.factors import FactorTable
 
-__all__ = ["CHECKPOINT", "EVALUATION", "Progress", "Run", "begin", "open_run"]
+__all__ = ["EVALUATION", "Progress", "Run", "begin", "open_run"]
 
 _PACKAGES = ("setsup", "torch", "lightning", "numpy")
-_PARTS = {"global_step", "callbacks", "state_dict", "optimizer_states", "LightningBatches"}
-CHECKPOINT = "last.ckpt"
 EVALUATION = "evaluation.json"
 _DIGEST = "preset_file_sha256"
 _DESCRIPTION, _METRICS, _FACTORS = "run.json", "metrics.jsonl", "factors.parquet"
@@ -49,7 +46,8 @@ class Run:
     ``run.json`` says what is trained, how and with which versions, each time it went on otherwise, too, and the
     SHA-256 of the file that holds the preset, where that is one of the user's own;
     ``factors.parquet`` is the factor table of the data; ``metrics.jsonl`` and ``metrics.csv`` have a line a step;
-    ``last.ckpt`` is the checkpoint, a Lightning one; ``evaluation.json`` and ``*.png`` are what was measured.
+    ``last.ckpt`` is the checkpoint, a Lightning one, and until the run is finished ``previous.ckpt`` the one before it,
+    which is used where the last one is damaged; ``evaluation.json`` and ``*.png`` are what was measured.
 
     Attributes
     ----------
@@ -76,8 +74,8 @@ class Run:
 
     @property
     def checkpoint(self) -> Path:
-        """The checkpoint; absent before the first one."""
-        return self.folder / CHECKPOINT
+        """The last checkpoint, or the previous one where that is damaged; absent before the first one."""
+        return opened(self.folder)[0] if has_checkpoint(self.folder) else self.folder / CHECKPOINT
 
     @property
     def finished(self) -> bool:
@@ -102,7 +100,7 @@ class Run:
 
     def progress(self) -> Progress:
         """How far it is; nothing before the first checkpoint."""
-        if not self.checkpoint.exists():
+        if not has_checkpoint(self.folder):
             return Progress(0, 0.0, 0)
         state = self.state()
         kept = state["callbacks"]["Keeper"]
@@ -152,25 +150,10 @@ class Run:
             When there is none, or it is damaged.
 
         """
-        import torch
+        return opened(self.folder)[1]
 
-        advice = "remove it and train anew"
-        try:
-            found = torch.load(self.checkpoint, map_location="cpu", weights_only=True, mmap=True)
-        except FileNotFoundError:
-            raise DataError(f"{self.folder} has no checkpoint yet: the command that began it goes on with it") from None
-        except UnpicklingError as error:
-            reason = "it holds more than tensors and plain values, or is damaged"
-            raise DataError(f"{self.checkpoint} is not opened ({reason}): {advice}") from error
-        except Exception as error:
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise DataError(f"{self.checkpoint} is damaged ({reason}): {advice}") from error
-        if not isinstance(found, dict) or not found.keys() >= _PARTS or "Keeper" not in found["callbacks"]:
-            raise DataError(f"{self.checkpoint} is no checkpoint of a run: {advice}")
-        return found
-
-    def weights(self) -> dict[str, Any]:
-        """Weights of the checkpoint, by name, when its bytes were compared with their checksums.
+    def weights(self) -> tuple[Path, dict[str, Any]]:
+        """The checkpoint's path and its weights by name, when its bytes were compared with their checksums.
 
         Raises
         ------
@@ -178,16 +161,8 @@ class Run:
             When there is no checkpoint, or it is damaged.
 
         """
-        found: dict[str, Any] = self.state()["state_dict"]
-        # torch does not look at the checksums that it writes
-        try:
-            with ZipFile(self.checkpoint) as parts:
-                damaged = parts.testzip()
-        except Exception:  # of many kinds
-            damaged = "its list of parts"
-        if damaged is not None:
-            raise DataError(f"{self.checkpoint} is damaged ({damaged}): remove it and train anew")
-        return found
+        path, found = opened(self.folder, checked=True)
+        return path, found["state_dict"]
 
     def changed(self, preset: Preset) -> dict[str, tuple[Any, Any]]:
         """What this run learns otherwise than a preset: setting → (preset's, run's)."""
@@ -367,7 +342,7 @@ def _is_how(how: Any) -> bool:
 def _trained(folder: Path) -> bool:
     """Whether a folder holds any step."""
     metrics = folder / _METRICS
-    return (folder / CHECKPOINT).exists() or (metrics.exists() and metrics.stat().st_size > 0)
+    return has_checkpoint(folder) or (metrics.exists() and metrics.stat().st_size > 0)
 
 
 def _versions() -> dict[str, str]:

@@ -13,8 +13,8 @@ __all__ = ["about", "changes", "check", "filled", "flat", "learned", "put"]
 _WORDS = ("name", "shows", "evaluations", "shrunk", "digest")
 """Fields of a preset that do not change what is trained."""
 
-_IDLE = ("seeds", "checkpoint_every")
-"""Settings of a preset of which nothing depends that one run learns."""
+_IDLE = ("seeds", "checkpoint_every", "eval_transform")
+"""Settings of a preset of which nothing depends that one run learns; so are settings within them."""
 
 
 def flat(settings: Any) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def flat(settings: Any) -> dict[str, Any]:
     --------
     >>> from setsup.experiments.preset import Preset
     >>> list(flat(Preset(name="a/b", shows="nothing")))
-    ['data', 'drawing', 'learning', 'augmentation', 'steps', 'seeds', 'checkpoint_every']
+    ['data', 'drawing', 'learning', 'augmentation', 'eval_transform', 'steps', 'seeds', 'checkpoint_every']
     >>> from setsup.experiments import find_preset
     >>> mnist = flat(find_preset("abc/mnist"))
     >>> mnist["learning"], mnist["learning.rate"]
@@ -85,7 +85,7 @@ def learned(values: Mapping[str, Any], stand_in: bool) -> dict[str, Any]:
 
     """
     idle = _IDLE if stand_in else (*_IDLE, "data.stand_in")
-    found = {name: value for name, value in values.items() if name not in idle}
+    found = {name: value for name, value in values.items() if not {name, name.partition(".")[0]} & set(idle)}
     options = found.get("data.options")
     if isinstance(options, list) and options:  # as run.json has them, which may be damaged
         places = _places(found.get("data.name"))

@@ -13,14 +13,17 @@ import torch
 from lightning.pytorch import LightningModule
 
 from setsup.datasets import Dataset
-from setsup.errors import SetsupError
+from setsup.errors import RowError, SetsupError
 from setsup.experiments.preset import Preset
 from setsup.experiments.run import Run
-from setsup.experiments.training import fresh_method, load_weights
+from setsup.experiments.training import batch_has_it, eval_transform, fresh_method, load_weights
 from setsup.factors import FactorTable
+from setsup.factors.stored import check_rows
 from setsup.loading import Loader
+from setsup.loading.batch import Transform
 from setsup.progress import progress
-from setsup.samplers import EpochSampler
+from setsup.samplers import Draw, EpochSampler, Sampler
+from setsup.samplers.report import Entry, Report
 
 __all__ = ["Trained", "embed", "load_trained"]
 
@@ -76,6 +79,11 @@ class Trained:
         return self.preset.data.open(self.root, stand_in=self.stand_in, split=split)
 
     @cached_property
+    def embedding(self) -> dict[str, Any]:
+        """How images are embedded, as options of :func:`embed`."""
+        return {"device": self.device, "precision": self.precision, "transform": eval_transform(self.preset, self.seed)}
+
+    @cached_property
     def untrained(self) -> LightningModule:
         """The same method with its initial weights."""
         return fresh_method(self.preset, self.dataset.factors, self.seed).eval().to(self.device)
@@ -101,7 +109,7 @@ class Trained:
         rows = np.arange(len(dataset)) if rows is None else np.asarray(rows)
         key = (self.method, dataset.name, dataset.factors.fingerprint, rows.tobytes())
         if key not in self._kept:
-            found = embed(self.method, dataset, rows, device=self.device, precision=self.precision)
+            found = embed(self.method, dataset, rows, **self.embedding)
             found.flags.writeable = False
             self._kept[key] = found
         return self._kept[key]
@@ -151,21 +159,25 @@ def embed(
     *,
     device: str = "cpu",
     precision: str = "float32",
+    transform: Transform | None = None,
 ) -> Reals:
-    """Embed rows of a data set, in their order, with the method in evaluation mode.
+    """Embed rows of a dataset, in their order, with the method in evaluation mode.
 
     Parameters
     ----------
     method : LightningModule
         With ``embed(batch) -> (sets, size, d)``.
     dataset : Dataset
-        What to embed.
+        What to embed. ``batch["indices"]`` are rows of it: a method that keeps something for each row it was trained
+        on is given those same rows only with the dataset that it was trained on.
     rows : (n,) int64, optional
-        Which rows; all of them by default.
+        Which rows; they may repeat. All of them by default.
     device : str
         Where the method is.
     precision : {"float32", "bf16"}
         Of convolutions and products.
+    transform : callable of a batch, optional
+        What is done to batches first, none of it random; a preset says it in ``eval_transform``.
 
     Returns
     -------
@@ -174,17 +186,17 @@ def embed(
     Raises
     ------
     SetsupError
-        When the method gives anything but one vector for each image.
+        When the method gives anything but one vector for each image, asks for what batches do not have, or there is no
+        such row.
 
     """
-    chosen = dataset if rows is None else dataset.select(rows)
-    once = EpochSampler(chosen.factors, min(_BATCH, len(chosen)), epochs=1, shuffle=False, partial="pad")
-    loader = Loader(chosen, once, to="torch" if device == "cpu" else device)
+    once = _Rows(dataset.factors, np.arange(len(dataset)) if rows is None else rows)
+    loader = Loader(dataset, once, transform=transform, to="torch" if device == "cpu" else device)
     found = []
     kind = torch.device(device).type
-    with _evaluating(method), progress(len(chosen), "embedding", "images") as advance, torch.inference_mode():
+    with _evaluating(method), progress(len(once.rows), "embedding", "images") as advance, torch.inference_mode():
         for batch in loader:
-            with torch.autocast(kind, torch.bfloat16, enabled=precision == "bf16"):
+            with torch.autocast(kind, torch.bfloat16, enabled=precision == "bf16"), batch_has_it(method, batch):
                 embedded = method.embed(batch)
             mask = batch["mask"]
             if embedded.ndim != 3 or embedded.shape[:2] != mask.shape:
@@ -196,6 +208,27 @@ def embed(
             found.append(kept.cpu().numpy())
             advance(len(kept))
     return np.concatenate(found)
+
+
+class _Rows(Sampler):
+    """Given rows of a table, in their order, one batch after the other; the last one is padded."""
+
+    def __init__(self, table: FactorTable, rows: npt.ArrayLike) -> None:
+        self.table, self.rows = table, check_rows(rows, len(table))
+        if not len(self.rows):
+            raise RowError("there is no row to embed: name one or more")
+        self.arguments = {"rows": self.rows}
+        self._size = min(_BATCH, len(self.rows))
+        self.length = -(-len(self.rows) // self._size)
+
+    def draws(self, steps: npt.NDArray[np.int64]) -> Draw:
+        """Draws of any steps as one block; indices (steps, 1, size)."""
+        positions = steps[:, None, None] * self._size + np.arange(self._size)
+        return Draw(self.rows[positions % len(self.rows)], mask=positions < len(self.rows))
+
+    def report(self) -> Report:
+        """What will be drawn."""
+        return Report(f"{len(self.rows):,} given rows", [Entry("nothing", 1, 1, len(self.rows), len(self.rows))], [])
 
 
 @contextmanager

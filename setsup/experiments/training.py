@@ -14,14 +14,15 @@ from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.loggers import Logger
 
 from setsup.datasets import Dataset
 from setsup.errors import SetsupError
 from setsup.experiments.callbacks import Bar, Keeper, Noise, Settings
+from setsup.experiments.checkpoint import has_checkpoint
+from setsup.experiments.checks import need_runnable
 from setsup.experiments.loggers import end_run, logger, need_logger, run_identity
 from setsup.experiments.preset import Preset
-from setsup.experiments.run import CHECKPOINT, Run, begin
+from setsup.experiments.run import Run, begin
 from setsup.experiments.settings import check, flat, learned
 from setsup.factors import FactorTable
 from setsup.files.disk import disk_errors, make_folder
@@ -55,6 +56,8 @@ class How:
         As for :func:`setsup.loader`.
     log : tuple of {"tensorboard", "wandb"}
         Where metrics go beside the run folder.
+    allow_nonfinite : bool
+        Train on where the loss, or the weights, are no longer finite; a run stops there otherwise.
 
     """
 
@@ -65,6 +68,7 @@ class How:
     compile: bool = False
     workers: int | str = "auto"
     log: tuple[Literal["tensorboard", "wandb"], ...] = ()
+    allow_nonfinite: bool = False
 
     def __post_init__(self) -> None:
         """Check them."""
@@ -112,8 +116,8 @@ def train(
     Raises
     ------
     SetsupError
-        When the folder holds another run, another process trains in it, data is missing, or settings do not fit each
-        other.
+        When the folder holds another run, another process trains in it, data is missing, settings do not fit each
+        other, the loss is no longer finite, or several devices train a method whose state they do not share.
     KeyboardInterrupt
         When it was asked to stop, after the checkpoint was written.
 
@@ -129,20 +133,21 @@ def train(
         need_logger(name)
     dataset = preset.data.open(root, stand_in=stand_in)
     data = batches(preset, dataset, seed, how)
-    if not (folder / CHECKPOINT).exists():
+    if not has_checkpoint(folder):
         _try(preset, dataset, seed)
     method = fresh_method(preset, dataset.factors, seed)
+    need_runnable(method)
     if how.compile:
         for network in method.children():
             network.compile()
     with ExitStack() as stack:
         stack.enter_context(_quiet())
         stack.enter_context(torch.random.fork_rng(devices=[]))
-        keeper, about = Keeper(preset, folder), {"preset": preset.name, "seed": seed, "stand_in": stand_in}
+        keeper = Keeper(preset, folder, allow_nonfinite=how.allow_nonfinite)
+        about = {"preset": preset.name, "seed": seed, "stand_in": stand_in}
         settings = Settings(about | {"smoke": preset.shrunk} | flat(preset) | flat(how))
         identity = run_identity(folder, about | learned(flat(preset), stand_in))
-        loggers = [logger(name, f"{preset.name} seed {seed}", folder, identity) for name in how.log]
-        trainer = _trainer(preset, folder, how, [Noise(seed), keeper, Bar(preset.steps), settings], loggers)
+        trainer = _trainer(preset, folder, how, [Noise(seed), keeper, Bar(preset.steps), settings])
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_alone(folder))
@@ -153,9 +158,10 @@ def train(
             begun(run)
         if run.finished:
             return run
-        resumed = str(run.checkpoint) if run.checkpoint.exists() else None
-        if resumed is not None:
-            load_weights(method, run)  # Lightning does it once more, but says less where they do not fit
+        # Lightning loads the weights once more, but says less where they do not fit
+        resumed = str(load_weights(method, run)) if has_checkpoint(folder) else None
+        title, at = f"{preset.name} seed {seed}", run.progress().steps
+        trainer.loggers = [logger(name, title, folder, identity, at) for name in how.log]
         try:
             trainer.fit(method, datamodule=data, ckpt_path=resumed, weights_only=True)
         except SystemExit as end:
@@ -188,7 +194,7 @@ def _alone(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _trainer(preset: Preset, folder: Path, how: How, callbacks: list[Callback], loggers: list[Logger]) -> Trainer:
+def _trainer(preset: Preset, folder: Path, how: How, callbacks: list[Callback]) -> Trainer:
     # under SLURM Lightning would keep checkpoints of its own, and prefer them to those of the run
     slurm = SLURMEnvironment.detect() and not TorchElasticEnvironment.detect()
     try:
@@ -200,9 +206,9 @@ def _trainer(preset: Preset, folder: Path, how: How, callbacks: list[Callback], 
             precision=_PRECISION[how.precision],  # type: ignore[arg-type]
             callbacks=callbacks,
             plugins=[SLURMEnvironment(auto_requeue=False)] if slurm else None,
-            logger=loggers,
+            logger=False,
             default_root_dir=folder,
-            log_every_n_steps=1,
+            log_every_n_steps=0,  # loggers get from the Keeper what metrics.jsonl gets, by the same steps
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
@@ -226,18 +232,19 @@ def fresh_method(preset: Preset, table: FactorTable, seed: int) -> LightningModu
     return method
 
 
-def load_weights(method: LightningModule, run: Run) -> None:
-    """Give a method the weights of a run's checkpoint; SetsupError names the first that does not fit."""
-    weights = run.weights()
+def load_weights(method: LightningModule, run: Run) -> Path:
+    """Give a method the weights of a run's checkpoint, and say which that is; SetsupError names what does not fit."""
+    path, weights = run.weights()
     try:
         method.load_state_dict(weights)
     except (RuntimeError, TypeError):  # whose sentences have many lines
         since = "the file of its preset has changed since: " if run.file_changed else ""
         raise SetsupError(
-            f"{run.checkpoint} does not hold what the method of {run.preset.name} expects "
+            f"{path} does not hold what the method of {run.preset.name} expects "
             f"({_misfit(method.state_dict(), weights)}); {since}bring back the method it was trained with, or train "
             "anew in another folder"
         ) from None
+    return path
 
 
 def _misfit(expected: Mapping[str, Any], weights: object) -> str:
@@ -280,6 +287,31 @@ def _drawn(preset: Preset, dataset: Dataset, seed: int) -> tuple[Sampler, Transf
     return preset.drawing.sampler(dataset.factors, seed), transform
 
 
+def eval_transform(preset: Preset, seed: int) -> Transform | None:
+    """What is done to batches that are embedded: as the preset says, or as the recipe has it that it trains with."""
+    asked = preset.augmentation if preset.eval_transform is None else preset.eval_transform
+    if isinstance(asked, str):
+        from setsup.loading.transforms import evaluation_transform
+
+        return evaluation_transform(asked)
+    return None if preset.eval_transform is None or asked is None else asked.transform(seed)
+
+
+@contextmanager
+def batch_has_it(method: LightningModule, batch: Mapping[str, Any]) -> Iterator[None]:
+    """Raise SetsupError where a method asks a batch that it embeds for what that does not have."""
+    try:
+        yield
+    except KeyError as error:
+        (name,) = error.args[:1] or (None,)
+        if not isinstance(name, str) or name in batch:
+            raise
+        raise SetsupError(
+            f"{type(method).__name__}.embed asks for {name!r}, which batches that are evaluated do not have "
+            f"({', '.join(batch)}): give the preset an eval_transform that makes it, without randomness"
+        ) from error
+
+
 def _try(preset: Preset, dataset: Dataset, seed: int) -> None:
     """Give the first draw to a method of its own, on the CPU: SetsupError for what does not fit.
 
@@ -307,7 +339,21 @@ def _try_draw(preset: Preset, dataset: Dataset, seed: int) -> None:
                 raise
             except Exception:  # no loss of a batch; or left to the training, which may be on another device
                 continue
-            return
+            break
+        if preset.evaluations:
+            _try_embedding(method, Loader(dataset, sampler, transform=eval_transform(preset, seed), workers=0))
+
+
+def _try_embedding(method: Any, batches: Loader) -> None:
+    """Embed a draw as evaluations do: what it lacks then is said before hours of training."""
+    batch = next(iter(batches))
+    try:
+        with batch_has_it(method, batch):
+            method.embed(batch)
+    except SetsupError:
+        raise
+    except Exception:  # left to the evaluation, which may be on another device
+        return
 
 
 @contextmanager

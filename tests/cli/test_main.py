@@ -1,3 +1,4 @@
+import logging
 import os
 import subprocess
 import sys
@@ -49,6 +50,23 @@ def test_listing_imports_no_adapter() -> None:
     done = spawned("datasets", "--json")
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "level"), [([], logging.INFO), (["-q"], logging.WARNING), (["--json", "--quiet"], logging.WARNING)]
+)
+def test_quiet_silences_what_is_logged_below_warnings(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], level: int
+) -> None:
+    found = []
+
+    def run(options: Any) -> int:
+        found.append((options.json, logging.getLogger("setsup").level))
+        return 0
+
+    monkeypatch.setattr(cache, "run", run)
+    assert main(["cache", *words]) == 0
+    assert found == [("--json" in words, level)]
 
 
 def test_help_names_every_verb(setsup: Run) -> None:

@@ -15,11 +15,14 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
-from setsup.experiments import How, open_run, train  # noqa: E402
+from setsup.experiments import How, Preset, open_run, train  # noqa: E402
 from setsup.experiments.training import fresh_method  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
+from tests.experiments.banked import BANKED, NORMED  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
 from tests.experiments.small import FEW, PLAIN  # noqa: E402
+
+pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
 SHAPES = setsup.load("shapes3d-procedural")
@@ -32,8 +35,10 @@ SCRIPT = f"""
 import json, os, signal, sys
 from dataclasses import replace
 from pathlib import Path
+from setsup.errors import SetsupError
 from setsup.experiments import How, train
 from setsup.methods.abc import ABC
+from tests.experiments.banked import BANKED, NORMED
 from tests.experiments.small import PLAIN
 
 folder, rank, phase = Path(sys.argv[1]), os.environ.get("LOCAL_RANK", "0"), "whole"
@@ -55,6 +60,13 @@ if __name__ == "__main__":
         train(PLAIN, folder / "stopped", seed=5, how=two)
     except KeyboardInterrupt:
         (folder / f"rank {{rank}} stopped").touch()
+    ABC.training_step = training_step
+    train(NORMED, folder / "normed", how=two)
+    for preset in BANKED:
+        try:
+            train(preset, folder / preset.name, how=two)
+        except SetsupError as error:
+            (folder / f"{{preset.name.replace('/', ' ')}} {{rank}}").write_text(str(error))
 """
 
 
@@ -111,3 +123,23 @@ def test_all_processes_stop_at_one_step_and_one_goes_on_with_the_next_draw(
     np.testing.assert_array_equal(seen, SETS.block(2 * STOPPED, 2 * STOPPED + left).indices)
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == list(range(1, PLAIN.steps + 1))
+
+
+@pytest.mark.parametrize("preset", BANKED, ids=[preset.name for preset in BANKED])
+def test_rows_that_each_process_writes_for_itself_are_not_lost_without_a_word(trained: Path, preset: Preset) -> None:
+    at = 4 if preset is BANKED[-1] else 1  # the last one differs late, at a checkpoint
+    for rank in range(2):
+        said = (trained / f"{preset.name.replace('/', ' ')} {rank}").read_text()
+        assert said.startswith("bank of Banked differs between the 2 devices that train together")
+        assert "--devices 1 --nodes 1" in said
+        assert "\n" not in said
+    run = open_run(trained / preset.name, preset)
+    assert run.progress().steps < at + preset.checkpoint_every
+    # one process writes all of its rows
+    alone = train(preset, trained / f"{preset.name} alone", how=How(workers=0))
+    assert alone.finished
+    assert alone.state()["state_dict"]["bank"].any()
+
+
+def test_statistics_of_normalisation_are_no_such_state(trained: Path) -> None:
+    assert open_run(trained / "normed", NORMED).finished

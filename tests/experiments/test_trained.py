@@ -46,6 +46,28 @@ def test_rows_of_a_part_are_its_own() -> None:
     assert embed(ROWS, part, np.array([349, 0, 7]))[:, 0].tolist() == [699, 1, 15]
 
 
+class Looked(OneHot):
+    """Embeds an image by its row's number, as a memory bank looks it up."""
+
+    def embed(self, batch):  # type: ignore[no-untyped-def]
+        return batch["indices"][..., None].float()
+
+
+@pytest.mark.parametrize("count", [1, 255, 257])
+def test_indices_of_a_batch_name_rows_of_what_is_embedded(count: int) -> None:
+    rows = np.random.default_rng(count).integers(0, 600, count)
+    method, whole = Looked().eval(), Numbered(600)
+    assert embed(method, whole, rows)[:, 0].tolist() == rows.tolist()
+    assert trained(method, whole).embed(rows=rows)[:, 0].tolist() == rows.tolist()
+    # a part has rows of its own, those of its table
+    assert embed(method, whole.where("split == 'test'"), rows // 2)[:, 0].tolist() == (rows // 2).tolist()
+
+
+def test_no_row_is_no_embedding() -> None:
+    with pytest.raises(SetsupError, match="no row"):
+        embed(ROWS, Numbered(600), np.array([], np.int64))
+
+
 def test_dropout_is_off_for_a_while_and_every_part_gets_its_mode_back() -> None:
     method = fresh_method(DROPOUT, setsup.load("shapes3d-procedural").factors, 0).train()
     method.encoder[1].eval()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import math
 import random
 import re
@@ -27,7 +28,17 @@ from torch import nn  # noqa: E402
 
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import Data, How, Run, embed, load_trained, open_run, smoke, train  # noqa: E402
+from setsup.experiments import (  # noqa: E402
+    Data,
+    How,
+    Run,
+    callbacks,
+    embed,
+    load_trained,
+    open_run,
+    smoke,
+    train,
+)
 from setsup.experiments.callbacks import Keeper  # noqa: E402
 from setsup.experiments.drawing import Sets  # noqa: E402
 from setsup.experiments.training import fresh_method  # noqa: E402
@@ -181,6 +192,41 @@ def test_tensorboard_gets_every_metric(tmp_path: Path) -> None:
     assert column.name.tag == "last/loss"
 
 
+def scalars(folder: Path, name: str = "loss") -> list[tuple[int, float]]:
+    """Steps and values that TensorBoard shows."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    logs = EventAccumulator(str(folder / "tensorboard"))
+    logs.Reload()
+    return [(event.step, event.value) for event in logs.Scalars(name)]
+
+
+@pytest.mark.parametrize("fails_at", [3, 6])
+def test_tensorboard_counts_the_steps_of_the_metrics_once_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
+) -> None:
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed")
+    how, preset = How(workers=0, log=("tensorboard",)), replace(LOGGING, checkpoint_every=4)
+    monkeypatch.setattr(callbacks, "_FLUSH", 1)  # all steps were logged before the run was gone
+    monkeypatch.setattr(Logging, "fails_at", fails_at)
+    with pytest.raises(ConnectionError):
+        train(preset, tmp_path, how=how)
+    monkeypatch.setattr(Logging, "fails_at", None)
+    found = losses(train(preset, tmp_path, how=how))
+    shown = scalars(tmp_path)
+    assert [step for step, _ in shown] == [1, 2, 3, 4, 5, 6]
+    np.testing.assert_allclose([value for _, value in shown], found, rtol=1e-7)
+    assert [step for step, _ in scalars(tmp_path, "rare")] == [4]
+
+
+def test_two_optimisers_count_alike_for_tensorboard(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed")
+    preset = replace(SHORT, name="small/two", learning=AlternatingSettings())
+    train(preset, tmp_path, how=How(workers=0, log=("tensorboard",)))
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [step for step, _ in scalars(tmp_path)] == [line["step"] for line in lines] == [2, 4, 6]
+
+
 class FakeRun:
     """A run of wandb, as far as Lightning asks for one."""
 
@@ -291,11 +337,34 @@ def test_a_terminal_shows_steps_images_a_second_and_the_time_left(
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    train(replace(SHORT, drawing=drawing), tmp_path, how=HERE)
+    run = train(replace(SHORT, drawing=drawing), tmp_path, how=HERE)
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue())
     assert "6/6" in shown
     assert "4 images/s" in shown  # 8 in 2 s
+    assert all(f"loss {loss:.4g}" in shown for loss in losses(run)[-1:])
     assert re.search(r"\d:\d\d:\d\d", shown)
+
+
+def test_without_a_terminal_there_is_a_line_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, whole = [0.0], ABC.training_step
+
+    def training_step(self: ABC, batch: Any, batch_idx: int) -> torch.Tensor:
+        clock[0] += 40.0
+        return whole(self, batch, batch_idx)
+
+    monkeypatch.setattr(ABC, "training_step", training_step)
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    caplog.set_level(logging.INFO, "setsup")
+    found = losses(train(SHORT, tmp_path, how=HERE))
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
+    # a draw is two sets of four, in 40 seconds
+    assert said == [
+        f"training: {step} of 6 steps, 0.0 steps/s, 0 images/s, loss {found[step - 1]:.4g}, {left} left"
+        for step, left in ((2, "0:02:40"), (4, "0:01:20"), (6, "0:00:00"))
+    ]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Score"]
+from setsup.errors import SetsupError
+
+__all__ = ["Score", "check_learner"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +23,26 @@ class Score:
         mean weighted by how often each factor was drawn.
     left_out : (k,) int64
         Rows where each factor is unknown.
+    learner : str
+        By which it was taken, where there is a choice.
 
     """
 
     value: float
     parts: npt.NDArray[np.float64]
     left_out: npt.NDArray[np.int64]
+    learner: str = ""
+
+
+def check_learner(learner: str, *known: str) -> None:
+    """Raise SetsupError unless a learner is one of those known.
+
+    Examples
+    --------
+    >>> check_learner("lasso", "boosting", "additive")
+    Traceback (most recent call last):
+    setsup.errors.SetsupError: the learner is 'boosting' or 'additive', not 'lasso'
+
+    """
+    if learner not in known:
+        raise SetsupError(f"the learner is {' or '.join(map(repr, known))}, not {learner!r}")

@@ -62,26 +62,25 @@ class DigitStyle:
         sigma = noise_of(trained, self.sigma)
         train, test = trained.dataset, trained.open("test")
         tested = np.arange(0, len(test), self.every)
-        apart = [part.select(_rows(part, self.withheld)) for part in (train, test)]
-        digits, images = _digits(test)[tested], test.fetch(tested, ["image"])["image"]
-        withheld = np.concatenate([_images(part) for part in apart])
+        apart = [(part, np.flatnonzero(_digits(part) == self.withheld)) for part in (train, test)]
+        digits, images = _digits(test)[tested], _images(test, tested)
+        withheld = np.concatenate([_images(part, rows) for part, rows in apart])
 
         def measured(of_tested: Reals, of_withheld: Reals) -> dict[str, float]:
             found = digit_measures(of_tested, digits, images, of_withheld, withheld, sigma=sigma, seed=trained.seed)
             return asdict(found)
 
         values: dict[str, float] = {}
-        where: Any = {"device": trained.device, "precision": trained.precision}
         for name, method in (("trained", trained.method), ("untrained", trained.untrained)):
-            of_tested = embed(method, test, tested, **where)
-            of_withheld = np.concatenate([embed(method, part, **where) for part in apart])
+            of_tested = embed(method, test, tested, **trained.embedding)
+            of_withheld = np.concatenate([embed(method, part, rows, **trained.embedding) for part, rows in apart])
             if name == "trained":
                 pictures = {
                     "withheld": self._scatter(of_withheld, withheld),
                     "neighbours": _sheet(of_tested, digits, images),
                 }
             values |= {f"{name}: {key}": value for key, value in measured(of_tested, of_withheld).items()}
-        learned = _images(train.select(np.flatnonzero(_digits(train) != self.withheld)))
+        learned = _images(train, np.flatnonzero(_digits(train) != self.withheld))
         components = evaluation.principal_components(pixels(learned), self.components)
         of_pixels = [components.project(pixels(some)) for some in (images, withheld)]
         values |= {f"pixels: {key}": value for key, value in measured(*of_pixels).items()}
@@ -155,9 +154,5 @@ def _digits(dataset: "Dataset") -> Rows:
     return np.asarray(dataset.factors.codes("digit"))
 
 
-def _rows(dataset: "Dataset", digit: int) -> Rows:
-    return np.flatnonzero(_digits(dataset) == digit)
-
-
-def _images(dataset: "Dataset") -> Reals:
-    return dataset.fetch(np.arange(len(dataset)), ["image"])["image"]
+def _images(dataset: "Dataset", rows: Rows) -> Reals:
+    return dataset.fetch(rows, ["image"])["image"]

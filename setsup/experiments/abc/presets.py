@@ -99,8 +99,8 @@ def _shapes3d(
 
 
 _COMPONENTS: Mapping[str, Evaluation] = {"components": Components(factors=FACTORS)}
-_INFORMATION: Mapping[str, Evaluation] = {"information": FactorInformation(factors=FACTORS)}
-_NOISE: Mapping[str, Evaluation] = {"noise": NoiseSweep(factors=FACTORS)}
+_INFORMATION: Mapping[str, Evaluation] = {"information": FactorInformation(factors=FACTORS, estimator="mine")}
+_NOISE: Mapping[str, Evaluation] = {"noise": NoiseSweep(factors=FACTORS, estimator="mine", steps=20_000)}
 _ACCURACY: Mapping[str, Evaluation] = {"accuracy": Accuracy(factors=FACTORS)}
 
 

@@ -34,9 +34,11 @@ class FactorInformation:
         In the order of the report.
     samples : int
         Rows that are embedded.
-    estimator : {"mine", "probe", "neighbours"}
-        See :func:`~setsup.evaluation.mine`, :func:`~setsup.evaluation.probe_information` and
-        :func:`~setsup.evaluation.neighbour_information`.
+    estimator : {"probe", "mine", "neighbours"}
+        See :func:`~setsup.evaluation.probe_information`, :func:`~setsup.evaluation.mine` and
+        :func:`~setsup.evaluation.neighbour_information`. ``probe`` and ``mine`` are bounds from below; ``mine``, as
+        ABC's paper has it, reads low for factors of many levels, while ``probe`` is judged by rows held out and takes
+        levels as such. A factor without levels takes one of the other two.
     steps : int, optional
         Of the estimator's training; its own number by default, as of the next two. ``neighbours`` trains nothing and
         takes none of the four.
@@ -53,7 +55,7 @@ class FactorInformation:
 
     factors: tuple[str, ...]
     samples: int = 249_856
-    estimator: Estimator = "mine"
+    estimator: Estimator = "probe"
     steps: int | None = None
     batch: int | None = None
     rate: float | None = None
@@ -86,7 +88,7 @@ class FactorInformation:
     def measure(self, trained: "Trained") -> Measured:
         """Nats by factor."""
         sigma = noise_of(trained, self.sigma)
-        embedded, columns = embedded_rows(trained, self.factors, self.samples)
+        embedded, columns = embedded_rows(trained, self.factors, self.samples, _of_levels(self.estimator))
         nats = _nats(trained, embedded, columns, self.estimator, sigma, self._training())
         return Measured(values=dict(zip(self.factors, nats, strict=True)))
 
@@ -105,10 +107,10 @@ class NoiseSweep:
         Scales of noise, evenly spaced in their logarithm.
     low, high : float
         The first and the last of them, times σ.
-    estimator : {"mine", "probe", "neighbours"}
+    estimator : {"probe", "mine", "neighbours"}
         As for :class:`FactorInformation`; ``mine`` trains all scales side by side.
-    steps : int
-        Of each training; ``neighbours`` trains nothing.
+    steps : int, optional
+        Of each training, the estimator's own number by default; ``neighbours`` trains nothing.
     sigma : float, optional
         σ, in units of the embeddings; by default that of :func:`noise_of`.
 
@@ -120,7 +122,7 @@ class NoiseSweep:
     low: float = 1e-3
     high: float = 1e2
     estimator: Estimator = "mine"
-    steps: int = 20_000
+    steps: int | None = None
     sigma: float | None = None
 
     def __post_init__(self) -> None:
@@ -130,7 +132,7 @@ class NoiseSweep:
                 f"a sweep has 1 scale or more, from low to a larger high, both positive, not {self.scales} from "
                 f"{self.low} to {self.high}"
             )
-        if self.steps < 1:
+        if self.steps is not None and self.steps < 1:
             raise SetsupError(f"steps is a positive number, not {self.steps}")
 
     def shrunk(self) -> "NoiseSweep":
@@ -140,8 +142,8 @@ class NoiseSweep:
     def measure(self, trained: "Trained") -> Measured:
         """A curve of nats over σ for each factor."""
         sigmas = np.geomspace(self.low, self.high, self.scales) * noise_of(trained, self.sigma)
-        embedded, columns = embedded_rows(trained, self.factors, self.samples)
-        training = {} if self.estimator == "neighbours" else {"steps": self.steps}
+        embedded, columns = embedded_rows(trained, self.factors, self.samples, _of_levels(self.estimator))
+        training = {} if self.estimator == "neighbours" or self.steps is None else {"steps": self.steps}
         if self.estimator == "mine":
             found = _nats(trained, embedded, columns, "mine", sigmas, training)
         else:
@@ -205,6 +207,11 @@ class Accuracy:
             device=trained.device,
         )
         return Measured(values=dict(zip(self.factors, found.accuracy, strict=True)))
+
+
+def _of_levels(estimator: Estimator) -> str:
+    """What needs factors with levels, if anything does."""
+    return "the estimator probe" if estimator == "probe" else ""
 
 
 def _nats(

@@ -32,12 +32,18 @@ class Disentanglement:
         Rows that are embedded.
     components : int, optional
         Take the place of the axes: the first so many principal components.
+    dci_learner : {"boosting", "additive"}
+        Of DCI; published values are of ``boosting``, which takes minutes for many dimensions and levels.
+    sap_learner : {"svm", "thresholds"}
+        Of SAP; published values are of ``svm``.
 
     """
 
     factors: tuple[str, ...]
     samples: int = 10_000
     components: int | None = None
+    dci_learner: Literal["boosting", "additive"] = "boosting"
+    sap_learner: Literal["svm", "thresholds"] = "svm"
 
     def __post_init__(self) -> None:
         """Check that there is something to tell apart."""
@@ -56,11 +62,11 @@ class Disentanglement:
         levels, codes = np.stack(columns, axis=1), embedded.astype(np.float64)
         if self.components is not None:
             codes = evaluation.principal_components(codes, self.components).project(codes)
-        dci = evaluation.dci(codes, levels, seed=trained.seed)
+        dci = evaluation.dci(codes, levels, learner=self.dci_learner, seed=trained.seed)
         return Measured(
             values={
                 "MIG": evaluation.mig(codes, levels).value,
-                "SAP": evaluation.sap(codes, levels).value,
+                "SAP": evaluation.sap(codes, levels, learner=self.sap_learner, seed=trained.seed).value,
                 "modularity": evaluation.modularity(codes, levels).value,
                 "FactorVAE": evaluation.factor_vae(codes, levels, seed=trained.seed).value,
                 "disentanglement": dci.disentanglement,

@@ -23,7 +23,7 @@ from setsup.loading.transforms.operations.photometry import Brightness, Contrast
 from setsup.loading.transforms.operations.regions import Background, Erase
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.pixels import PlanarPairs
-from setsup.loading.transforms.recipes import recipe, recipes
+from setsup.loading.transforms.recipes import evaluation_transform, recipe, recipes
 from setsup.loading.transforms.spatial import SpatialDescriptors, SpatialPairs
 from setsup.loading.transforms.views import ColorViews, Patches, PatchPairs
 
@@ -67,6 +67,7 @@ __all__ = [
     "SpatialDescriptors",
     "SpatialPairs",
     "VerticalFlip",
+    "evaluation_transform",
     "recipe",
     "recipes",
 ]

@@ -34,7 +34,7 @@ from setsup.loading.batch import Batch, Transform
 from setsup.loading.transforms.augment import Augment, Compose
 from setsup.loading.transforms.choices import Maybe, OneOf, Only
 from setsup.loading.transforms.operations.arguments import Size
-from setsup.loading.transforms.operations.crops import CenterCrop, Crop, ResizedCrop
+from setsup.loading.transforms.operations.crops import CenterCrop, Crop, Resize, ResizedCrop
 from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
 from setsup.loading.transforms.operations.geometry import Flip, Rotate, Shift, VerticalFlip
 from setsup.loading.transforms.operations.jitter import Jitter
@@ -44,7 +44,9 @@ from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, P
 from setsup.loading.transforms.pixels import PlanarPairs
 from setsup.loading.transforms.views import ColorViews
 
-__all__ = ["recipe", "recipes"]
+__all__ = ["evaluation_transform", "recipe", "recipes"]
+
+_ROOM = {"image": "color", "depth": "depth", "normals": "normal", "labels": "label"}
 
 
 def recipe(name: str, *, seed: int = 0, **options: Any) -> Transform:
@@ -103,6 +105,40 @@ def recipes() -> tuple[str, ...]:
 
     """
     return tuple(_RECIPES)
+
+
+def evaluation_transform(name: str) -> Transform | None:
+    """What a paper does to images that it evaluates, where it trains on those of a recipe: nothing of it is random.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`recipes`.
+
+    Returns
+    -------
+    callable or None
+        From a batch to a batch, with the views that the recipe makes, of the size that it makes by default; None where
+        images are evaluated as they are.
+
+    Raises
+    ------
+    SetsupError
+        When there is no such recipe.
+
+    Examples
+    --------
+    >>> import torch
+    >>> batch = {"image": torch.zeros(1, 2, 3, 256, 256, dtype=torch.uint8), "step": 0}
+    >>> found = evaluation_transform("cmc-resnet")(batch)
+    >>> tuple(found["L"].shape), tuple(found["ab"].shape)
+    ((1, 2, 1, 224, 224), (1, 2, 2, 224, 224))
+    >>> evaluation_transform("dcodr") is None
+    True
+
+    """
+    recipe(name)  # says what is wrong with the name
+    return _EVALUATED.get(name)
 
 
 def abc_shapes3d(*, seed: int, stream: str) -> Transform:
@@ -299,12 +335,26 @@ def cmc_nyu(
         As in :class:`Augment`; by default ``image``, ``depth``, ``normals`` and ``labels``.
 
     """
-    room = {"image": "color", "depth": "depth", "normals": "normal", "labels": "label"}
-    return _lab([Crop(size), Flip()], seed, stream, modalities=room if modalities is None else modalities)
+    return _lab([Crop(size), Flip()], seed, stream, modalities=_ROOM if modalities is None else modalities)
 
 
 def _lab(operations: list[Any], seed: int, stream: str, **more: Any) -> Transform:
     return Compose([Augment(operations, eight_bit=True, seed=seed, stream=stream, **more), ColorViews("lab")])
+
+
+@dataclass(frozen=True)
+class _Centered:
+    """Views L and ab of the middle of each image: a box of a share of its shorter side, resized to one size.
+
+    With 7/8 and 224 pixels the box of 224 in the middle of 256, which the code of CMC cuts out [3]_.
+    """
+
+    size: int
+    share: float
+
+    def __call__(self, batch: Batch) -> Batch:
+        side = round(self.share * min(batch["image"].shape[-2:]))
+        return _lab([CenterCrop(side), Resize(self.size)], 0, "evaluation")(batch)
 
 
 def oxels_2d(*, seed: int, stream: str, size: int | Size = 32, keep: float = 0.25) -> Transform:
@@ -377,5 +427,13 @@ _RECIPES: Mapping[str, Callable[..., Transform]] = MappingProxyType(
         "cmc-nyu": cmc_nyu,
         "oxels-2d": oxels_2d,
         "oxels-3d": oxels_3d,
+    }
+)
+_EVALUATED: Mapping[str, Transform] = MappingProxyType(
+    {
+        "cmc-alexnet": _Centered(224, 7 / 8),
+        "cmc-resnet": _Centered(224, 7 / 8),
+        "cmc-stl10": _lab([CenterCrop(64)], 0, "evaluation"),
+        "cmc-nyu": _lab([CenterCrop(128)], 0, "evaluation", modalities=_ROOM),
     }
 )

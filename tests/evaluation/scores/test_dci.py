@@ -1,14 +1,15 @@
-"""DCI: closed forms, the learner against a general optimiser and against Pearson's statistic, invariances."""
+"""DCI: closed forms, learners against a general optimiser, Pearson's statistic and scikit-learn, invariances."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.stats import chi2_contingency
+from scipy.stats import chi2_contingency, entropy
 
 pytest.importorskip("torch")
-from setsup.errors import DataError
+from setsup.errors import DataError, SetsupError
+from setsup.evaluation.held_out import held_out
 from setsup.evaluation.scores import dci
 from setsup.evaluation.scores.additive import fit_additive
 from setsup.evaluation.scores.information import contingency
@@ -22,7 +23,7 @@ def noise(rows: int, columns: int, seed: int = 1):
 
 
 def scores(codes, factors=GRID):
-    found = dci(codes, factors)
+    found = dci(codes, factors, learner="additive")
     return [found.disentanglement, found.completeness, found.informativeness]
 
 
@@ -39,7 +40,7 @@ def test_noise_gets_exactly_nothing() -> None:
     disentanglement, completeness, informativeness = scores(noise(len(GRID), 3))
     assert (disentanglement, completeness) == (0, 0)
     assert informativeness < 0.35  # chance is 1/4 and 1/5
-    found = dci(np.concatenate([GRID, noise(len(GRID), 3)], axis=1), GRID)
+    found = dci(np.concatenate([GRID, noise(len(GRID), 3)], axis=1), GRID, learner="additive")
     assert not found.importance[2:].any()
     assert (found.disentanglement, found.completeness) == (pytest.approx(1), 1)
 
@@ -53,7 +54,9 @@ def test_rotated_codes_matter_for_both_alike() -> None:
 
 def test_one_code_for_two_factors_is_complete_and_not_disentangled() -> None:
     factors = np.tile(np.indices((4, 4)).reshape(2, -1), 100).T
-    found = dci(np.concatenate([4.0 * factors[:, :1] + factors[:, 1:], noise(1600, 1)], axis=1), factors)
+    found = dci(
+        np.concatenate([4.0 * factors[:, :1] + factors[:, 1:], noise(1600, 1)], axis=1), factors, learner="additive"
+    )
     assert found.disentanglement == pytest.approx(0, abs=1e-3)
     assert (found.completeness, found.informativeness) == (1, 1)
 
@@ -61,19 +64,19 @@ def test_one_code_for_two_factors_is_complete_and_not_disentangled() -> None:
 def test_of_a_duplicated_code_the_first_gets_all() -> None:
     codes = np.concatenate([GRID, GRID], axis=1)
     assert scores(codes) == pytest.approx([1, 1, 1])
-    assert not dci(codes, GRID).importance[2:].any()
+    assert not dci(codes, GRID, learner="additive").importance[2:].any()
 
 
 def test_one_factor_two_codes() -> None:
     # two codes, each half of the factor's two bits: alike in importance, so completeness 0
     bits = np.tile(np.indices((2, 2)).reshape(2, -1), 100).T
-    found = dci(bits, 2 * bits[:, :1] + bits[:, 1:])
+    found = dci(bits, 2 * bits[:, :1] + bits[:, 1:], learner="additive")
     assert (found.disentanglement, found.informativeness) == (1, 1)
     assert found.completeness == pytest.approx(0, abs=1e-4)
 
 
 def test_scores_of_an_importance_by_hand() -> None:
-    found = dci(GRID + noise(len(GRID), 2) * 2, GRID)
+    found = dci(GRID + noise(len(GRID), 2) * 2, GRID, learner="additive")
     share = found.importance / found.importance.sum()
     rows = share / share.sum(axis=1, keepdims=True)
     expected = [1 + sum(p * np.log2(p) for p in row if p) for row in rows]
@@ -127,7 +130,7 @@ def test_unknown_rows_are_left_out_and_counted() -> None:
     factors[::10, 1] = -1
     codes = GRID.astype(float)
     codes[::10, 1] = 0.0
-    found = dci(codes, factors)
+    found = dci(codes, factors, learner="additive")
     assert found.left_out.tolist() == [0, 120]
     assert (found.completeness, found.informativeness) == (1, 1)
 
@@ -137,3 +140,43 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         dci(GRID[[0, 6, 12, 18]], GRID[[0, 6, 12, 18]])
     with pytest.raises(DataError, match="not finite"):
         dci(GRID * np.nan, GRID)
+
+
+def test_boosting_is_that_of_scikit_learn_with_its_defaults() -> None:
+    ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is not installed")
+    codes = GRID[:400] + noise(400, 2) * 2
+    factors = GRID[:400]
+    found = dci(codes, factors, seed=3)
+    importance, accuracy = [], []
+    for column in factors.T:
+        test = held_out(400, 3, column)
+        trees = ensemble.GradientBoostingClassifier(random_state=0).fit(codes[~test], column[~test])
+        importance.append(trees.feature_importances_)
+        accuracy.append(trees.score(codes[test], column[test]))
+    expected = np.array(importance).T
+    np.testing.assert_array_equal(found.importance, expected)
+    assert found.accuracy.tolist() == accuracy
+    by_code, by_factor = (1 - entropy(of, base=2, axis=1) for of in (expected, expected.T))
+    assert found.disentanglement == pytest.approx(np.average(by_code, weights=expected.sum(axis=1)))
+    assert found.completeness == pytest.approx(by_factor.mean())
+    assert found.learner == "boosting"
+
+
+def test_what_only_two_codes_together_tell() -> None:
+    """An exclusive or of two codes, and a third code as it is."""
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    codes = noise(1_000, 3)
+    signs = (codes > 0).astype(np.int64)
+    factors = np.stack([signs[:, 0] ^ signs[:, 1], signs[:, 2]], axis=1)
+    standard, own = dci(codes, factors), dci(codes, factors, learner="additive")
+    assert (own.disentanglement, own.completeness) == (1, pytest.approx(0.5))
+    assert own.informativeness == pytest.approx(0.75, abs=0.06)
+    assert standard.informativeness > 0.97
+    # both codes matter for it, and of three codes two alike leave 1 − log 2 / log 3
+    assert (standard.importance[:2, 0] > 0.25).all()
+    assert standard.completeness == pytest.approx((2 - np.log(2) / np.log(3)) / 2, abs=0.06)
+
+
+def test_a_learner_that_there_is_not() -> None:
+    with pytest.raises(SetsupError, match=r"^the learner is 'boosting' or 'additive', not 'forest'$"):
+        dci(GRID, GRID, learner="forest")  # type: ignore[arg-type]

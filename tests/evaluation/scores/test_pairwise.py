@@ -1,6 +1,7 @@
 """MIG, modularity and SAP: closed forms, tables by hand, and what must not change them."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("torch")
 from setsup.errors import DataError, SetsupError
+from setsup.evaluation.held_out import held_out
 from setsup.evaluation.scores import discretised, mig, modularity, mutual_information, sap
 
+thresholds = partial(sap, learner="thresholds")
 GRID = np.indices((4, 3, 5)).reshape(3, -1).T  # every combination once: factors are exactly independent
 
 
@@ -55,7 +58,7 @@ def test_perfect_codes() -> None:
         assert mig(codes, GRID).value == pytest.approx(1)
         assert modularity(codes, GRID).value == 1
         assert sap(codes, GRID, linear=True).value == pytest.approx(1)
-        np.testing.assert_allclose(sap(codes, GRID).parts, [3 / 4, 2 / 3, 4 / 5])  # 1 − 1/levels
+        np.testing.assert_allclose(thresholds(codes, GRID).parts, [3 / 4, 2 / 3, 4 / 5])  # 1 − 1/levels
 
 
 def test_codes_that_are_independent_of_all_factors() -> None:
@@ -63,14 +66,14 @@ def test_codes_that_are_independent_of_all_factors() -> None:
     codes = np.stack([GRID[:, 2], GRID[:, 2] % 2], axis=1)
     assert mig(codes, factors).value == 0
     assert modularity(codes, factors).value == 0
-    assert sap(codes, factors).value == pytest.approx(0)
+    assert thresholds(codes, factors).value == pytest.approx(0)
     assert sap(codes, factors, linear=True).value == pytest.approx(0)
 
 
 def test_a_duplicated_code_closes_the_gaps_and_stays_modular() -> None:
     codes = np.concatenate([GRID, GRID], axis=1)
     assert mig(codes, GRID).value == 0
-    assert sap(codes, GRID).value == sap(codes, GRID, linear=True).value == 0
+    assert thresholds(codes, GRID).value == sap(codes, GRID, linear=True).value == 0
     assert modularity(codes, GRID).value == 1
 
 
@@ -88,7 +91,7 @@ def test_rotated_codes_close_the_gaps() -> None:
     turned = np.stack([factors[:, 0] + factors[:, 1], factors[:, 0] - factors[:, 1]], axis=1) / math.sqrt(2)
     assert mig(turned, factors).value == pytest.approx(0, abs=1e-12)
     assert modularity(turned, factors).value == pytest.approx(0, abs=1e-12)
-    assert sap(turned, factors).value == pytest.approx(0, abs=1e-12)
+    assert thresholds(turned, factors).value == pytest.approx(0, abs=1e-12)
     assert sap(turned, factors, linear=True).value == pytest.approx(0, abs=1e-12)
 
 
@@ -101,7 +104,7 @@ def test_a_table_by_hand() -> None:
     found = mig(codes, factors)
     np.testing.assert_allclose(found.parts, [told / math.log(2), 0], atol=1e-12)
     assert found.value == pytest.approx(told / math.log(2) / 2)
-    np.testing.assert_allclose(sap(codes, factors).parts, [0.75 - 0.5, 0])
+    np.testing.assert_allclose(thresholds(codes, factors).parts, [0.75 - 0.5, 0])
     np.testing.assert_allclose(sap(codes, factors, linear=True).parts, [0.25, 0], atol=1e-12)  # correlation ½
     assert modularity(codes, factors).parts.tolist() == [1, 0]
 
@@ -121,7 +124,7 @@ def test_order_sign_and_scale_of_codes_do_not_matter(order, scale, seed) -> None
     codes = np.concatenate([np.full((1, 3), 0.0), np.full((1, 3), 20.0), keyed(58, 3, 20, seed) + 0.5])
     factors = keyed(60, 2, 3, seed + 100)
     changed = codes[:, list(order)] * scale
-    for score in (mig, sap, modularity):
+    for score in (mig, thresholds, modularity):
         assert score(changed, factors).value == pytest.approx(score(codes, factors).value, abs=1e-12)
     assert sap(changed, factors, linear=True).value == pytest.approx(sap(codes, factors, linear=True).value)
 
@@ -129,14 +132,14 @@ def test_order_sign_and_scale_of_codes_do_not_matter(order, scale, seed) -> None
 def test_names_of_levels_do_not_matter_but_to_linear_sap() -> None:
     codes, factors = keyed(90, 3, 20) * 1.0, keyed(90, 2, 4, seed=3)
     renamed = np.array([7, 0, 100, 2])[factors]
-    for score in (mig, sap, modularity):
+    for score in (mig, thresholds, modularity):
         assert score(codes, renamed).value == pytest.approx(score(codes, factors).value)
 
 
 def test_unknown_rows_are_left_out_and_counted() -> None:
     factors, codes = keyed(90, 2, 4, seed=3), keyed(90, 3, 20) * 1.0
     factors[::9, 1] = -1
-    for score in (mig, sap):
+    for score in (mig, thresholds):
         found = score(codes, factors)
         assert found.left_out.tolist() == [0, 10]
         kept = np.ones(90, dtype=bool)
@@ -169,3 +172,35 @@ def test_bad_input_is_refused_in_a_sentence(score) -> None:
 def test_modularity_needs_two_factors() -> None:
     with pytest.raises(DataError, match="needs two factors"):
         modularity(GRID * 1.0, GRID[:, :1])
+
+
+def test_the_support_vector_is_that_of_scikit_learn() -> None:
+    svm = pytest.importorskip("sklearn.svm", reason="scikit-learn is not installed")
+    factors = np.tile(GRID[:, :2], (5, 1))
+    codes = np.concatenate([factors, GRID[:, :1].repeat(5, axis=0)], axis=1) + np.sin(np.arange(900)).reshape(-1, 3)
+    codes[:, 2] = 1.0
+    found = sap(codes, factors, seed=2)
+    for at, column in enumerate(factors.T):
+        test = held_out(300, 2, column)
+        right = []
+        for code in codes.T:
+            model = svm.LinearSVC(C=0.01, class_weight="balanced", random_state=0)
+            right.append(model.fit(code[~test, None], column[~test]).score(code[test, None], column[test]))
+        assert found.parts[at] == pytest.approx(np.sort(right)[-1] - np.sort(right)[-2])
+    assert 0 < found.value == pytest.approx(found.parts.mean())
+    assert [sap(codes, factors, **how).learner for how in ({}, {"linear": True}, {"learner": "thresholds"})] == [
+        "svm",
+        "correlation",
+        "thresholds",
+    ]
+
+
+def test_of_one_code_the_second_is_a_constant_that_names_the_commonest_level() -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    levels = np.repeat([0, 1], [30, 70])
+    assert sap(10.0 * levels[:, None], levels[:, None]).value == pytest.approx(1 - 0.7)
+
+
+def test_a_learner_that_there_is_not() -> None:
+    with pytest.raises(SetsupError, match=r"^the learner is 'svm' or 'thresholds', not 'forest'$"):
+        sap(GRID, GRID, learner="forest")  # type: ignore[arg-type]

@@ -23,7 +23,8 @@ from tests.experiments.small import PLAIN  # noqa: E402
 
 FACTORS = ("colour", "shape", "size")
 DCI = ("disentanglement", "completeness", "informativeness")
-PAIRWISE = {"MIG": evaluation.mig, "SAP": evaluation.sap, "modularity": evaluation.modularity}
+PAIRWISE = {"MIG": evaluation.mig, "modularity": evaluation.modularity}
+OWN: Any = {"dci_learner": "additive", "sap_learner": "thresholds"}
 TURN = np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))[0].astype(np.float32)
 
 
@@ -80,7 +81,8 @@ class Angles(LightningModule):
 
 @pytest.mark.parametrize(("turn", "components"), [(None, None), (TURN, 3)])
 def test_a_dimension_a_factor_has_the_best_scores(turn: Any, components: int | None) -> None:
-    found = Disentanglement(factors=FACTORS, components=components).measure(trained(Axes(turn), Product())).values
+    measure = Disentanglement(factors=FACTORS, components=components, **OWN)
+    found = measure.measure(trained(Axes(turn), Product())).values
     best = dict.fromkeys(("MIG", "modularity", "FactorVAE", *DCI), 1.0)
     # the gap of a perfect code is 1 − 1/levels
     assert found == pytest.approx(best | {"SAP": np.mean([1 / 2, 3 / 4, 3 / 4])}, abs=1e-6)
@@ -88,22 +90,24 @@ def test_a_dimension_a_factor_has_the_best_scores(turn: Any, components: int | N
 
 def test_axes_that_are_turned_score_less() -> None:
     straight, turned = (
-        Disentanglement(factors=FACTORS).measure(trained(Axes(turn), Product())).values for turn in (None, TURN)
+        Disentanglement(factors=FACTORS, **OWN).measure(trained(Axes(turn), Product())).values for turn in (None, TURN)
     )
     assert all(turned[name] < straight[name] - 0.05 for name in ("MIG", "SAP", "modularity", *DCI[:2]))
 
 
-@pytest.mark.parametrize("seed", [0, 3])
-def test_scores_are_those_of_the_functions(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "learners"), [(0, {}), (3, OWN)])
+def test_scores_are_those_of_the_functions(seed: int, learners: Any) -> None:
     some = trained(Random(), Numbered(), seed=seed)
-    found = Disentanglement(factors=FACTORS, samples=700).measure(some).values
-    rows = some.sample(700)
+    found = Disentanglement(factors=FACTORS, samples=300, **learners).measure(some).values
+    rows = some.sample(300)
     levels = np.stack([some.dataset.factors.codes(name, rows) for name in FACTORS], axis=1)
     codes = Random.vectors[rows]
     for name, score in PAIRWISE.items():
         assert found[name] == score(codes, levels).value
     assert found["FactorVAE"] == evaluation.factor_vae(codes, levels, seed=seed).value
-    dci = evaluation.dci(codes, levels, seed=seed)
+    sap = evaluation.sap(codes, levels, learner=learners.get("sap_learner", "svm"), seed=seed)
+    assert found["SAP"] == sap.value
+    dci = evaluation.dci(codes, levels, learner=learners.get("dci_learner", "boosting"), seed=seed)
     assert [found[name] for name in DCI] == [dci.disentanglement, dci.completeness, dci.informativeness]
 
 

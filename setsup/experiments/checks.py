@@ -1,0 +1,120 @@
+"""What a training refuses, since it would be lost without a word: state that ranks do not share, what is not finite."""
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.utilities.model_helpers import is_overridden
+from torch.nn.modules.batchnorm import _NormBase
+
+from setsup.errors import SetsupError
+
+__all__ = [
+    "loss_of",
+    "need_equal_state",
+    "need_runnable",
+    "need_step_metrics",
+    "need_step_schedules",
+    "nonfinite_state",
+]
+
+
+def need_runnable(method: LightningModule) -> None:
+    """Raise SetsupError where a method expects hooks to run that never do."""
+    if is_overridden("validation_step", method):
+        raise SetsupError(
+            f"{type(method).__name__} has a validation_step, which a training here does not run: leave it out, and "
+            "measure held-out rows with an evaluation of the preset, by `setsup eval`"
+        )
+
+
+def need_step_schedules(trainer: Trainer, method: LightningModule) -> None:
+    """Raise SetsupError where a scheduler waits for the end of an epoch: training is one epoch of so many steps."""
+    if not method.automatic_optimization:
+        return  # the method steps its schedulers itself
+    for config in trainer.lr_scheduler_configs:
+        if config.interval != "step":
+            raise SetsupError(
+                f"the scheduler {type(config.scheduler).__name__} of {type(method).__name__} would never step: its "
+                f"interval is {config.interval!r}, and training is counted in steps; return it from "
+                'configure_optimizers as {"scheduler": …, "interval": "step"}, with its lengths in steps'
+            )
+
+
+def need_step_metrics(trainer: Trainer, method: LightningModule) -> None:
+    """Raise SetsupError where a metric is logged at the end of epochs alone."""
+    for metric in (trainer._results or {}).values():  # nowhere else does Lightning say how a metric is logged
+        if not metric.meta.on_step:
+            name = metric.meta.name
+            raise SetsupError(
+                f"{type(method).__name__} logs {name!r} with on_step=False, and it would be lost: metrics are kept for "
+                f"each step, and training has no epochs; log it with self.log({name!r}, …, on_step=True)"
+            )
+
+
+def need_equal_state(trainer: Trainer, method: LightningModule) -> None:
+    """Raise SetsupError where what ranks keep differs, though checkpoints hold the first rank's alone.
+
+    Compared are buffers that checkpoints hold, and parameters that are not trained. Running statistics of normalisation
+    layers are estimates of one quantity on each rank, of which the first rank's serve as well as any.
+    """
+    if trainer.world_size == 1:
+        return
+    kept = list(_untrained_state(method))
+    digests = [int.from_bytes(_digest(value)[:8], signed=True) for _, value in kept]
+    found = trainer.strategy.all_gather(torch.tensor(digests, device=trainer.strategy.root_device))
+    differ = (found != found[:1]).any(0).tolist() if kept else []
+    for (name, _), differs in zip(kept, differ, strict=True):
+        if differs:
+            raise SetsupError(
+                f"{name} of {type(method).__name__} differs between the {trainer.world_size} devices that train "
+                "together, each of which has written to its own, and a checkpoint would keep that of the first alone: "
+                "train on one device (--devices 1 --nodes 1), or let the method write the same on all of them"
+            )
+
+
+def _untrained_state(method: LightningModule) -> Iterator[tuple[str, torch.Tensor]]:
+    statistics = {
+        f"{path}.{name}" if path else name
+        for path, module in method.named_modules()
+        if isinstance(module, _NormBase)
+        for name, _ in module.named_buffers(recurse=False)
+    }
+    trained = {name for name, parameter in method.named_parameters() if parameter.requires_grad}
+    for name, value in method.state_dict().items():
+        if isinstance(value, torch.Tensor) and name not in statistics | trained:
+            yield name, value
+
+
+def _digest(value: torch.Tensor) -> bytes:
+    flat = value.detach().cpu().contiguous().reshape(-1)
+    return sha256(flat.view(torch.uint8).numpy().data if flat.numel() else b"").digest()
+
+
+def loss_of(trainer: Trainer, outputs: Any) -> torch.Tensor | None:
+    """Loss of a step: what the step returned, or what it logged under that name; None where it did neither."""
+    found = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
+    if not isinstance(found, torch.Tensor):
+        found = trainer.callback_metrics.get("loss")
+    return found.detach() if isinstance(found, torch.Tensor) else None
+
+
+def nonfinite_state(trainer: Trainer, method: LightningModule) -> str | None:
+    """Name of a trained parameter that is not finite, or whose state in an optimiser is not; None where all are."""
+    names = {parameter: name for name, parameter in method.named_parameters() if parameter.requires_grad}
+    checked = [(name, parameter.detach()) for parameter, name in names.items()]
+    for optimiser in trainer.optimizers:
+        for parameter, state in optimiser.state.items():
+            tensors = state.values() if isinstance(state, Mapping) else ()
+            checked += [
+                (f"the optimiser's state of {names.get(parameter, 'a parameter')}", one)
+                for one in tensors
+                if isinstance(one, torch.Tensor) and one.is_floating_point()
+            ]
+    if not checked:
+        return None
+    device = trainer.strategy.root_device
+    finite = torch.stack([one.isfinite().all().to(device) for _, one in checked]).tolist()  # read at once
+    return next((name for (name, _), good in zip(checked, finite, strict=True) if not good), None)
