@@ -33,7 +33,7 @@ class Status(IntEnum):
     VISIBLE = 0
     """View 2 shows the same point."""
     OCCLUDED = 1
-    """Something stands between the point and camera 2."""
+    """Something stands between the point and camera 2, or camera 2 sees the surface from its other side."""
     OUTSIDE = 2
     """The point is out of view 2's picture, or behind camera 2."""
     NO_SURFACE = 3
