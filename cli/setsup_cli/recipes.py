@@ -173,7 +173,7 @@ class _MeshFile:
         """Tells the content of its files, as for a plain path."""
         from setsup.scenes.recipes.models import identity
 
-        return f"{identity(self.path)} with all textures"
+        return f"{identity(self.path, self.top)} with all textures"
 
 
 def made(options: Any) -> "Recipe":

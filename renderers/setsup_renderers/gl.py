@@ -153,7 +153,7 @@ class GLRenderer:
         except SetsupError:  # forked: nothing here is this process's
             return
         del loaded
-        place.run(lambda: place.gl.gc())
+        place.run(lambda: None)  # after each task what nobody refers to is released
 
     def _open(self) -> None:
         if self._closed:
@@ -226,7 +226,6 @@ class _Loaded:
         drawn: list[Surface],
         textures: dict[int, tuple[Array, Any]],
     ) -> None:
-        place.gl.gc()  # what others let go
         self.place, self.scene, self.middle, self.lights = place, scene, middle, lights
         self.textures: dict[int, tuple[Array, Any]] = {}
         for surface in drawn:
@@ -239,7 +238,7 @@ class _Loaded:
         self.empty = np.zeros(4, np.uint32)
         self.empty[0] = sum(channel << 8 * number for number, channel in enumerate(channels))
         self.light = (0.0,) * 4 if background is None else (*LINEAR[list(background)].tolist(), 1.0)
-        place.failed("hold this scene")
+        place.failed("hold this scene", "split it, or render it with embree")
 
     def frame(self, camera: Camera, times: int) -> Frame:
         """Draw a frame, in one pass, or in three where colours are averages."""

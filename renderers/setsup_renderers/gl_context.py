@@ -19,6 +19,7 @@ import ctypes
 import math
 import os
 import threading
+import traceback
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -40,6 +41,7 @@ _CUDA_DEVICE = 0x323A
 _LOWER_LEFT, _ZERO_TO_ONE = 0x8CA1, 0x935F
 _DEPTH_COMPONENT32F = 0x8CAC
 _COLOR = 0x1800
+_ERRORS = 16  # at most that are asked for: a lost context tells of one for ever
 
 
 class Context:
@@ -120,20 +122,32 @@ class Context:
             self.cache[key] = make()
         return self.cache[key]
 
-    def failed(self, what: str) -> None:
-        """Raise when the driver has reported an error since the last call."""
+    def failed(self, what: str, instead: str = "") -> None:
+        """Raise when the driver has reported an error since the last call; ``instead`` is what a user may do."""
         error = self.gl.error
         if error != "GL_NO_ERROR":
-            raise DataError(f"{self.device} cannot {what}: {error}")
+            raise DataError(f"{self.device} cannot {what}: {error}{instead and f'; {instead}'}")
 
     def _serve(self) -> None:
         while (given := self._tasks.get()) is not None:
             task, answer = given
             try:
-                answer.put((True, task()))
+                result = (True, task())
             except BaseException as error:  # whoever asked shall have it
-                answer.put((False, error))
-            del given, task, answer  # or the scene drawn last would live until the next
+                traceback.clear_frames(error.__traceback__)  # which hold buffers that are half made
+                result = (False, error)
+            self._give_back(failed=not result[0])
+            answer.put(result)
+            del given, task, answer, result  # or the scene drawn last would live until the next
+
+    def _give_back(self, *, failed: bool) -> None:
+        """Release what nobody refers to any more; after a failure also forget the errors that it left behind."""
+        if self.gl is None:
+            return
+        self.gl.gc()
+        for _ in range(_ERRORS if failed else 0):  # the next task would be blamed for them
+            if self.gl.error == "GL_NO_ERROR":
+                break
 
     def _start(self, wanted: int | None) -> None:
         errors = []
@@ -157,7 +171,7 @@ class Context:
         _function(egl, b"glClipControl", ctypes.c_uint, ctypes.c_uint)(_LOWER_LEFT, _ZERO_TO_ONE)
         self.gl.enable_only(self.gl.DEPTH_TEST)
         self.gl.depth_func = ">"
-        self.gl.gc_mode = "context_gc"  # what nobody refers to is given back by gl.gc(), on the right thread
+        self.gl.gc_mode = "context_gc"  # what nobody refers to is released after each task, on the right thread
 
 
 _CONTEXT: OfProcess[Context] = OfProcess("gl")

@@ -23,6 +23,7 @@ TRIANGLES = 4
 _GIVEN = 4  # frames of a size whose memory may be used again
 _NOTHING = np.full(4, -1, np.int32)
 _NEAREST = 0x2600
+_PARTS = "render parts of the image with camera.windowed(…)"
 
 
 class Target:
@@ -35,12 +36,13 @@ class Target:
         self.color = texture(size, 1, dtype="u4")
         self.geometry = [texture(size, 4, dtype="f4"), texture(size, 2, dtype="i4")]
         self.depth = place.depth_buffer(height, width)
+        # before a framebuffer holds what there is of it
+        place.failed(f"render images of {width} × {height} pixels", _PARTS)
         self.all = place.gl.framebuffer([self.color, *self.geometry], self.depth)
         self.only = place.gl.framebuffer(self.geometry, self.depth)
         self.flat = place.gl.framebuffer([self.color])
         self.read = [np.empty((*self.shape, count), dtype) for count, dtype in ((4, "u1"), (4, "f4"), (2, "i4"))]
         self.given: list[Array] = []
-        place.failed(f"draw pictures of {width} × {height}")
 
     def clear(self, color: Array | None) -> None:
         """Use the buffers, with or without colours, and empty them."""
@@ -99,10 +101,11 @@ class Fine:
         self.place, self.times = place, times
         self.samples = place.gl.texture((width * times, height * times), 4, dtype="f2")
         self.samples.filter = (_NEAREST, _NEAREST)
-        self.buffers = place.gl.framebuffer([self.samples], place.depth_buffer(height * times, width * times))
+        depth = place.depth_buffer(height * times, width * times)
+        place.failed(f"render {times} × {times} samples of {width} × {height} pixels", _PARTS)
+        self.buffers = place.gl.framebuffer([self.samples], depth)
         self.program = place.shared(("program", "resolve"), lambda: place.program(*RESOLVE))
         self.array = place.gl.vertex_array(self.program, [])
-        place.failed(f"draw {times} × {times} samples of {width} × {height} pixels")
 
     def clear(self, light: tuple[float, ...]) -> None:
         """Use the buffers, and fill them with light."""

@@ -17,7 +17,17 @@ from setsup import random
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
 
-__all__ = ["Partners", "PixelPairs", "Status", "checked_key", "checked_pixels", "checked_size", "partners"]
+__all__ = [
+    "Partners",
+    "PixelPairs",
+    "Status",
+    "checked_key",
+    "checked_pixels",
+    "checked_size",
+    "flat_pixels",
+    "one_per_pixel",
+    "partners",
+]
 
 Bools = npt.NDArray[np.bool_]
 Reals = npt.NDArray[np.float64]
@@ -33,7 +43,7 @@ class Status(IntEnum):
     VISIBLE = 0
     """View 2 shows the same point."""
     OCCLUDED = 1
-    """Something stands between the point and camera 2."""
+    """Something stands between the point and camera 2, or camera 2 sees the surface from its other side."""
     OUTSIDE = 2
     """The point is out of view 2's picture, or behind camera 2."""
     NO_SURFACE = 3
@@ -235,17 +245,35 @@ def partners(
     partner = places[((words & _LOWER) * np.uint64(len(places)) >> _HALF).astype(np.int64)]
     both = planar.inside(pairs.points1, height1, width1) & planar.inside(pairs.points2, height2, width2)
     rows = np.flatnonzero(pairs.visible & both)
-    first, second = np.rint(pairs.points1[rows]), np.rint(pairs.points2[rows])
-    away = ((pairs.points1[rows] - first) ** 2).sum(axis=1)
-    flat = (first[:, 1] * width1 + first[:, 0]).astype(np.int64)
-    order = np.lexsort((away, flat))  # stable: of equally near ones the first stays first
-    flat, chosen = np.unique(flat[order], return_index=True)
-    place = second[order[chosen]]
-    partner[flat] = (place[:, 1] * width2 + place[:, 0]).astype(np.int64)
+    rows = rows[one_per_pixel(pairs.points1[rows], width1)]
+    flat = flat_pixels(pairs.points1[rows], width1)
+    partner[flat] = flat_pixels(pairs.points2[rows], width2)
     positive = np.zeros(pixels, bool)
     positive[flat] = True
     positive &= valid
     return Partners(partner, positive, valid)
+
+
+def flat_pixels(points: Reals, width: int) -> Rows:
+    """Flat index y · width + x of the pixels nearest to points, half-way places going to the even one; (n,) int64."""
+    nearest = np.rint(points).astype(np.int64)
+    return np.asarray(nearest[:, 1] * int(width) + nearest[:, 0])
+
+
+def one_per_pixel(points: Reals, width: int) -> Rows:
+    """Which points count where several have one nearest pixel: the nearest to its centre, of equally near the first.
+
+    Returns
+    -------
+    (m,) int64
+        Their numbers, ascending.
+
+    """
+    away = ((points - np.rint(points)) ** 2).sum(axis=1)
+    flat = flat_pixels(points, width)
+    order = np.lexsort((away, flat))  # stable: of equally near ones the first stays first
+    _, chosen = np.unique(flat[order], return_index=True)
+    return np.asarray(np.sort(order[chosen]))
 
 
 def _shown(shown: npt.ArrayLike | None, name: str, height: int, width: int) -> Bools:

@@ -1,8 +1,9 @@
 """Pixels of two views of a scene that show the same point, traced through its geometry.
 
 The ray through a pixel of view 1 meets a point X. X is projected to view 2, and is visible there when the ray from
-camera 2 towards it, ``C₂ + t (X − C₂)``, meets nothing before t = 1 − 10⁻⁴. No depth picture is read, and no tolerance
-on depth is needed: all of it is decided in float64 on the triangles (see :mod:`setsup.correspondence.spatial_rays`).
+camera 2 towards it, ``C₂ + t (X − C₂)``, meets nothing before t = 1 − 10⁻⁴, and both cameras see the same side of the
+surface. No depth picture is read, and no tolerance on depth is needed: all of it is decided in float64 on the triangles
+(see :mod:`setsup.correspondence.spatial_rays`).
 
 References
 ----------
@@ -41,6 +42,7 @@ def spatial(
     *,
     fraction: float | None = None,
     key: int | np.uint64 | None = None,
+    both_sides: bool = False,
 ) -> PixelPairs:
     """Partners in view 2 of pixels of view 1.
 
@@ -58,6 +60,9 @@ def spatial(
         is 1/8.
     key : int or uint64, optional
         From :func:`setsup.random.fold`; with ``fraction`` only.
+    both_sides : bool
+        Whether a point counts as visible also where camera 2 sees its surface from the other side: a sheet of paper
+        from behind. By default it is OCCLUDED there, since the two sides of a sheet or of a thin board look different.
 
     Returns
     -------
@@ -101,7 +106,10 @@ def spatial(
     back = xyz.take(there, axis=0)
     for axis in range(3):
         back[:, axis] -= camera2.centre[axis]
-    free = rays.free(camera2.centre, back, surfaces.planes.take(there, axis=0))
+    planes = surfaces.planes.take(there, axis=0)
+    free = rays.free(camera2.centre, back, planes)
+    if not both_sides:
+        free &= rays.same_side(camera1.centre, camera2.centre, back, planes)
     status[there] = np.where(free, _VISIBLE, _OCCLUDED)
     instance = rays.instance.take(surfaces.triangle, mode="wrap")
     return PixelPairs(at, points2, xyz, instance, status)

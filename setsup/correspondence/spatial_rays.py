@@ -44,6 +44,7 @@ _GROWN = 7e-6  # of the size of the scene: some 50 times the error of float32, f
 _SIZE = 0.9  # quantile of distances from the middle that is the size of the scene, whatever lies farther out
 _STEEP = 3e-3  # sine of the angle to a plane below which a reach in float32 is not trusted
 _FLAT = 0.1  # sine below which what is met near an edge may stand behind a neighbour that the ray runs along
+_EDGE_ON = 1e-9  # sine of the angle to a plane below which it is seen edge on, and neither of its sides
 _LIMIT = MARGIN / 2  # grown triangles nearer to a point than this do not matter: no true one is then nearer than MARGIN
 _AROUND = 64  # rims around the place where a grown triangle was met, within which its neighbour mostly is
 
@@ -211,6 +212,30 @@ class ExactRays:
             at, within, _ = met(np.broadcast_to(self._rows[one], (len(ways), 3, 4)), start, ways)
             found &= ~(within & (at < 1 - MARGIN))
         return found
+
+    def same_side(self, origin1: Reals, origin2: Reals, ways2: Reals, planes: Reals) -> Bools:
+        """Whether two origins are on the same side of the planes on which points lie.
+
+        Parameters
+        ----------
+        origin1, origin2 : (3,) float64, metres
+            Two cameras.
+        ways2 : (n, 3) float64, metres
+            From the second to the points.
+        planes : (n, 4) float64
+            On which the points lie, as :meth:`first` found them.
+
+        Returns
+        -------
+        (n,) bool
+            False also where the second sees the plane edge on, so that rounding alone decides.
+
+        """
+        if self._empty or not len(ways2):
+            return np.ones(len(ways2), bool)
+        above1, above2 = (planes @ np.append(origin - self._middle, 1.0) for origin in (origin1, origin2))
+        sides = np.sign(above1) * above2
+        return np.asarray(sides > _EDGE_ON * _lengths(ways2))
 
     def _on_planes(self, start: Reals, ways: Reals, triangle: Numbers) -> tuple[Reals, Reals, Reals]:
         """Reach of rays to the planes of triangles, height gained over a direction, and the planes."""

@@ -20,7 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.correspondence.pixel_pairs import Partners, PixelPairs, checked_key, checked_size, partners
+from setsup.correspondence.pixel_pairs import (
+    Partners,
+    PixelPairs,
+    checked_key,
+    checked_size,
+    flat_pixels,
+    one_per_pixel,
+    partners,
+)
 from setsup.correspondence.planar import inside
 from setsup.correspondence.spatial import spatial
 from setsup.errors import SetsupError
@@ -192,9 +200,9 @@ def descriptor_pairs(
 ) -> DescriptorPairs:
     """Draw matches of two views and for each three places that do not match.
 
-    Matches are drawn without repeats from the visible pairs on objects; where there are fewer than ``count``, −1 stands
-    for the rest. A non-match is uniform over the pixels of view 2 of its kind, the true partner left out, or −1 where
-    there is none.
+    Matches are drawn without repeats from the visible pairs on objects; of several pairs on one pixel of view 1 the one
+    nearest to its centre counts. Where there are fewer than ``count``, −1 stands for the rest. A non-match is uniform
+    over the pixels of view 2 of its kind, the true partner left out, or −1 where there is none.
 
     Parameters
     ----------
@@ -232,9 +240,10 @@ def descriptor_pairs(
     on_object = pairs.visible & (pairs.instance >= 0) & ~np.isin(pairs.instance, ground)
     on_object &= inside(pairs.points1, *checked_size(size1, "size1")) & inside(pairs.points2, *seen.shape)
     rows, word = np.flatnonzero(on_object), int(checked_key(key))
+    rows = rows[one_per_pixel(pairs.points1[rows], size1[1])]
     most = min(int(count), len(rows))
     chosen = rows[random.permute(random.fold(word, _MATCHES), max(len(rows), 1), np.arange(most))]
-    first, match = _flat(pairs.points1[chosen], size1[1]), _flat(pairs.points2[chosen], seen.shape[1])
+    first, match = flat_pixels(pairs.points1[chosen], size1[1]), flat_pixels(pairs.points2[chosen], seen.shape[1])
     words = random.fold(
         random.fold(word, np.arange(_SAME, _BACKGROUND + 1, dtype=np.uint64))[:, None],
         np.arange(most, dtype=np.uint64),
@@ -266,9 +275,3 @@ def _drawn(order: Rows, words: Words, start: Rows, end: Rows, without: Rows) -> 
     place = start + random.below(words, np.maximum(left, 1))
     place += (without >= 0) & (place >= without)
     return np.where(left > 0, order[np.minimum(place, len(order) - 1)], -1)
-
-
-def _flat(points: npt.NDArray[np.float64], width: int) -> Rows:
-    """Flat index of the pixels nearest to points."""
-    nearest = np.rint(points).astype(np.int64)
-    return np.asarray(nearest[:, 1] * int(width) + nearest[:, 0])

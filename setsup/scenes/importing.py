@@ -24,7 +24,7 @@ from setsup.files.archives import read_file
 from setsup.files.names import shown
 from setsup.scenes.color import to_bytes
 from setsup.scenes.mesh import Material, Mesh
-from setsup.scenes.mesh_files import MOST_PIXELS, file_assets, read_mesh, unread, why
+from setsup.scenes.mesh_files import LARGEST_MESH, MOST_PIXELS, FileAssets, read_mesh, unread, why
 from setsup.scenes.scene import Scene
 
 __all__ = ["check_size", "load_mesh", "mesh_from_trimesh"]
@@ -34,7 +34,6 @@ Reals = npt.NDArray[np.float64]
 Picture = npt.NDArray[np.uint8]
 
 _WHITE = (255, 255, 255)
-_LARGEST = 1 << 32
 _STAND_IN, _STAND_IN_PICTURE = 102, 100  # what trimesh paints where nothing was asked for
 _MOST_UV = 1e6  # turns of a texture, beyond which float32 has lost its place anyway
 
@@ -55,8 +54,8 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
     scale : float
         Factor on all lengths, positive: 0.001 for a file in millimetres.
     top : Path or str, optional
-        Folder in which materials and textures may lie: that of the file by default. Names that lead out of it are not
-        followed; ShapeNet's models, whose textures lie in ``../images``, want the folder above.
+        Folder in which materials and textures may lie: that of the file by default. Names and links that lead out of
+        it are not followed; ShapeNet's models, whose textures lie in ``../images``, want the folder above.
 
     Returns
     -------
@@ -88,8 +87,8 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
             if path.is_dir()
             else f"there is no mesh file {label}"
         )
-    assets = file_assets(path, top)
-    found = read_mesh(read_file(os.fsencode(path), _LARGEST), path.suffix[1:].lower(), label, assets)
+    assets = FileAssets(path, top)
+    found = read_mesh(read_file(os.fsencode(path), LARGEST_MESH), path.suffix[1:].lower(), label, assets)
     missing = assets.missing
     try:
         mesh = _mesh(found, missing, scale)

@@ -12,9 +12,23 @@ from urllib.parse import unquote
 
 from setsup.errors import DataError, imported
 from setsup.files.archives import read_file
+from setsup.files.names import shown
 from setsup.scenes.obj import checked_obj
 
-__all__ = ["MOST_PIXELS", "Assets", "Read", "file_assets", "inside", "read_mesh", "unread", "why"]
+__all__ = [
+    "LARGEST_MESH",
+    "MOST_PIXELS",
+    "Assets",
+    "FileAssets",
+    "Read",
+    "inside",
+    "read_mesh",
+    "unread",
+    "why",
+]
+
+LARGEST_MESH = 1 << 32
+"""Bytes that a mesh file may have."""
 
 MOST_PIXELS = 80_000_000
 """Pixels that a texture may have."""
@@ -75,18 +89,25 @@ class Assets:
         return content
 
     def _content(self, name: str) -> bytes:
-        path = inside(self._folder, name, self._top)
-        if path is None:
+        paths = self._paths(name)
+        if not paths:
             raise self._miss(f"the path {name!r} leads out of the model's folder and was not followed")
-        # glTF writes a space as %20
-        for found in dict.fromkeys((path, inside(self._folder, unquote(name), self._top))):
+        for found in paths:
             try:
-                content = None if found is None else self._read(found, _LARGEST_ASSET)
+                content = self._read(found, _LARGEST_ASSET)
             except DataError as error:
                 raise self._miss(str(error)) from error
             if content is not None:
                 return content
         raise self._miss(f"{name!r} is not there")
+
+    def _paths(self, name: str) -> list[str]:
+        """Where a file of this name may lie; nowhere when the name leads out."""
+        if inside(self._folder, name, self._top) is None:
+            return []
+        # glTF writes a space as %20
+        both = (inside(self._folder, one, self._top) for one in (name, unquote(name)))
+        return list(dict.fromkeys(one for one in both if one is not None))
 
     def _miss(self, what: str) -> FileNotFoundError:
         if what not in self.missing:
@@ -129,15 +150,18 @@ def inside(folder: str, name: str, top: str) -> str | None:
     return found if found.startswith(top.rstrip("/") + "/") else None
 
 
-def file_assets(path: Path, top: Path | str | None = None) -> Assets:
+class FileAssets(Assets):
     """Materials and textures of a mesh file that lies in a folder.
+
+    Links are followed where they end below ``top``, or beside the file that the mesh file itself is a link to, as in
+    stores of models; others are not.
 
     Parameters
     ----------
     path : Path
         The mesh file.
     top : Path or str, optional
-        Folder that no name may leave, one of those that the file lies in; its own by default. Links are followed.
+        Folder that no name may leave, one of those that the file lies in; its own by default.
 
     Raises
     ------
@@ -145,19 +169,45 @@ def file_assets(path: Path, top: Path | str | None = None) -> Assets:
         When the file does not lie below ``top``.
 
     """
-    # not resolved: where a file is a link into a store, its textures lie beside the link
-    path = Path(os.path.abspath(path))
-    root = path.parent if top is None else Path(os.path.abspath(top))
-    if not path.is_relative_to(root):
-        raise DataError(
-            f"{path} does not lie in {root}, in which its textures should be looked for; give a folder above"
-        )
 
-    def read(name: str, most: int) -> bytes | None:
-        file = root / name.removeprefix(f"{_TOP}/")
-        return read_file(os.fsencode(file), most) if file.is_file() else None
+    def __init__(self, path: Path, top: Path | str | None = None) -> None:
+        # not resolved: where a file is a link into a store, its textures lie beside the link
+        path = Path(os.path.abspath(path))
+        self._root = path.parent if top is None else Path(os.path.abspath(top))
+        if not path.is_relative_to(self._root):
+            raise DataError(
+                f"{path} does not lie in {self._root}, in which its textures should be looked for; give a folder above"
+            )
+        self._ends = {Path(os.path.realpath(self._root)), Path(os.path.realpath(path)).parent}
+        super().__init__(self._file_content, posixpath.join(_TOP, path.parent.relative_to(self._root).as_posix()), _TOP)
 
-    return Assets(read, posixpath.join(_TOP, path.parent.relative_to(root).as_posix()), _TOP)
+    def find(self, name: str) -> Path | None:
+        """Find the file that is read under a name; None where none is, and nothing is noted."""
+        try:
+            found = next(filter(None, map(self._located, self._paths(name))), None)
+            return found if found is None or found.stat().st_size <= _LARGEST_ASSET else None
+        except (DataError, OSError):
+            return None
+
+    def _file_content(self, path: str, most: int) -> bytes | None:
+        file = self._located(path)
+        return None if file is None else read_file(os.fsencode(file), most)
+
+    def _located(self, path: str) -> Path | None:
+        """File that a path of :func:`inside` stands for, without links; None where there is none."""
+        file = self._root / path.removeprefix(f"{_TOP}/")
+        try:
+            if not file.is_file():
+                return None
+        except OSError:  # a name that is too long
+            return None
+        found = Path(os.path.realpath(file))
+        if not any(found.is_relative_to(end) for end in self._ends):
+            raise DataError(
+                f"the link {shown(str(file))} leads out of the model's folder and was not followed; "
+                "give a folder that holds both as top"
+            )
+        return found
 
 
 def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:

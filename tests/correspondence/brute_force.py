@@ -15,6 +15,7 @@ from setsup.scenes import Camera, Mesh, Placement, Scene
 from setsup.scenes.primitives import box, cylinder, plane, sphere
 
 LIMIT = 1 - 1e-4
+EDGE_ON = 1e-9
 CHUNK = 1 << 19
 
 
@@ -65,7 +66,7 @@ def first_met(corners, origin, ways):
     return triangle, reach
 
 
-def brute_force(scene, camera1, camera2, pixels, nudge=None, moved=(0, 0, 0)):
+def brute_force(scene, camera1, camera2, pixels, nudge=None, moved=(0, 0, 0), both_sides=False):
     """What correspondences are.
 
     ``nudge`` (n, 2) pixels moves the rays of view 1, and those back by as much; ``moved`` (3,) metres both cameras.
@@ -89,26 +90,34 @@ def brute_force(scene, camera1, camera2, pixels, nudge=None, moved=(0, 0, 0)):
         back = back * (1 + 1e-9 * np.sign(nudge[framed, :1])) + 1e-9 * np.linalg.norm(back, axis=1)[:, None] * np.sign(
             np.c_[nudge[framed], nudge[framed, :1] * nudge[framed, 1:]]
         )
-    status[framed] = np.where(first_met(corners, centre2, back)[1] < LIMIT, Status.OCCLUDED, Status.VISIBLE)
+    hidden = first_met(corners, centre2, back)[1] < LIMIT
+    if not both_sides:
+        a, b, c = np.moveaxis(corners[triangle[framed]], 1, 0)
+        normal = np.cross(b - a, c - a)
+        normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+        side1 = np.sign((normal * (centre1 - a)).sum(axis=1))
+        height2 = (normal * (centre2 - xyz[framed])).sum(axis=1)
+        hidden |= ~(side1 * height2 > EDGE_ON * np.linalg.norm(centre2 - xyz[framed], axis=1))
+    status[framed] = np.where(hidden, Status.OCCLUDED, Status.VISIBLE)
     instance = np.full(len(at), -1)
     instance[seen] = instances[triangle[seen]]
     return Reference(points2, xyz, triangle, instance, status)
 
 
-def compare(scene, camera1, camera2, pixels):
+def compare(scene, camera1, camera2, pixels, both_sides=False):
     """Compare with brute force, but for pixels whose reference changes when rays or cameras move by a rounding error.
 
     Returns errors of partners, rows whose status or instance is wrong, what was found and what is right of all rows,
     and which rows do not count; the errors are of those that do.
     """
-    found = spatial(scene, camera1, camera2, pixels)
-    wanted = brute_force(scene, camera1, camera2, pixels)
+    found = spatial(scene, camera1, camera2, pixels, both_sides=both_sides)
+    wanted = brute_force(scene, camera1, camera2, pixels, both_sides=both_sides)
     error, off = unlike(found, wanted, camera1, camera2)
     differs = (found.status != wanted.status) | (found.instance != wanted.instance)
     odd = np.flatnonzero(differs | (error > 1e-6) | (off > 1e-9))
     flips = np.zeros(len(pixels), bool)
     some = Reference(*(column[odd] for column in vars(wanted).values()))
-    for moved in movements(scene, camera1, camera2, pixels[odd]) if len(odd) else ():
+    for moved in movements(scene, camera1, camera2, pixels[odd], both_sides) if len(odd) else ():
         flips[odd] |= (moved.status != some.status) | (moved.instance != some.instance)
         flips[odd] |= (np.stack(unlike(moved, some, camera1, camera2)) > 1e-4).any(axis=0)
     return error[~flips], np.flatnonzero(differs & ~flips), found, wanted, flips
@@ -120,14 +129,14 @@ def unlike(found, wanted, camera1, camera2):
     return apart(camera2, found.points2, wanted.points2), np.nan_to_num(off)
 
 
-def movements(scene, camera1, camera2, pixels):
+def movements(scene, camera1, camera2, pixels, both_sides=False):
     """What is right where rays move by 10⁻⁹ of the focal length, or cameras by the rounding of their places."""
     for nudge in np.array([[1, 1], [-1, 1], [1, -1], [-1, -1]]) * 1e-9 * max(camera1.k[0, 0], 1):
-        yield brute_force(scene, camera1, camera2, pixels, np.tile(nudge, (len(pixels), 1)))
+        yield brute_force(scene, camera1, camera2, pixels, np.tile(nudge, (len(pixels), 1)), both_sides=both_sides)
     # cameras are given by R and t, and stand at −Rᵀt
     rounding = 4 * np.finfo(float).eps * max(np.abs(camera.translation).max() for camera in (camera1, camera2))
     for signs in np.stack(np.meshgrid(*[[-1, 1]] * 3), axis=-1).reshape(-1, 3):
-        yield brute_force(scene, camera1, camera2, pixels, moved=signs * rounding)
+        yield brute_force(scene, camera1, camera2, pixels, moved=signs * rounding, both_sides=both_sides)
 
 
 def apart(camera, one, two):
@@ -215,9 +224,9 @@ def furnished():
     return scene, Camera(60, 80, skewed, camera1.rotation, camera1.translation), camera2
 
 
-def check_brute_force(scene, camera1, camera2, pixels):
+def check_brute_force(scene, camera1, camera2, pixels, both_sides=False):
     """Statuses and instances are those of brute force, partners agree to 10⁻⁶ px, points to 10⁻⁹ of distances."""
-    error, wrong, found, wanted, flips = compare(scene, camera1, camera2, pixels)
+    error, wrong, found, wanted, flips = compare(scene, camera1, camera2, pixels, both_sides)
     assert not len(wrong), [(pixels[i], Status(found.status[i]), Status(int(wanted.status[i]))) for i in wrong[:5]]
     assert len(error) == 0 or np.quantile(error, 0.999) < 1e-6
     off = unlike(found, wanted, camera1, camera2)[1][~flips]
@@ -230,6 +239,39 @@ def check_scene():
     scene, camera1, camera2 = furnished()
     found = check_brute_force(scene, camera1, camera2, some_pixels(camera1, 1500, 0))
     assert np.bincount(found.status, minlength=3)[:3].min() > 100
+
+
+def boards():
+    """A sheet, two thin boards, a sheet whose sides are triangles of their own, and a wall behind them."""
+    sheet = plane((1.2, 0.8))
+    twice = Mesh(sheet.vertices, np.concatenate([sheet.faces, sheet.faces[:, ::-1]]))
+    upright = quaternion((1, 1, 0, 0))
+    return Scene(
+        (
+            Placement(sheet, quaternion((1, 0.9, 0.1, 0.2)), (-0.8, 0.3, 0.1)),
+            Placement(box((0.9, 1.0, 1e-4)), quaternion((1, 0.8, 0.2, -0.1)), (0.6, 0.2, 0.2)),
+            Placement(twice, quaternion((1, -0.1, 0.3, 0.2)), (0.1, 0.4, -0.7)),
+            Placement(box((0.7, 0.5, 0.02)), quaternion((1, 0.9, 0.1, 0.1)), (-0.1, 0.35, 0.5)),
+            Placement(plane((4, 4)), upright, (0, 1.6, 0)),
+        )
+    )
+
+
+def check_sides():
+    """What camera 2 sees from the other side is hidden there; unless either side will do."""
+    scene = boards()
+    front = Camera.look_at((0.2, -2.5, 0.4), (0, 0.3, 0), height=60, width=80, field_of_view=1.0)
+    beside = Camera.look_at((1.1, -2.2, -0.2), (0, 0.3, 0), height=60, width=80, field_of_view=1.0)
+    behind = Camera.look_at((0.4, 3.4, 0.9), (0, 0.3, 0), height=60, width=80, field_of_view=1.2)
+    between = Camera.look_at((-0.9, 1.2, 0.3), (0.2, 0.3, -0.2), height=60, width=80, field_of_view=1.4)
+    for one, two, seen, more in ((front, beside, 500, 0), (front, between, 0, 100), (between, front, 0, 100)):
+        pixels = some_pixels(one, 1200, 0)
+        visible = check_brute_force(scene, one, two, pixels).visible
+        either = check_brute_force(scene, one, two, pixels, both_sides=True).visible
+        assert visible.sum() >= seen
+        assert (either & ~visible).sum() >= more
+        assert not (visible & ~either).any()
+    assert not check_brute_force(scene, front, behind, some_pixels(front, 1200, 0)).visible.any()
 
 
 def check_all_pixels():
@@ -387,6 +429,7 @@ def check_partners():
 
 CHECKS = (
     check_scene,
+    check_sides,
     check_all_pixels,
     check_homography,
     check_there_and_back,

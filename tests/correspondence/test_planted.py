@@ -13,7 +13,7 @@ from tests.correspondence.brute_force import CHECKS
 
 project, rays, pixels = Camera.project, Camera.rays, Camera.pixels
 windowed, resized, carried = Camera.windowed, Camera.resized, PixelPairs.carried
-free = ExactRays.free
+free, same_side = ExactRays.free, ExactRays.same_side
 
 
 def with_k(camera, shift):
@@ -76,6 +76,8 @@ OTHER = {
     "nothing hides anything": (ExactRays, "free", lambda self, o, w, p: np.ones(len(w), bool)),
     "occlusion by a hundredth of the way": (ExactRays, "free", lambda self, o, w, p: free(self, o, 0.99 * w, p)),
     "occlusion up to the surface itself": (ExactRays, "free", lambda self, o, w, p: free(self, o, 1.0002 * w, p)),
+    "either side of a surface counts": (ExactRays, "same_side", lambda self, o1, o2, w, p: np.ones(len(w), bool)),
+    "the sides exchanged": (ExactRays, "same_side", lambda self, o1, o2, w, p: ~same_side(self, o1, o2, w, p)),
     "poses taken for their inverses": (
         brute_force,
         "recorded_camera",

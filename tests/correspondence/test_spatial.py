@@ -146,14 +146,42 @@ def test_places_beside_view_2_are_told():
     np.testing.assert_allclose(found.points2, found.points1 - [6 * focal / 4, 0], atol=1e-9)
 
 
-def test_a_camera_inside_a_closed_box_sees_its_inside():
+def test_a_camera_outside_a_closed_box_does_not_show_its_inside():
     scene = Scene((Placement(box((1, 1, 1))), Placement(box((6, 6, 6)))))
     inside, outside = camera_at((0.1, 0, 0), (0.4, 0.1, 0)), camera_at((2.5, 0, 0), (0, 0, 0))
-    found = spatial(scene, inside, outside)
+    found, either = (spatial(scene, inside, outside, both_sides=both) for both in (False, True))
     assert (found.instance == 0).all()
-    assert set(found.status.tolist()) <= {VISIBLE, OCCLUDED}
-    shown = np.isclose(found.xyz[:, 0], 0.5)  # the side towards camera 2, seen from either side
-    assert (found.visible == shown).all()
+    assert (found.status == OCCLUDED).all()
+    assert set(either.status.tolist()) <= {VISIBLE, OCCLUDED}
+    shown = np.isclose(either.xyz[:, 0], 0.5)  # the side towards camera 2, seen from either side
+    assert (either.visible == shown).all()
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.3])
+@pytest.mark.parametrize("thick", [0.0, 1e-7, 1e-5, 1e-4])
+def test_the_two_sides_of_a_sheet_are_not_the_same_point(tilt, thick):
+    """Seen by one camera from above and by the other from below, at 2 m, however thin it is."""
+    mesh = box((1.4, 1.4, thick)) if thick else plane((1.4, 1.4))
+    turned = quaternion((1, tilt, 0.1, 0))
+    scene = Scene((Placement(mesh, turned),))
+    above, below = camera_at((0.1, 0.2, 2), (0, 0, 0), size=(26, 26)), camera_at((0, 0.1, -2), (0, 0, 0), size=(26, 26))
+    other = camera_at((0.5, -0.2, 2), (0, 0, 0), size=(26, 26))
+    for one, two in ((above, below), (below, above)):
+        found, either = (spatial(scene, one, two, both_sides=both) for both in (False, True))
+        assert either.visible.sum() > 200
+        assert not found.visible.any()
+        assert (found.status[either.visible] == OCCLUDED).all()
+        assert np.array_equal(found.status[~either.visible], either.status[~either.visible])
+    assert spatial(scene, above, other).visible.sum() > 200
+
+
+def test_a_surface_that_camera_2_sees_edge_on_is_hidden_there():
+    sheet = Placement(plane((2, 2)), translation=(0, 0, 1))
+    above, beside = camera_at((0, 0.3, 3), (0, 0, 1)), camera_at((3, 0, 1), (0, 0, 1))
+    found = spatial(Scene((sheet,)), above, beside)
+    assert (found.status[found.status != NO_SURFACE] == OCCLUDED).all()
+    lifted = camera_at((3, 0, 1.001), (0, 0, 1))
+    assert spatial(Scene((sheet,)), above, lifted).visible.sum() > 100
 
 
 @pytest.mark.parametrize("off", [0.0, 1e-12, -1e-12, 1e-8, -1e-8, 1e-6, -1e-6])

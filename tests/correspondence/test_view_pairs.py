@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from setsup.correspondence import PixelPairs, descriptor_pairs, spatial, view_pairs
+from setsup.correspondence import PixelPairs, descriptor_pairs, planar, spatial, view_pairs
 from setsup.errors import SetsupError
 from setsup.random import fold
 from setsup.scenes import Camera, Mesh, Placement, Scene
@@ -192,6 +192,27 @@ def test_descriptor_pairs_of_a_scene_are_what_its_pictures_show() -> None:
         assert same != match
         assert other == -1, "the post is the only object"
         assert seen.ravel()[behind] == 0
+
+
+def test_descriptor_pairs_of_smaller_views_are_those_nearest_to_the_centres_of_pixels() -> None:
+    data = Rendered()
+    shrunk = planar.resize(24, 32, 10, 13)
+    pairs = spatial(data.scene(0), data.camera(0), data.camera(1)).carried(shrunk, shrunk, (10, 13), (10, 13))
+    nearest: dict[int, tuple[float, int]] = {}  # of each pixel of view 1: how far the nearest point is, and its match
+    for (x, y), (x2, y2), visible, instance in zip(
+        pairs.points1.tolist(), pairs.points2.tolist(), pairs.visible, pairs.instance, strict=True
+    ):
+        if visible and instance == 1:
+            away = (x - round(x)) ** 2 + (y - round(y)) ** 2
+            found = (away, round(y2) * 13 + round(x2))
+            key = round(y) * 13 + round(x)
+            if key not in nearest or away < nearest[key][0]:
+                nearest[key] = found
+    drawn = descriptor_pairs(pairs, np.ones((10, 13), int), (10, 13), 200, 1, background=[0])
+    some = drawn.first >= 0
+    assert sorted(drawn.first[some]) == sorted(nearest)
+    assert len(nearest) > 15
+    assert [nearest[first][1] for first in drawn.first[some].tolist()] == drawn.match[some].tolist()
 
 
 def test_bad_counts_and_pictures_are_refused() -> None:

@@ -1,7 +1,10 @@
 import logging
 import math
+import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +27,7 @@ from setsup.scenes import (
 )
 from setsup.scenes.color import linear, to_bytes
 from setsup_renderers.gl import GLRenderer, _warn_of_shadows
+from setsup_renderers.gl_context import Context
 
 EVEN: tuple[Light, ...] = (Ambient(),)
 WHITE = Material((255, 255, 255))
@@ -528,3 +532,76 @@ class TestUse:
         assert drawn(Scene((Placement(square()),), lights)).rgb[24, 32, 0] == pytest.approx(to_bytes(0.64), abs=1)
         with pytest.raises(SetsupError, match="up to 64 lights"):
             drawn(Scene(lights=(*lights, Directional((0, 0, 1)))))
+
+
+def sized(height: int, width: int) -> Camera:
+    return Camera.look_at((0, 0, 4), (0, 0, 0), height=height, width=width, focal_length=width)
+
+
+@pytest.fixture
+def memory() -> Callable[[], float]:
+    """Tells how many megabytes this process takes."""
+    statm = Path("/proc/self/statm")
+    if not statm.exists():
+        pytest.skip("no /proc here to tell how much memory a process has")
+    return lambda: int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+class TestMemory:
+    """What is rendered once takes no memory afterwards; of each case all frames together would take over 100 MB."""
+
+    def test_large_frames(self, gl: str, memory: Callable[[], float], monkeypatch: pytest.MonkeyPatch) -> None:
+        for module in ("gl", "gl_targets"):
+            monkeypatch.setattr(f"setsup_renderers.{module}.LARGE", 1 << 16)
+        renderer = GLRenderer(supersample=2)
+        renderer.load(Scene((Placement(square()),), EVEN))
+        for number in range(30):
+            renderer.render(sized(300, 300))
+            if number == 4:
+                before = memory()
+        assert memory() - before < 30
+
+    def test_sizes_that_are_no_longer_kept(self, gl: str, memory: Callable[[], float]) -> None:
+        renderer = GLRenderer()
+        renderer.load(Scene((Placement(square()),), EVEN))
+        for number in range(50):
+            renderer.render(sized(300, 300 + number))
+            if number == 8:
+                before = memory()
+        assert memory() - before < 30
+
+    def test_frames_that_fail(self, gl: str, memory: Callable[[], float], monkeypatch: pytest.MonkeyPatch) -> None:
+        """A buffer that the driver refuses is told of once; the next task is not blamed, and nothing is kept."""
+        renderer, scene = GLRenderer(), Scene((Placement(square()),), EVEN)
+        renderer.load(scene)
+        renderer.render(DOWN)
+        before = memory()
+        with monkeypatch.context() as patched:
+            whole = Context.depth_buffer
+
+            def refused(place: Context, height: int, width: int) -> object:
+                found = whole(place, 1, 1)
+                for _ in range(3):
+                    place._depth_storage(found.glo, 0x8CAC, -1, -1)  # GL_INVALID_VALUE
+                return found
+
+            patched.setattr(Context, "depth_buffer", refused)
+            for number in range(30):
+                with pytest.raises(DataError, match=r"cannot render images of 4\d\d × 400 pixels.*camera\.windowed"):
+                    renderer.render(sized(400, 400 + number))
+        assert memory() - before < 30
+        other = GLRenderer()
+        other.load(scene)
+        assert (other.render(DOWN).rgb == 255).all()
+        assert (renderer.render(DOWN).rgb == 255).all()
+
+    def test_a_scene_that_fails(self, gl: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        renderer = GLRenderer()
+        with monkeypatch.context() as patched:
+            patched.setattr("setsup_renderers.gl._SRGB8", 0xFFFF)  # no format of texels
+            picture = np.zeros((2, 2, 3), np.uint8)
+            textured = square(uv=np.zeros((4, 2)), materials=(Material((255, 255, 255), picture),))
+            with pytest.raises(DataError):
+                renderer.load(Scene((Placement(textured),), EVEN))
+        renderer.load(Scene((Placement(square()),), EVEN))
+        assert (renderer.render(DOWN).rgb == 255).all()

@@ -1,30 +1,25 @@
 """Models by name: meshes, files of them, or functions that give them."""
 
 import hashlib
-import re
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from setsup.errors import DataError, SetsupError
+from setsup.files.archives import too_long, unreadable
 from setsup.files.names import shown
+from setsup.scenes.asset_names import asset_names
 from setsup.scenes.mesh import Mesh
+from setsup.scenes.mesh_files import LARGEST_MESH, FileAssets
 
 __all__ = ["Model", "checked_models", "identities", "identity", "loaded", "named_models"]
 
 Model = Mesh | str | Path | Callable[[], Any]
 """A mesh, a file of one, or a function that gives a mesh or what trimesh holds."""
 
-_URI = re.compile(rb'"uri"\s*:\s*"([^"]{1,1000})"')
-_NAMING = {
-    ".obj": re.compile(rb"(?m)^[ \t]*mtllib[ \t]+([^\r\n]{1,1000})"),
-    ".mtl": re.compile(rb"(?im)^[ \t]*(?:map_\w+|bump|disp|decal|refl|norm)[ \t]+([^\r\n]{1,1000})"),
-    ".ply": re.compile(rb"(?i)texturefile[ \t]+([^\r\n]{1,1000})"),
-    ".gltf": _URI,
-    ".glb": _URI,
-}
+_BLOCK = 1 << 20
 
 
 def named_models(paths: Iterable[str | Path]) -> dict[str, Path]:
@@ -117,11 +112,18 @@ def identities(models: Mapping[str, Model]) -> bytes:
     return "".join(f"{name}\0{identity(model)}\0" for name, model in models.items()).encode()
 
 
-def identity(model: Model) -> str:
+def identity(model: Model, top: Path | str | None = None) -> str:
     """Text that differs between models that look different, without loading those that are files.
 
-    A file counts with its bytes, and with those of the materials and textures that it names; a function with its
-    attribute ``key``, else it is called.
+    A file counts with its bytes, and with those of the materials and textures that loading it reads, which are found
+    and refused alike; a function with its attribute ``key``, else it is called.
+
+    Parameters
+    ----------
+    model : Model
+        What is told apart.
+    top : Path or str, optional
+        Of a file: the folder in which materials and textures may lie, as for :func:`setsup.scenes.load_mesh`.
 
     Raises
     ------
@@ -130,43 +132,44 @@ def identity(model: Model) -> str:
 
     """
     if isinstance(model, str | Path):
-        return _files_digest(Path(model))
+        return _files_digest(Path(model), top)
     key = getattr(model, "key", None)
     return key if isinstance(key, str) else loaded(model).digest
 
 
-def _files_digest(path: Path) -> str:
-    """SHA-256 of a mesh file and of the files beside it that it names, and these in turn."""
-    found, waiting, seen = hashlib.sha256(), [path], {path}
+def _files_digest(path: Path, top: Path | str | None) -> str:
+    """SHA-256 of a mesh file and of the files that it names, and these in turn."""
+    assets, found = FileAssets(path, top), hashlib.sha256()
+    waiting, seen = [(path, path.suffix[1:].lower())], {Path(os.path.realpath(path))}
     while waiting:
-        file = waiting.pop()
+        file, kind = waiting.pop()
+        _add(found, file)
         try:
-            content = file.read_bytes()
+            names = asset_names(file, kind)
         except OSError as error:
-            raise DataError(f"the mesh file {shown(str(file))} cannot be read: {error.strerror}") from error
-        found.update(len(content).to_bytes(8, "little") + content)
-        for other in _named_in(content, file):
-            if other not in seen and _is_file(other):
+            raise unreadable(file, error) from error
+        for name in names:
+            other = assets.find(name)
+            if other is not None and other not in seen:
                 seen.add(other)
-                waiting.append(other)
+                waiting.append((other, "mtl" if kind == "obj" else ""))
     return found.hexdigest()
 
 
-def _named_in(content: bytes, file: Path) -> list[Path]:
-    """Paths of the files that an OBJ, MTL, PLY or glTF file names."""
-    pattern = _NAMING.get(file.suffix.lower())
-    if file.suffix.lower() == ".ply":
-        content = content.partition(b"end_header")[0]
-    names = [] if pattern is None else [match.decode(errors="replace").strip() for match in pattern.findall(content)]
-    # options may stand before a name, and names may have spaces: whichever ending of the line is a file; either slash
-    # separates, and a space may stand there as %20, as load_mesh has it
-    plain = [name.replace("\\", "/") for name in names]
-    endings = [name[word.start() :] for name in plain for word in re.finditer(r"\S+", name)]
-    return [file.parent / one for ending in endings for one in dict.fromkeys((ending, unquote(ending)))]
-
-
-def _is_file(path: Path) -> bool:
+def _add(digest: Any, path: Path) -> None:
+    """Add the length of a file and its bytes, block by block."""
     try:
-        return path.is_file()
-    except OSError:  # a name that is too long
-        return False
+        if not path.is_file():
+            raise DataError(f"the mesh file {shown(str(path))} cannot be read: it is not there, or is no file")
+        with path.open("rb") as file:
+            size = left = os.fstat(file.fileno()).st_size
+            if size > LARGEST_MESH:
+                raise too_long(shown(str(path)), size, LARGEST_MESH)
+            digest.update(size.to_bytes(8, "little"))
+            while left and (block := file.read(min(left, _BLOCK))):
+                digest.update(block)
+                left -= len(block)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if left:
+        raise DataError(f"{shown(str(path))} was cut off while it was read; fetch it again")

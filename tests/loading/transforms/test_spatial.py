@@ -207,6 +207,14 @@ def test_colors_may_change_before_and_after(shapes) -> None:
         assert not torch.equal(batch["view_1"], plain["view_1"])
 
 
+def test_descriptors_of_smaller_pictures_do_not_repeat(shapes, coordinates) -> None:
+    smaller = Augment([Resize((20, 28))], modalities={"image": "color", "instances": "label"})
+    batch = Compose([smaller, SpatialDescriptors(shapes, 200, ("floor", "wall", "walls", "sky"))])(coordinates)
+    for first in batch["first"]:
+        found = first[first >= 0].tolist()
+        assert 20 < len(found) == len(set(found))
+
+
 def test_descriptors_follow_what_moved_the_pictures(shapes, coordinates) -> None:
     kinds, ground = {"image": "color", "instances": "label"}, ("floor", "wall", "walls", "sky")
     for operations in ([Flip(), VerticalFlip()], [Crop((30, 28)), Flip()]):

@@ -1,3 +1,8 @@
+import json
+import logging
+import os
+import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
@@ -133,3 +138,168 @@ def test_whatever_files_hold_they_have_an_identity(tmp_path: Path) -> None:
     assert len(identity(path)) == 64
     with pytest.raises(DataError, match=r"the mesh file .* cannot be read"):
         identity(path.parent)
+
+
+# -- keys and loading read the same files ------------------------------------------------------------------------------
+
+_OPENED: list[str] | None = None
+
+
+def _note(event: str, arguments: tuple[object, ...]) -> None:
+    if _OPENED is not None and event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
+        _OPENED.append(os.path.realpath(os.fsdecode(arguments[0])))
+
+
+sys.addaudithook(_note)
+
+
+def _read_by(use: Callable[[], object], folder: Path) -> set[str]:
+    """Files below a folder that something opens."""
+    global _OPENED
+    _OPENED = []
+    try:
+        use()
+        found = _OPENED
+    finally:
+        _OPENED = None
+    return {os.path.relpath(path, folder) for path in found if path.startswith(f"{folder}{os.sep}")}
+
+
+def _picture(path: Path, grey: int = 90) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.full((4, 4, 3), grey, np.uint8)).save(path)
+
+
+_OBJ = "usemtl a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0 1\nf 1/1 2/2 3/3\n"
+_PLY = (
+    "ply\nformat ascii 1.0\ncomment TextureFile {}\ncomment TextureFile {}\nelement vertex 3\n"
+    + "".join(f"property float {name}\n" for name in "xyzst")
+    + "element face 1\nproperty list uchar int vertex_indices\nend_header\n"
+    + "0 0 0 0 0\n1 0 0 1 0\n0 1 0 0 1\n3 0 1 2\n"
+)
+
+
+def _gltf() -> str:
+    numbers = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], "<f4").tobytes()
+    return json.dumps(
+        {
+            "asset": {"version": "2.0"},
+            "buffers": [{"uri": "data%20one.bin", "byteLength": len(numbers)}],
+            "bufferViews": [{"buffer": 0, "byteLength": len(numbers)}],
+            "accessors": [{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}],
+            "images": [{"uri": "inner/texture.png"}, {"uri": "../secret.png"}, {"uri": "data:image/png;base64,AAAA"}],
+            "textures": [{"source": 0}],
+            "materials": [{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}],
+            "meshes": [{"primitives": [{"attributes": {"POSITION": 0}, "material": 0}]}],
+            "nodes": [{"mesh": 0, "extras": {"uri": "named.png"}}],
+            "scenes": [{"nodes": [0]}],
+        }
+    )
+
+
+_NUMBERS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], "<f4").tobytes()
+
+_MODELS = {
+    "one library, and its maps": {
+        "part.obj": "# part\nmtllib lists/part one.mtl\nmtllib other.mtl\n" + _OBJ,
+        "lists/part one.mtl": "newmtl a\nMAP_KD -s 1 1 1 inner\\texture.png\nmap_Bump named.png\nbump named.png\n",
+        "other.mtl": "newmtl b\nmap_Kd named.png\n",
+    },
+    "names that lead out": {
+        "part.obj": "mtllib part.mtl\n" + _OBJ,
+        "part.mtl": "newmtl a\nmap_Kd ../secret.png\nnewmtl b\nmap_Kd {away}/secret.png\nnewmtl c\nmap_Kd ~/x.png\n",
+    },
+    "a library above": {"part.obj": "mtllib ../secret.mtl\n" + _OBJ},
+    "a library that is no file": {"part.obj": "mtllib inner\n" + _OBJ},
+    "a library named late": {
+        "part.obj": _OBJ + "# " + "x" * ((1 << 20) - len(_OBJ) - 5) + "\nmtllib part.mtl\n",  # where a block ends
+        "part.mtl": "newmtl a\nmap_Kd named.png",
+    },
+    "links": {
+        "part.obj": "mtllib part.mtl\n" + _OBJ,
+        "part.mtl": "newmtl a\nmap_Kd out.png\nnewmtl b\nmap_Kd in.png\nnewmtl c\nmap_Kd away/secret.png\n",
+    },
+    "ply": {"part.ply": _PLY.format("named.png", "inner/texture.png")},
+    "gltf": {"part.gltf": _gltf(), "data one.bin": _NUMBERS.decode("latin-1")},
+}  # fmt: skip
+
+
+def _model(folder: Path, files: dict[str, str]) -> Path:
+    """A model beside pictures that it may name, links among them, and a folder above with what it must not read."""
+    home = folder / "model"
+    for name, text in files.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_bytes(text.replace("{away}", str(folder)).encode("latin-1"))
+    for name in ("inner/texture.png", "named.png", "../secret.png"):
+        _picture(home / name)
+    (folder / "secret.mtl").write_text("newmtl a\nKd 1 0 0\n")
+    (home / "out.png").symlink_to(folder / "secret.png")
+    (home / "in.png").symlink_to("inner/texture.png")
+    (home / "away").symlink_to(folder)
+    return home / next(iter(files))
+
+
+@pytest.mark.parametrize("files", _MODELS.values(), ids=_MODELS)
+def test_a_key_reads_what_loading_reads(tmp_path: Path, files: dict[str, str]) -> None:
+    path = _model(tmp_path, files)
+    read = _read_by(lambda: identity(path), tmp_path)
+    assert read == _read_by(lambda: load_mesh(path), tmp_path)
+    assert "secret.png" not in read
+    assert "secret.mtl" not in read
+    before, loaded = identity(path), load_mesh(path).digest
+    _picture(tmp_path / "secret.png", 7)
+    (tmp_path / "secret.mtl").write_text("newmtl a\nKd 0 1 0\n")
+    assert (identity(path), load_mesh(path).digest) == (before, loaded)
+
+
+def test_links_that_lead_out_want_a_folder_that_holds_both(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = _model(tmp_path, _MODELS["links"])
+    with caplog.at_level(logging.WARNING, "setsup"):
+        load_mesh(path)
+    assert "out.png leads out of the model's folder and was not followed; give a folder that holds both" in caplog.text
+    caplog.clear()
+    for use in (lambda: identity(path, tmp_path), lambda: load_mesh(path, top=tmp_path)):
+        assert "secret.png" in _read_by(use, tmp_path)
+    assert caplog.text == ""
+
+
+def test_links_beside_a_linked_mesh_are_followed(tmp_path: Path) -> None:
+    """A store without endings in the names, as Hugging Face keeps files."""
+    path = _model(tmp_path, _MODELS["one library, and its maps"])
+    shown, store = tmp_path / "shown", tmp_path / "store"
+    store.mkdir()
+    for number, name in enumerate(("part.obj", "lists/part one.mtl", "inner/texture.png")):
+        (shown / name).parent.mkdir(parents=True, exist_ok=True)
+        (store / str(number)).write_bytes((path.parent / name).read_bytes())
+        (shown / name).symlink_to(store / str(number))
+    assert identity(shown / "part.obj") == identity(path)
+    assert load_mesh(shown / "part.obj").digest == load_mesh(path).digest
+    assert any(one.texture is not None for one in load_mesh(path).materials)
+
+
+def test_sizes_are_looked_at_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _model(tmp_path, _MODELS["one library, and its maps"])
+    whole = identity(path)
+    monkeypatch.setattr("setsup.scenes.mesh_files._LARGEST_ASSET", 70)
+    assert (path.parent / "inner" / "texture.png").stat().st_size > 70
+    limited = identity(path)
+    assert limited != whole
+    _picture(path.parent / "inner" / "texture.png", 7)
+    assert identity(path) == limited
+    assert not any(one.texture is not None for one in load_mesh(path).materials)
+    monkeypatch.setattr("setsup.scenes.recipes.models.LARGEST_MESH", 70)
+    with pytest.raises(DataError, match=r"part\.obj has \d+ bytes, more than the 70"):
+        identity(path)
+
+
+def test_what_a_key_reads_is_not_kept_in_memory(tmp_path: Path) -> None:
+    path = _model(tmp_path, _MODELS["one library, and its maps"])
+    with (path.parent / "inner" / "texture.png").open("ab") as file:
+        file.truncate(48 << 20)
+    with path.open("ab") as file:
+        file.truncate(48 << 20)
+    tracemalloc.start()
+    identity(path)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 8 << 20
