@@ -194,8 +194,12 @@ def _files(manifest: Manifest) -> list[str]:
     for file in manifest.files:
         other = f" (or {_alternatives(file)})" if file.alternatives else ""
         size = "" if file.size is None else f"{file.size:,}"
-        rows.append(f"| `{file.path}`{other} | {size} | {_checksums(file)} | {len(file.urls)} |")
+        rows.append(f"| `{file.path}`{other} | {size} | {_checksums(file)} | {_mirrors(file)} |")
     return ["## Files", "\n".join(rows)]
+
+
+def _mirrors(file: ManifestFile) -> str:
+    return f"{len(file.urls)}{', by `--files` only' * file.on_request}"
 
 
 def _alternatives(file: ManifestFile) -> str:
