@@ -9,8 +9,10 @@ Convention
 ----------
 Unknown values follow Kleene's three-valued logic: a row whose value is unknown satisfies no comparison of that factor
 and no negation of one; ``x is None`` and ``x is not None`` ask for it. Continuous factors are stored as float32, and
-numbers that they are compared with are rounded alike, so that a value given as 0.7 is ``>= 0.7``. Text levels of
-ordinal and cyclic factors compare by their place among the levels, numbers as numbers.
+numbers that they are compared with are rounded alike, so that a value given as 0.7 is ``>= 0.7``. Levels may be
+rounded to four decimals or more: the published number, such as 0.8214285714285714, stands for the level 0.8214, in
+orders too, and a number that is merely close stands for none. Text levels of ordinal and cyclic factors compare by
+their place among the levels, numbers as numbers.
 """
 
 import ast
@@ -24,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, near
-from setsup.factors.factor import Factor, Kind, Level
+from setsup.factors.factor import Factor, Kind, Level, stored_level
 from setsup.factors.table import FactorTable
 
 __all__ = ["evaluate"]
@@ -177,7 +179,7 @@ class _Condition:
     def _one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Mask:
         """Compare a factor with a value."""
         factor = self._factor(name)
-        value = self._constant(node, factor)
+        value = stored_level(self._constant(node, factor), factor.levels or ())
         if factor.levels is None:
             number = self._number(node, factor, value)
             return _tested(self.table.column(factor.name), lambda column: _COMPARED[link](column, number), wanted)
@@ -237,7 +239,7 @@ class _Condition:
             self._refuse(
                 node, "what stands after 'in' must be a tuple such as ('a', 'b'); one value needs a comma: (9,)"
             )
-        values = [self._constant(element, factor) for element in node.elts]
+        values = [stored_level(self._constant(element, factor), factor.levels or ()) for element in node.elts]
         pairs = list(zip(node.elts, values, strict=True))
         if factor.levels is None:
             numbers = np.array([self._number(*(element, factor, value)) for element, value in pairs], dtype=np.float32)
