@@ -98,6 +98,8 @@ class ManifestSplit:
         Factors as in :func:`setsup.factors.split.split`; where nothing is drawn, `disjoint` is what is checked.
     seed : int
         Of the drawing.
+    rounding : str
+        What the shares are rounded for, as in :func:`setsup.factors.split.split`.
     factor : str or None
         Factor of the table whose levels are the parts.
     leaks : tuple of str
@@ -113,6 +115,7 @@ class ManifestSplit:
     stratify: tuple[str, ...] = ()
     disjoint: tuple[str, ...] = ()
     seed: int = 0
+    rounding: str = "strata"
     factor: str | None = None
     leaks: tuple[str, ...] = ()
 
@@ -396,13 +399,14 @@ def _split(name: str, fields: Fields) -> ManifestSplit:
         stratify=fields.get("stratify", values.words) or (),
         disjoint=fields.get("disjoint", values.words) or (),
         seed=fields.get("seed", values.whole) or 0,
+        rounding=fields.get("rounding", values.one_of(("strata", "table"))) or "strata",
         factor=fields.get("factor", values.text),
         leaks=fields.get("leaks", values.words) or (),
     )
     if sum(map(bool, (split.where, split.parts, split.factor))) > 1:
         raise fields.wrong("", "one of where, parts and factor", "several of them")
-    if (split.stratify or split.seed or split.leaks) and not split.parts:
-        raise fields.wrong("parts", "given where stratify, seed or leaks is", None)
+    if (split.stratify or split.seed or split.leaks or split.rounding != "strata") and not split.parts:
+        raise fields.wrong("parts", "given where stratify, seed, rounding or leaks is", None)
     fields.done()
     return split
 
