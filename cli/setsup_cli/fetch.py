@@ -59,7 +59,8 @@ def run(options: Options) -> int:
     if not options.json:
         # before anything is fetched or refused
         say_licence(asdict(manifest.licence))
-        _say_missing(manifest, options.root)
+        if options.files is None:
+            _say_missing(manifest, options.root)
     folder = fetch(manifest, options.root, options.files)
     if options.json:
         show_json({"name": name, "folder": str(folder), "files": [file.path for file in manifest.files]})

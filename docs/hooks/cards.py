@@ -195,7 +195,13 @@ def _files(manifest: Manifest) -> list[str]:
         other = f" (or {_alternatives(file)})" if file.alternatives else ""
         size = "" if file.size is None else f"{file.size:,}"
         rows.append(f"| `{file.path}`{other} | {size} | {_checksums(file)} | {_mirrors(file)} |")
-    return ["## Files", "\n".join(rows)]
+    known = manifest.addresses
+    told = (
+        [f"What public documentation and issues said of the addresses on {known.checked}: {known.known}"]
+        if known
+        else []
+    )
+    return ["## Files", "\n".join(rows), *told]
 
 
 def _mirrors(file: ManifestFile) -> str:

@@ -78,7 +78,7 @@ def fetch(manifest: Manifest, root: Path | str | None = None, files: Sequence[st
         missing = _missing(manifest, missing, folder, asked=True)  # what another process has not fetched meanwhile
         need_space(folder, sum(_to_come(file, folder) for file in missing), manifest.name)
         for file in missing:
-            _fetch_file(manifest.name, file, folder, again)
+            _fetch_file(manifest, file, folder, again)
     return folder
 
 
@@ -136,7 +136,7 @@ def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder:
     if manifest.licence.sign:
         first = f"{manifest.name} is given out only to those who sign: {manifest.licence.sign}{page}"
     else:
-        first = f"{manifest.name} has files that no mirror offers; get them from its authors{page}"
+        first = f"{manifest.name} has files that no mirror offers; get them by hand{page}"
     raise DataError(f"{first}; then put {files} into {folder} and check with {check}")
 
 
@@ -145,10 +145,14 @@ def _to_come(file: ManifestFile, folder: Path) -> int:
     return max((file.size or 0) - part_size(part_of(folder / file.path)), 0)
 
 
-def _fetch_file(name: str, file: ManifestFile, folder: Path, again: str) -> None:
+def _fetch_file(manifest: Manifest, file: ManifestFile, folder: Path, again: str) -> None:
     target = folder / file.path
     make_folder(target.parent)
     try:
         download(file, target)
     except DataError as error:
-        raise DataError(f"{name}: {error}. Go on with {again}, or put {file.path} into {folder} by hand") from error
+        known = manifest.addresses
+        told = f". What was known of its addresses on {known.checked}: {known.known}" if known else ""
+        raise DataError(
+            f"{manifest.name}: {error}. Go on with {again}, or put {file.path} into {folder} by hand{told}"
+        ) from error

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from setsup.errors import DataError
-from setsup.files import Licence, Manifest, ManifestFile, check_files, fetch, load_manifest
+from setsup.files import Addresses, Licence, Manifest, ManifestFile, check_files, fetch, load_manifest
 
 SPAWN = multiprocessing.get_context("spawn")
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -414,6 +414,13 @@ def test_an_optional_file_is_fetched_where_a_mirror_has_it_and_never_asked_of_a_
     (tmp_path / "z").mkdir()
     (tmp_path / "z" / "x.bin").write_bytes(b"abc")
     assert fetch(toy(published(b"abc"), published(b"d", path="d.bin", optional=True)), tmp_path / "z") == tmp_path / "z"
+
+
+def test_a_failed_download_says_what_was_known_of_the_addresses(tmp_path: Path, mirror: Any) -> None:
+    known = Addresses("2026-11-23", "The host was closed in 2023.")
+    manifest = toy(published(b"abc", f"{mirror.url}/gone.bin"), addresses=known)
+    with pytest.raises(DataError, match=r"by hand\. What was known .* on 2026-11-23: The host was closed in 2023\.$"):
+        fetch(manifest, tmp_path)
 
 
 def test_where_no_file_is_needed_those_that_can_be_fetched_are(tmp_path: Path, mirror: Any) -> None:
