@@ -46,6 +46,8 @@ def print_card(card: Mapping[str, Any], closed: str) -> None:
         say_licence(card["licence"])
     if card.get("homepage"):
         say(f"home: {card['homepage']}")
+    if card.get("addresses"):
+        say_prose(f"addresses, as known on {card['addresses']['checked']}: {card['addresses']['known']}")
     if card.get("citation"):
         say()
         say(card["citation"].strip())

@@ -7,7 +7,7 @@ from typing import Annotated
 from setsup.errors import DataError, SetsupError
 from setsup.files import FileState, Manifest, State, check_files, fetch, load_manifest, readable_size
 from setsup.files.check import release_folder
-from setsup_cli.arguments import Dataset, Json, Root, option
+from setsup_cli.arguments import Dataset, Json, MaybeWords, Root, option
 from setsup_cli.datasets import foreign, present
 from setsup_cli.output import say, say_licence, say_prose, show_json, show_table
 from setsup_cli.source import check_root
@@ -27,6 +27,14 @@ class Options:
 
     dataset: Dataset
     root: Root = None
+    files: Annotated[
+        MaybeWords,
+        option(
+            "NAME ...",
+            "Fetch these files only, by their names or patterns such as '*_X2.zip'; `setsup info NAME --json` lists "
+            "them. Some are fetched only so.",
+        ),
+    ] = None
     check: Annotated[
         bool,
         option(None, "Fetch nothing: say what is there, missing, or not as published, and whether the data set opens."),
@@ -45,12 +53,15 @@ def run(options: Options) -> int:
     if not manifest.files:
         raise DataError(f"{name} has no files to fetch; use it as it is (`setsup info {name}`)")
     if options.check:
+        if options.files is not None:
+            raise DataError("--check looks at every file; leave out --files")
         return _check(manifest, options)
     if not options.json:
         # before anything is fetched or refused
         say_licence(asdict(manifest.licence))
-        _say_missing(manifest, options.root)
-    folder = fetch(manifest, options.root)
+        if options.files is None:
+            _say_missing(manifest, options.root)
+    folder = fetch(manifest, options.root, options.files)
     if options.json:
         show_json({"name": name, "folder": str(folder), "files": [file.path for file in manifest.files]})
     else:

@@ -82,6 +82,7 @@ def _about(manifest: Manifest | None) -> dict[str, Any]:
         "title": manifest.title,
         "description": manifest.description,
         "homepage": manifest.homepage,
+        "addresses": manifest.addresses and asdict(manifest.addresses),
         "bytes": manifest.size,
         "licence": asdict(manifest.licence),
         "citation": manifest.citation,

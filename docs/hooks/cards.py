@@ -194,8 +194,18 @@ def _files(manifest: Manifest) -> list[str]:
     for file in manifest.files:
         other = f" (or {_alternatives(file)})" if file.alternatives else ""
         size = "" if file.size is None else f"{file.size:,}"
-        rows.append(f"| `{file.path}`{other} | {size} | {_checksums(file)} | {len(file.urls)} |")
-    return ["## Files", "\n".join(rows)]
+        rows.append(f"| `{file.path}`{other} | {size} | {_checksums(file)} | {_mirrors(file)} |")
+    known = manifest.addresses
+    told = (
+        [f"What public documentation and issues said of the addresses on {known.checked}: {known.known}"]
+        if known
+        else []
+    )
+    return ["## Files", "\n".join(rows), *told]
+
+
+def _mirrors(file: ManifestFile) -> str:
+    return f"{len(file.urls)}{', by `--files` only' * file.on_request}"
 
 
 def _alternatives(file: ManifestFile) -> str:

@@ -30,7 +30,7 @@ from setsup.datasets.video_lists import coded, lists_beside, split_factor
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
 from setsup.files.homes import expanded
-from setsup.files.members import find_members
+from setsup.files.members import Members, Places, find_members
 
 __all__ = ["open"]
 
@@ -92,12 +92,20 @@ def open(
     folder = None if root is None else expanded(root)
     held = {rf"(?:[^/]+/)?[^/]+/[^/]+{_SEEN}\.avi": "<action>/<video>.avi"}
     members = find_members(_NAME, folder, held, _ARCHIVES)
-    places, fields = members.matching(r"(?:[^/]+/)?(?P<action>[^/]+)/(?P<video>[^/]+)\.avi")
-    actions, names = fields["action"].to_pylist(), fields["video"].to_pylist()
+    places, actions, names = _videos(members)
     factors = [coded("action", actions), *_seen(actions, names)]
     splits = _splits(lists_beside(_NAME, members, folder, _LIST, _LISTS), actions, names, members.source)
     videos = [f"{action}/{name}" for action, name in zip(actions, names, strict=True)]
     return Clips(_NAME, members, places, videos, factors, splits, length=length, stride=stride, every=every, size=size)
+
+
+def _videos(members: Members) -> tuple[Places, list[str], list[str]]:
+    """Places, actions and names of the videos in folders where some have names of the release: others are another's."""
+    places, fields = members.matching(r"(?:(?P<around>[^/]+)/)?(?P<action>[^/]+)/(?P<video>[^/]+)\.avi")
+    around, actions, names = (fields[field].to_pylist() for field in ("around", "action", "video"))
+    own = {folder for folder, name in zip(around, names, strict=True) if re.search(f"{_SEEN}$", name)}
+    kept = [row for row, folder in enumerate(around) if folder in own]
+    return places[kept], [actions[row] for row in kept], [names[row] for row in kept]
 
 
 def _seen(actions: list[str], names: list[str]) -> list[Codes]:

@@ -115,6 +115,7 @@ def _drawn(table: FactorTable, split: ManifestSplit) -> npt.NDArray[Any]:
         name=f"{split.name} parts",
         stratify=split.stratify or None,
         disjoint=split.disjoint or None,
+        rounding=split.rounding,
     )
     return found.codes(f"{split.name} parts")
 

@@ -1,9 +1,11 @@
 """One factor of variation: its name, kind, levels and unit."""
 
 import math
+import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from numbers import Real
 from typing import Any
@@ -14,7 +16,7 @@ import numpy.typing as npt
 from setsup.checks import an_instance
 from setsup.errors import FactorError, near
 
-__all__ = ["PLURAL", "ROLES", "Factor", "Kind", "Level", "checked_factors", "level_array", "sort_of"]
+__all__ = ["PLURAL", "ROLES", "Factor", "Kind", "Level", "checked_factors", "level_array", "sort_of", "stored_level"]
 
 Level = str | int | float | bool
 """The value of a discrete factor: text, a number or a truth value."""
@@ -24,6 +26,11 @@ PLURAL = {"number": "numbers", "truth": "truth values", "text": "texts"}
 
 ROLES = ("variation", "key", "split", "part")
 """What a column is for. Only ``variation`` counts as a factor that sets may hold or vary by themselves."""
+
+_NOISE = 4  # units in the last place by which two computations of a number differ at most
+_ROUNDED = 4  # decimals from which on levels may be rounded ones
+_FINER = 8  # decimals that a number has beyond those of a level that is its rounding
+_LARGEST_32 = 3.4e38
 
 
 class Kind(StrEnum):
@@ -128,7 +135,7 @@ class Factor:
         if self.levels is None:
             raise FactorError(f"factor {self.name!r} is continuous and has no levels; compare it with < or >=")
         try:
-            return self.levels.index(level)
+            return self.levels.index(stored_level(level, self.levels))
         except ValueError:
             raise FactorError(f"factor {self.name!r} has no level {level!r}{near(level, self.levels)}") from None
 
@@ -177,6 +184,45 @@ def _real(number: Any) -> bool:
 def sort_of(level: Level) -> str:
     """What a level is: ``text``, ``truth`` or ``number``; values of different sorts never compare."""
     return "text" if isinstance(level, str) else "truth" if isinstance(level, bool) else "number"
+
+
+def stored_level(value: Level, levels: Sequence[Level]) -> Level:
+    """Find the level that a number stands for, else give the number itself.
+
+    A floating-point number that is no level stands for one when it is the same number by another computation (4 units
+    in the last place), or as 32 bits hold it; or when the levels are given to four decimals or more, and it is a number
+    of at least eight decimals more that rounds to one of them, such as the published 0.8214285714285714 to 0.8214.
+    A number that is merely close, such as 0.82144, stands for none.
+
+    Examples
+    --------
+    >>> scales = (0.75, 0.8214, 0.8929)
+    >>> stored_level(0.8214285714285714, scales), stored_level(0.82144, scales)
+    (0.8214, 0.82144)
+    >>> stored_level(0.1 + 0.2, (0.1, 0.2, 0.3))
+    0.3
+
+    """
+    if type(value) is not float or not math.isfinite(value) or value in levels:
+        return value
+    floats = [level for level in levels if type(level) is float]
+    close = [
+        level
+        for level in floats
+        if abs(value - level) <= _NOISE * math.ulp(level) or (abs(level) < _LARGEST_32 and value == _in_32_bits(level))
+    ]
+    decimals = max(map(_decimals, floats), default=0)
+    if not close and decimals >= _ROUNDED and _decimals(value) >= decimals + _FINER:
+        close = [level for level in floats if level == round(value, decimals)]
+    return close[0] if len(close) == 1 else value
+
+
+def _in_32_bits(number: float) -> float:
+    return float(struct.unpack("f", struct.pack("f", number))[0])
+
+
+def _decimals(number: float) -> int:
+    return max(0, -int(Decimal(repr(number)).as_tuple().exponent))
 
 
 def _checked_levels(levels: Any, where: str) -> tuple[Level, ...]:

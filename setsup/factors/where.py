@@ -10,9 +10,11 @@ Convention
 ----------
 Unknown values follow Kleene's three-valued logic: a row whose value is unknown satisfies no comparison of that factor
 and no negation of one; ``x is None`` and ``x is not None`` ask for it. Continuous factors are stored as float32, and
-numbers that they are compared with are rounded alike, so that a value given as 0.7 is ``>= 0.7``. Text levels of
-ordinal and cyclic factors compare by their place among the levels, numbers as numbers: exactly, however large. Names
-are compared as Python compares identifiers, by their NFKC normal form, unless a factor is called exactly so.
+numbers that they are compared with are rounded alike, so that a value given as 0.7 is ``>= 0.7``. Levels may be
+rounded to four decimals or more: the published number, such as 0.8214285714285714, stands for the level 0.8214, in
+orders too, and a number that is merely close stands for none. Text levels of ordinal and cyclic factors compare by
+their place among the levels, numbers as numbers: exactly, however large. Names are compared as Python compares
+identifiers, by their NFKC normal form, unless a factor is called exactly so.
 """
 
 import ast
@@ -27,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, near
-from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of
+from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of, stored_level
 from setsup.factors.table import FactorTable
 
 __all__ = ["evaluate"]
@@ -213,7 +215,7 @@ class _Condition:
     def _one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Mask:
         """Compare a factor with a value."""
         factor = self._factor(name)
-        value = self._constant(node, factor)
+        value = stored_level(self._constant(node, factor), factor.levels or ())
         if factor.levels is None:
             number = self._number(node, factor, value)
             return _tested(self.table.column(factor.name), lambda column: _COMPARED[link](column, number), wanted)
@@ -278,7 +280,7 @@ class _Condition:
             self._refuse(
                 node, "what stands after 'in' must be a tuple such as ('a', 'b'); one value needs a comma: (9,)"
             )
-        values = [self._constant(element, factor) for element in node.elts]
+        values = [stored_level(self._constant(element, factor), factor.levels or ()) for element in node.elts]
         pairs = list(zip(node.elts, values, strict=True))
         if factor.levels is None:
             numbers = np.array([self._number(*(element, factor, value)) for element, value in pairs], dtype=np.float32)

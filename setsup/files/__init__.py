@@ -11,6 +11,7 @@ from setsup.files.disk import disk_errors, existing_folder, need_readable, need_
 from setsup.files.fetch import fetch
 from setsup.files.locks import locked
 from setsup.files.manifests import (
+    Addresses,
     Licence,
     Manifest,
     ManifestFactor,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from setsup.files.unpacking import unpack
 
 __all__ = [
+    "Addresses",
     "FileState",
     "Licence",
     "Manifest",

@@ -2,11 +2,12 @@
 
 import logging
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-from setsup.errors import DataError
+from setsup.errors import DataError, near
 from setsup.files.check import State, file_state, release_folder
 from setsup.files.disk import make_folder, need_space
 from setsup.files.download import download, part_of
@@ -19,7 +20,7 @@ __all__ = ["fetch"]
 _log = logging.getLogger("setsup")
 
 
-def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
+def fetch(manifest: Manifest, root: Path | str | None = None, files: Sequence[str] | None = None) -> Path:
     """Make sure that all files of a benchmark are there and right, and download those that are not.
 
     Files that are there are checked, never fetched again. Two processes may fetch the same benchmark at once: one
@@ -32,6 +33,9 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
     root : Path, str or None
         Folder for the files themselves; None: ``$SETSUP_DATA/<name>`` where that is set, else
         ``<user cache>/setsup/<name>``, with the name of the data set of whose files it is made, if any.
+    files : sequence of str, optional
+        Names or patterns such as ``"*_LR_bicubic_X2.zip"`` of the files to fetch, of all that the manifest lists; by
+        default those that the benchmark is opened with, without those that are downloaded on request only.
 
     Returns
     -------
@@ -42,7 +46,7 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
     ------
     DataError
         A licence must be signed first, no mirror gives a file, a file that is there is damaged, `root` is an archive,
-        or the disk is full or cannot be written.
+        no file has one of the names in `files`, or the disk is full or cannot be written.
 
     Examples
     --------
@@ -55,12 +59,14 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
     if archive is not None:
         root = Path(archive).parent  # where what belongs beside it is put
     folder = release_folder(manifest, root)
-    missing = _missing(manifest, manifest.files, folder)
-    _tidy((file for file in manifest.files if file not in missing), folder)
+    chosen = manifest.files if files is None else _named(manifest, files)
+    missing = _missing(manifest, chosen, folder, asked=files is not None)
+    _tidy((file for file in chosen if file not in missing), folder)
     if not missing:
         return folder
-    command = f"setsup fetch {manifest.name}{_option(root)}"
-    _refuse_unfetchable(manifest, missing, folder, f"`{command} --check`")
+    _refuse_unfetchable(manifest, missing, folder, f"`setsup fetch {manifest.name}{_option(root)} --check`")
+    only = "" if files is None else f" --files {shlex.join(files)}"
+    command = f"setsup fetch {manifest.name}{only}{_option(root)}"
     if archive is not None:
         raise DataError(
             f"{archive} is a file, and files are fetched into a folder: run `{command}`; whether {manifest.name} opens "
@@ -69,10 +75,10 @@ def fetch(manifest: Manifest, root: Path | str | None = None) -> Path:
     again = f"`{command}`"
     make_folder(folder)
     with locked(folder / (manifest.shares or manifest.name)):
-        missing = _missing(manifest, missing, folder)  # what another process has not fetched meanwhile
+        missing = _missing(manifest, missing, folder, asked=True)  # what another process has not fetched meanwhile
         need_space(folder, sum(_to_come(file, folder) for file in missing), manifest.name)
         for file in missing:
-            _fetch_file(manifest.name, file, folder, again)
+            _fetch_file(manifest, file, folder, again)
     return folder
 
 
@@ -80,12 +86,25 @@ def _option(root: Path | str | None) -> str:
     return "" if root is None else f" --root {shlex.quote(str(root))}"
 
 
-def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path) -> list[ManifestFile]:
-    """List the files that are not there, or that are there and wrong and can be fetched anew."""
+def _named(manifest: Manifest, names: Sequence[str]) -> list[ManifestFile]:
+    """Files of some names or patterns, in the order of the manifest."""
+    paths = [file.path for file in manifest.files]
+    for name in names:
+        if not any(fnmatchcase(path, name) for path in paths):
+            raise DataError(f"{manifest.name} has no file {name!r}{near(name, paths)}")
+    return [file for file in manifest.files if any(fnmatchcase(file.path, name) for name in names)]
+
+
+def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path, asked: bool) -> list[ManifestFile]:
+    """List the files that are not there, or that are there and wrong and can be fetched again.
+
+    Those that the benchmark opens without are left out where no program may fetch them, unless they are `asked` for.
+    """
     shared = manifest.shared
     states = [file_state(file, folder, shared) for file in files]
-    # where none is needed by itself, one at least is
-    needed = not manifest.wanted and all(found.state is State.MISSING for found in states)
+    offered = [bool(file.urls) and not manifest.licence.sign and not file.on_request for file in manifest.files]
+    # where none is needed by itself, and nothing can be fetched, one at least is
+    needed = asked or not (manifest.wanted or any(offered) or any(found.state is not State.MISSING for found in states))
     missing = []
     for found in states:
         file = found.file
@@ -94,7 +113,7 @@ def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path) ->
                 raise DataError(f"{found.path} {found.problem}: remove it and fetch or place {file.path} anew")
             _log.warning("%s %s: it is fetched anew, and replaced then", found.path, found.problem)
         # what one can do without is fetched where a program may
-        fetchable = bool(file.urls) and not manifest.licence.sign
+        fetchable = offered[manifest.files.index(file)]
         if found.wanted or (found.state is State.MISSING and (fetchable or needed)):
             missing.append(file)
     return missing
@@ -117,7 +136,7 @@ def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder:
     if manifest.licence.sign:
         first = f"{manifest.name} is given out only to those who sign: {manifest.licence.sign}{page}"
     else:
-        first = f"{manifest.name} has files that no mirror offers; get them from its authors{page}"
+        first = f"{manifest.name} has files that no mirror offers; get them by hand{page}"
     raise DataError(f"{first}; then put {files} into {folder} and check with {check}")
 
 
@@ -126,10 +145,14 @@ def _to_come(file: ManifestFile, folder: Path) -> int:
     return max((file.size or 0) - part_size(part_of(folder / file.path)), 0)
 
 
-def _fetch_file(name: str, file: ManifestFile, folder: Path, again: str) -> None:
+def _fetch_file(manifest: Manifest, file: ManifestFile, folder: Path, again: str) -> None:
     target = folder / file.path
     make_folder(target.parent)
     try:
         download(file, target)
     except DataError as error:
-        raise DataError(f"{name}: {error}. Go on with {again}, or put {file.path} into {folder} by hand") from error
+        known = manifest.addresses
+        told = f". What was known of its addresses on {known.checked}: {known.known}" if known else ""
+        raise DataError(
+            f"{manifest.name}: {error}. Go on with {again}, or put {file.path} into {folder} by hand{told}"
+        ) from error

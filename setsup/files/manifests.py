@@ -12,6 +12,7 @@ from setsup.files import values
 from setsup.files.fields import Fields, read_yaml
 
 __all__ = [
+    "Addresses",
     "Licence",
     "Manifest",
     "ManifestFactor",
@@ -37,6 +38,23 @@ class Licence:
     url: str | None = None
     note: str | None = None
     sign: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """What was last known of a benchmark's addresses, and when; an address may have changed since.
+
+    Parameters
+    ----------
+    checked : str
+        Date, as in ``2026-11-23``.
+    known : str
+        What public documentation and issues said of the hosts then.
+
+    """
+
+    checked: str
+    known: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +98,8 @@ class ManifestSplit:
         Factors as in :func:`setsup.factors.split.split`; where nothing is drawn, `disjoint` is what is checked.
     seed : int
         Of the drawing.
+    rounding : str
+        What the shares are rounded for, as in :func:`setsup.factors.split.split`.
     factor : str or None
         Factor of the table whose levels are the parts.
     leaks : tuple of str
@@ -95,6 +115,7 @@ class ManifestSplit:
     stratify: tuple[str, ...] = ()
     disjoint: tuple[str, ...] = ()
     seed: int = 0
+    rounding: str = "strata"
     factor: str | None = None
     leaks: tuple[str, ...] = ()
 
@@ -133,6 +154,8 @@ class ManifestFile:
         Bytes of that content (YAML key ``unpacked_bytes``).
     optional : bool
         Whether the benchmark can be opened without it.
+    on_request : bool
+        Whether it is downloaded only when it is asked for by name (``setsup fetch --files``).
 
     """
 
@@ -146,6 +169,7 @@ class ManifestFile:
     unpacked_md5: str | None = None
     unpacked_size: int | None = None
     optional: bool = False
+    on_request: bool = False
 
     @property
     def repacked(self) -> bool:
@@ -181,6 +205,11 @@ class Manifest:
         The published files; empty for data that is computed or the user's own.
     shares : str or None
         Name of the data set of whose files this one is made: they are looked for in its places, too, and fetched there.
+    folders : tuple of str
+        Further folders below a root in which the files are looked for: where other tools leave them, as torchvision
+        does in ``MNIST/raw``.
+    addresses : Addresses or None
+        What was last known of its addresses; None where it has none.
     steps : tuple of str
         What a person does to get the files that no program may or can fetch.
     adapter : str or None
@@ -203,6 +232,8 @@ class Manifest:
     modalities: tuple[ManifestModality, ...] = ()
     files: tuple[ManifestFile, ...] = ()
     shares: str | None = None
+    folders: tuple[str, ...] = ()
+    addresses: Addresses | None = None
     steps: tuple[str, ...] = ()
     adapter: str | None = None
     extra: str | None = None
@@ -309,6 +340,8 @@ def read_manifest(file: Path | str) -> Manifest:
         modalities=tuple(_modality(name, part) for name, part in fields.named("modalities").items()),
         files=tuple(_file(part) for part in fields.parts("files")),
         shares=fields.get("shares", _NAME),
+        folders=fields.each("folders", values.relative),
+        addresses=fields.get("addresses", lambda value: _addresses(Fields(value, file, "addresses"))),
         steps=fields.each("steps", values.text),
         adapter=fields.get("adapter", values.matching(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", "a Python module")),
         extra=fields.get("extra", values.matching(r"[a-z0-9]+", "the name of a pip extra")),
@@ -333,6 +366,12 @@ def _licence(fields: Fields) -> Licence:
     )
     fields.done()
     return licence
+
+
+def _addresses(fields: Fields) -> Addresses:
+    addresses = Addresses(checked=fields.need("checked", values.day), known=fields.need("known", values.text))
+    fields.done()
+    return addresses
 
 
 def _factor(fields: Fields) -> ManifestFactor:
@@ -360,13 +399,14 @@ def _split(name: str, fields: Fields) -> ManifestSplit:
         stratify=fields.get("stratify", values.words) or (),
         disjoint=fields.get("disjoint", values.words) or (),
         seed=fields.get("seed", values.whole) or 0,
+        rounding=fields.get("rounding", values.one_of(("strata", "table"))) or "strata",
         factor=fields.get("factor", values.text),
         leaks=fields.get("leaks", values.words) or (),
     )
     if sum(map(bool, (split.where, split.parts, split.factor))) > 1:
         raise fields.wrong("", "one of where, parts and factor", "several of them")
-    if (split.stratify or split.seed or split.leaks) and not split.parts:
-        raise fields.wrong("parts", "given where stratify, seed or leaks is", None)
+    if (split.stratify or split.seed or split.leaks or split.rounding != "strata") and not split.parts:
+        raise fields.wrong("parts", "given where stratify, seed, rounding or leaks is", None)
     fields.done()
     return split
 
@@ -398,6 +438,9 @@ def _file(fields: Fields) -> ManifestFile:
         unpacked_md5=fields.get("unpacked_md5", values.digest(32)),
         unpacked_size=fields.get("unpacked_bytes", values.whole),
         optional=fields.get("optional", values.yes) or False,
+        on_request=fields.get("on_request", values.yes) or False,
     )
     fields.done()
+    if file.on_request and not (file.optional and file.urls):
+        raise fields.wrong("on_request", "left out of a file that is needed, or that has no address", True)
     return file

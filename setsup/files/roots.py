@@ -26,7 +26,9 @@ def data_places(name: str, root: Path | str | None = None) -> list[Path]:
         looked for under the name of that one as well.
     root : Path, str or None
         The folder that holds the published files themselves, or a folder with a folder `name` that does. None:
-        ``$SETSUP_DATA/<name>`` where that is set, then ``<user cache>/setsup/<name>``.
+        ``$SETSUP_DATA/<name>`` where that is set, then ``<user cache>/setsup/<name>``. Folders in which other tools
+        leave them, as the manifest lists them (``folders``), follow where they are there: torchvision's ``MNIST/raw``,
+        in `root` and in a root ``MNIST``.
 
     Examples
     --------
@@ -37,17 +39,29 @@ def data_places(name: str, root: Path | str | None = None) -> list[Path]:
 
     """
     names = [name]
+    folders: tuple[str, ...] = ()
     with suppress(DataError):  # what is wrong with a manifest says whoever needs more of it
         manifest = find_manifest(name)
-        if manifest is not None and manifest.shares:
-            names.append(manifest.shares)
+        if manifest is not None:
+            names += [manifest.shares] if manifest.shares else []
+            folders = manifest.folders
     if root is not None:
         folder = expanded(root)
-        return [folder, *(folder / each for each in names)]
+        return [folder, *(folder / each for each in names), *_of_tools([folder], folders)]
     around = [cache_folder()]
     if shared := os.environ.get("SETSUP_DATA"):
         around.insert(0, expanded(shared))
-    return [folder / each for each in names for folder in around]
+    return [*(folder / each for each in names for folder in around), *_of_tools(around, folders)]
+
+
+def _of_tools(around: Sequence[Path], folders: Sequence[str]) -> list[Path]:
+    """Folders of other tools that are there: below each of some places, or below one that is their first folder."""
+    found = []
+    for place in around:
+        for folder in folders:
+            first, _, rest = folder.partition("/")
+            found += [place / folder, *([place / rest] if rest and place.name == first else [])]
+    return [place for place in found if os.path.isdir(place)]
 
 
 def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str] | str]) -> Path:

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable
+from datetime import date
 from pathlib import PurePosixPath
 from typing import Any
 
 __all__ = [
     "address",
+    "day",
     "digest",
     "levels",
     "matching",
@@ -68,6 +70,13 @@ def digest(length: int) -> Callable[[Any], str]:
 def address(value: Any) -> str:
     """An address of the web."""
     return matching(r"https?://[^\s/]+(/\S*)?", "an address that begins with https:// or http://")(value)
+
+
+def day(value: Any) -> str:
+    """A date."""
+    if type(value) is not date:
+        raise ValueError("a date, as in 2026-11-23")
+    return value.isoformat()
 
 
 def relative(value: Any) -> str:

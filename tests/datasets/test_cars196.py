@@ -234,12 +234,12 @@ def test_pictures_that_are_not_there(mine, caplog):
     (mine / "cars_train" / "00003.jpg").unlink()
     with caplog.at_level(logging.WARNING, "setsup"):
         found = cars196.open(mine)
-    assert "17 of 48 annotated pictures are not there (cars_train/00003.jpg, cars_test/00001.jpg" in caplog.text
+    assert "17 of the 48 listed images are not there (cars_train/00003.jpg, cars_test/00001.jpg" in caplog.text
     assert len(found) == 31
     assert "cars_train/00003.jpg" not in found.factors["file"].levels
     for path in (mine / "cars_train").iterdir():
         path.rename(path.with_name(f"9{path.name[1:]}"))
-    with pytest.raises(DataError, match="none of the 48 pictures"):
+    with pytest.raises(DataError, match="none of the 48 listed images"):
         cars196.open(mine)
 
 

@@ -235,10 +235,25 @@ def test_a_list_that_names_fewer(tmp_path, release, caplog):
     assert "names 2 of the 4 cars" in caplog.text
 
 
+def test_listed_cars_that_are_not_there_are_left_out_and_the_others_keep_their_numbers(
+    tmp_path, release, truth, caplog
+):
+    folder = _linked(release, tmp_path)
+    whole = cars3d.open(folder)
+    (folder / f"{whole.objects[1]}.mat").unlink()
+    part = cars3d.open(folder)
+    assert f"1 of the 4 listed cars are not there ({whole.objects[1]}.mat); they are left out" in caplog.text
+    assert part.objects == (whole.objects[0], *whole.objects[2:])
+    assert part.factors["object"].levels == (0, 2, 3)
+    where = "elevation == 2 and azimuth == 30 and object == 3"
+    shown, same = (one.fetch(one.factors.rows(where))["image"] for one in (part, whole))
+    assert np.array_equal(shown, same)
+
+
 @pytest.mark.parametrize(
     ("listed", "sentence"),
     [
-        (b"car_017_mesh\ncar_999_mesh\n", r"list\.txt names 2 files, of which 1 are missing: car_999_mesh\.mat;"),
+        (b"car_998_mesh\ncar_999_mesh\n", r"list\.txt has none of the 2 listed cars, such as car_998_mesh\.mat;"),
         (b"../../etc/passwd\n", r"names '\.\./\.\./etc/passwd'; names such as car_001_mesh were expected"),
         (b"/car_017_mesh\n", "names '/car_017_mesh'"),
         (b"car_\\..\\_mesh\n", "were expected"),

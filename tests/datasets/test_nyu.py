@@ -44,6 +44,11 @@ def folder(release: Path, tmp_path: Path) -> Path:
     return tmp_path / "nyu"
 
 
+def test_the_folder_that_scripts_call_it_by(release: Path, tmp_path: Path) -> None:
+    (tmp_path / "nyu_depth_v2").symlink_to(release)
+    assert len(nyu.open(tmp_path)) == len(nyu.open(release))
+
+
 @pytest.fixture(scope="module")
 def arrays(release: Path) -> dict[str, np.ndarray]:
     """What the file holds, with its axes in the order of their names."""

@@ -6,7 +6,7 @@ from setsup.datasets import Dataset, Modality, fetch_request
 from setsup.datasets.splits import open_split
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files import ManifestSplit
+from setsup.files import ManifestSplit, load_manifest
 
 
 class Rows(Dataset):
@@ -52,6 +52,15 @@ DECLARED = (
 
 def rows(dataset):
     return dataset.fetch(np.arange(len(dataset)))["row"]
+
+
+def test_the_split_of_cars3d_has_the_published_counts():
+    sizes = {"elevation": 4, "azimuth": 24, "object": 183}
+    cars = Rows(FactorTable([Factor(name, Kind.ORDINAL, tuple(range(size))) for name, size in sizes.items()]))
+    declared = load_manifest("cars3d").splits
+    both = open_split(cars, "dcodr", declared)
+    assert both.factors.counts("split").tolist() == [15_811, 1_757]
+    assert set(open_split(cars, "dcodr-test", declared).factors.counts("object")) == {9, 10}
 
 
 def test_levels_of_the_factor_split(faces):

@@ -126,7 +126,10 @@ def test_pictures_that_are_not_there(mine, release, caplog):
     with caplog.at_level(logging.WARNING, "setsup"):
         found = ut_zap50k.open(mine)
     lost = [row["values"]["CID"] for row in release[1][1:3]]
-    assert f"of 2 lines of the catalogue are not there ({lost[0]}, {lost[1]})" in caplog.text
+    assert (
+        f"2 of the {len(release[1])} listed images are not there ({lost[0]}, {lost[1]}); they are left out"
+        in caplog.text
+    )
     kept = [row["values"]["CID"] for row in release[1] if row["values"]["CID"] not in lost]
     assert found.factors.values("cid").tolist() == kept
     (mine / "ut-zap50k-data" / "image-path.mat").unlink()

@@ -70,6 +70,38 @@ def test_every_stratum_has_its_shares_within_a_row(sizes, seed):
     assert (abs(joint - np.outer(sizes, [0.6, 0.4])) < 1 + 1e-9).all()
 
 
+@given(st.lists(st.integers(3, 60), min_size=1, max_size=8), st.integers(0, 100), st.sampled_from([0.1, 0.35, 0.5]))
+def test_the_whole_table_may_have_its_shares_within_half_a_row(sizes, seed, share):
+    table = people(sizes)
+    try:
+        found = split(table, {"a": 1 - share, "b": share}, seed, stratify="subject", rounding="table")
+    except FactorError:
+        return  # a part without a row
+    assert abs(found.counts("split")[1] - share * sum(sizes)) <= 0.5 + 1e-9
+    joint = found.joint_counts(["subject", "split"])
+    assert (joint.sum(axis=1) == sizes).all()
+    assert (abs(joint - np.outer(sizes, [1 - share, share])) < 1 + 1e-9).all()
+
+
+def test_shares_of_the_whole_table_are_those_of_scikit_learn():
+    from sklearn.model_selection import train_test_split
+
+    cars = FactorTable(
+        [Factor(name, Kind.ORDINAL, tuple(range(size))) for name, size in (("pose", 96), ("object", 183))]
+    )
+    theirs = train_test_split(np.arange(len(cars)), stratify=cars.codes("object"), test_size=0.1, random_state=2)
+    found = split(cars, {"train": 0.9, "test": 0.1}, 0, stratify="object", rounding="table", repeats=12)
+    more = np.zeros(183, int)
+    for name in (f"split_{repeat}" for repeat in range(12)):
+        assert found.counts(name).tolist() == [len(rows) for rows in theirs] == [15_811, 1_757]
+        tests = found.joint_counts(["object", name])[:, 1]
+        assert np.unique(tests, return_counts=True)[1].tolist() == [73, 110]  # of 9 and of 10
+        more += tests == 10
+    # which objects have one more is drawn anew each time, with probability 110 / 183: within 5.5 deviations
+    assert abs(more - 12 * 110 / 183).max() < 5.5 * np.sqrt(12 * 110 / 183 * 73 / 183)
+    assert split(cars, {"train": 0.9, "test": 0.1}, 0, stratify="object").counts("split").tolist() == [15_738, 1_830]
+
+
 def test_groups_are_stratified():
     table = split(people([4] * 40, classes=2), {"a": 0.75, "b": 0.25}, 0, stratify="class", disjoint="subject")
     assert table.joint_counts(["class", "split"]).tolist() == [[60, 20], [60, 20]]
@@ -151,6 +183,7 @@ def test_rows_with_unknown_values_are_in_no_part():
         ({"repeats": 1.5}, "at least once, not 1.5"),
         ({"fractions": [0.5, 0.5]}, "share of each part by its name"),
         ({"name": "light"}, "has a factor 'light' already"),
+        ({"rounding": "tabel"}, "rounding must be 'strata' or 'table', not 'tabel'; did you mean 'table'"),
         ({"stratify": "lihgt"}, "unknown factor 'lihgt'; did you mean 'light'"),
         ({"disjoint": ["subjects"]}, "unknown factor 'subjects'"),
     ],

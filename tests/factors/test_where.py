@@ -192,6 +192,53 @@ def test_numbers_given_as_decimals_are_met_though_stored_as_float32():
     assert evaluate("angle > -1e999", table).all()
 
 
+PUBLISHED = {
+    "hue": np.arange(10) * 0.1,  # 0.30000000000000004 where the level is 0.3
+    "scale": np.linspace(0.75, 1.25, 8),
+    "orientation": np.linspace(-30, 30, 15),
+    "turn": np.linspace(0, 2 * np.pi, 40),
+    "place": np.linspace(0, 1, 32),
+}
+ROUNDED = [Factor(name, Kind.ORDINAL, tuple(np.round(found, 4).tolist())) for name, found in PUBLISHED.items()]
+
+
+@pytest.mark.parametrize("factor", ROUNDED, ids=list(PUBLISHED))
+def test_published_numbers_stand_for_their_rounded_levels(factor):
+    table = FactorTable([factor])
+    codes = np.arange(len(table))
+    for code, exact in enumerate(PUBLISHED[factor.name].tolist()):
+        # as computed, as rounded, and as 32 bits hold the one and the other
+        for value in {exact, factor.levels[code], float(np.float32(exact)), float(np.float32(factor.levels[code]))}:
+            for sign, compare in (("==", np.equal), ("!=", np.not_equal), ("<", np.less), ("<=", np.less_equal)):
+                found = evaluate(f"{factor.name} {sign} {value!r}", table)
+                assert np.array_equal(found, compare(codes, code)), (sign, value)
+                mirrored = evaluate(f"not {value!r} {sign} {factor.name}", table)
+                assert np.array_equal(mirrored, ~compare(code, codes)), (sign, value)
+            assert evaluate(f"{factor.name} in ({value!r},)", table).nonzero()[0].tolist() == [code]
+            assert factor.code(value) == code
+    low, high = PUBLISHED[factor.name][[2, -3]].tolist()
+    assert evaluate(f"{low!r} <= {factor.name} < {high!r}", table).nonzero()[0].tolist() == list(codes[2:-3])
+
+
+@pytest.mark.parametrize("near", [0.82144, 0.8215, 0.82, 0.82140001, 0.8214285714285714 + 1e-4, 0.75 + 1e-9])
+def test_numbers_that_are_merely_close_to_a_level_stand_for_none(near):
+    table = FactorTable([factor for factor in ROUNDED if factor.name == "scale"])
+    with pytest.raises(FactorError, match="factor 'scale' has no level"):
+        evaluate(f"scale == {near!r}", table)
+    with pytest.raises(FactorError, match="factor 'scale' has no level"):
+        evaluate(f"scale in (0.75, {near!r})", table)
+
+
+def test_a_number_between_two_levels_that_it_may_stand_for_stands_for_neither():
+    levels = (1.0, float(np.nextafter(1.0, 2)), float(np.nextafter(np.nextafter(np.nextafter(1.0, 2), 2), 2)))
+    between = float(np.nextafter(levels[1], 2))
+    with pytest.raises(FactorError, match="has no level"):
+        evaluate(f"x == {between!r}", FactorTable([Factor("x", Kind.ORDINAL, levels)]))
+    # coarse levels are not the roundings of fine numbers
+    with pytest.raises(FactorError, match="has no level"):
+        evaluate("x == 0.1234567890123", FactorTable([Factor("x", Kind.ORDINAL, (0.12, 0.13))]))
+
+
 def test_wide_codes_with_unknown_values():
     levels = tuple(range(70_000))
     table = FactorTable([Factor("id", Kind.ORDINAL, levels)], {"id": [0, 69_999, -1]})

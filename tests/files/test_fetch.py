@@ -1,5 +1,6 @@
 import gzip
 import hashlib
+import importlib
 import logging
 import multiprocessing
 import os
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from setsup.errors import DataError
-from setsup.files import Licence, Manifest, ManifestFile, check_files, fetch, load_manifest
+from setsup.files import Addresses, Licence, Manifest, ManifestFile, check_files, fetch, load_manifest
 
 SPAWN = multiprocessing.get_context("spawn")
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -413,6 +414,58 @@ def test_an_optional_file_is_fetched_where_a_mirror_has_it_and_never_asked_of_a_
     (tmp_path / "z").mkdir()
     (tmp_path / "z" / "x.bin").write_bytes(b"abc")
     assert fetch(toy(published(b"abc"), published(b"d", path="d.bin", optional=True)), tmp_path / "z") == tmp_path / "z"
+
+
+def test_a_failed_download_says_what_was_known_of_the_addresses(tmp_path: Path, mirror: Any) -> None:
+    known = Addresses("2026-11-23", "The host was closed in 2023.")
+    manifest = toy(published(b"abc", f"{mirror.url}/gone.bin"), addresses=known)
+    with pytest.raises(DataError, match=r"by hand\. What was known .* on 2026-11-23: The host was closed in 2023\.$"):
+        fetch(manifest, tmp_path)
+
+
+def test_where_no_file_is_needed_those_that_can_be_fetched_are(tmp_path: Path, mirror: Any) -> None:
+    offered = published(b"abc", mirror.add("high.bin", b"abc"), path="high.bin", optional=True)
+    by_hand = [published(bytes([k]), path=f"low{k}.bin", optional=True) for k in range(3)]
+    assert fetch(toy(offered, *by_hand), tmp_path / "one") == tmp_path / "one"
+    assert names(tmp_path / "one") == ["high.bin", "toy.lock"]
+    with pytest.raises(DataError, match=r"files that no mirror offers; .*put low0\.bin, low1\.bin, low2\.bin into"):
+        fetch(toy(*by_hand), tmp_path / "two")
+    (tmp_path / "low1.bin").write_bytes(b"\x01")
+    assert fetch(toy(*by_hand), tmp_path) == tmp_path  # one will do
+
+
+def test_some_files_are_fetched_when_they_are_named_only(tmp_path: Path, mirror: Any) -> None:
+    files = [published(b"abc", mirror.add("high.bin", b"abc"), path="high.bin", optional=True)]
+    for name in ("low_X2.bin", "low_X3.bin"):
+        url = mirror.add(name, name.encode())
+        files.append(published(name.encode(), url, path=name, optional=True, on_request=True))
+    fetch(toy(*files), tmp_path / "all")
+    assert names(tmp_path / "all") == ["high.bin", "toy.lock"]
+    fetch(toy(*files), tmp_path / "some", ["low_*"])
+    assert names(tmp_path / "some") == ["low_X2.bin", "low_X3.bin", "toy.lock"]
+    fetch(toy(*files), tmp_path / "some", ["low_X3.bin", "high.bin"])
+    assert names(tmp_path / "some") == ["high.bin", "low_X2.bin", "low_X3.bin", "toy.lock"]
+    assert len(mirror.asked) == 4
+    with pytest.raises(DataError, match=r"toy has no file 'low_x2\.bin'; did you mean 'low_X2\.bin'"):
+        fetch(toy(*files), tmp_path, ["low_x2.bin"])
+    # what is asked for by name has to be had, though the rest opens without it
+    asked = published(b"d", path="d.bin", optional=True)
+    with pytest.raises(DataError, match=r"put d\.bin into .* `setsup fetch toy --root .* --check`"):
+        fetch(toy(*files, asked), tmp_path, ["d.bin"])
+
+
+def test_what_the_published_zips_of_div2k_would_be_fetched_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[str] = []
+    module = importlib.import_module("setsup.files.fetch")
+    monkeypatch.setattr(module, "download", lambda file, target: taken.append(file.path))
+    monkeypatch.setattr(module, "need_space", lambda *_: None)
+    fetch(load_manifest("div2k"), tmp_path)
+    assert taken == ["DIV2K_train_HR.zip", "DIV2K_valid_HR.zip"]
+    del taken[:]
+    fetch(load_manifest("div2k"), tmp_path, ["*_LR_bicubic_X2.zip"])
+    assert taken == ["DIV2K_train_LR_bicubic_X2.zip", "DIV2K_valid_LR_bicubic_X2.zip"]
 
 
 def test_a_redirect_is_followed(tmp_path: Path, mirror: Any, noise: Noise) -> None:

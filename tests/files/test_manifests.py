@@ -1,4 +1,5 @@
 import re
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setsup.errors import DataError, SetsupError
-from setsup.files import Manifest, load_manifest, manifest_folder, manifest_names, read_manifest
+from setsup.files import Addresses, Manifest, load_manifest, manifest_folder, manifest_names, read_manifest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 GOOD = """\
@@ -29,6 +30,8 @@ splits:
 modalities:
   image: {shape: [null, 64, 3], dtype: uint8, color: srgb}
 shares: other-toy
+folders: [Toys/raw]
+addresses: {checked: 2026-11-23, known: Both mirrors answer.}
 files:
   - path: a/x.gz
     or: [a/x]
@@ -38,6 +41,7 @@ files:
     unpacked_md5: "099a2078d58cec4daad0702c55d06868"
     unpacked_bytes: 40
   - {path: y, bytes: 20}
+  - {path: z, bytes: 0, optional: true, on_request: true, urls: ["https://example.org/z"]}
 adapter: setsup.datasets.toy
 extra: video
 """
@@ -69,6 +73,9 @@ def test_all_keys_are_read(tmp_path: Path) -> None:
         *("setsup.datasets.toy", "video"),
     )
     assert toy.shares == "other-toy"
+    assert toy.folders == ("Toys/raw",)
+    assert toy.addresses == Addresses("2026-11-23", "Both mirrors answer.")
+    assert [file.on_request for file in toy.files] == [False, False, True]
     assert toy.licence.note == "Free."
     assert toy.licence.sign is None
     assert [factor.name for factor in toy.factors] == ["hue", "shape", "split"]
@@ -96,6 +103,17 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
         (f'"{SHA}"', "12345", r"files\[0\]\.sha256 must be 64 hexadecimal digits in quotes, not 12345"),
         ('"099a', '"99a', r"files\[0\]\.unpacked_md5 must be 32 hexadecimal digits"),
         ("title: Toy\n", "", "title is missing"),
+        ("2026-11-23", "'2026-11-23'", "addresses.checked must be a date, as in 2026-11-23, not '2026-11-23'"),
+        ("2026-11-23", "2026-11-23 10:00:00", "addresses.checked must be a date"),
+        (", known: Both mirrors answer.", "", "addresses.known is missing"),
+        ("{checked: 2026-11-23, known: Both mirrors answer.}", "unknown", "addresses must be a mapping"),
+        ("[Toys/raw]", "[../raw]", r"folders\[0\] must be a path inside the folder"),
+        ("optional: true, on", "on", r"files\[2\]\.on_request must be left out of a file that is needed"),
+        (
+            "rows: [0, 8], what",
+            "rounding: table, what",
+            "splits.train.parts must be given where stratify, seed, rounding",
+        ),
         ("title: Toy", "title: [Toy]", r"title must be a text, not \['Toy'\]"),
         ("samples: 12", "samples: many", "samples must be a whole number, 0 or more, not 'many'"),
         ("samples: 12", "samples: -1", "samples must be a whole number"),
@@ -257,7 +275,8 @@ def test_every_manifest_loads_and_is_whole(name: str) -> None:
             assert re.fullmatch("[0-9a-f]{32}" if key.endswith("md5") else "[0-9a-f]{64}", value), (file["path"], key)
         # of a file whose bytes are known, its digest is
         assert digests or manifest.licence.sign or "bytes" not in file
-        assert all(url.endswith("/" + file["path"].split("/")[-1]) for url in file.get("urls", []))
+        # an address may have a shorter name: real.npz of MPI3D
+        assert all(file["path"].endswith(url.rpartition("/")[2]) for url in file.get("urls", []))
     paths = [path for file in manifest.files for path in (file.path, *file.alternatives)]
     assert len(set(paths) - manifest.shared) == len([path for path in paths if path not in manifest.shared])
     assert manifest.shared.isdisjoint(file.path for file in manifest.files)
@@ -298,3 +317,26 @@ def test_the_folder_inside_an_installed_package_goes_first(tmp_path: Path, monke
     for folder in (tmp_path / "site" / "manifests", tmp_path / "site" / "setsup" / "manifests"):
         folder.mkdir(parents=True)
         assert manifest_folder() == folder
+
+
+def test_what_is_known_of_every_address_has_a_date() -> None:
+    for name in manifest_names():
+        manifest = load_manifest(name)
+        if manifest.homepage or any(file.urls for file in manifest.files):
+            assert manifest.addresses is not None, name
+            assert date(2026, 11, 1) <= date.fromisoformat(manifest.addresses.checked) <= date.today(), name
+
+
+def test_no_manifest_sends_to_a_host_that_is_gone() -> None:
+    gone = ("yann.lecun.com/exdb/mnist/t", "ai.stanford.edu/~jkrause", "horatio.cs.nyu.edu", "serre-lab.clps.brown.edu")
+    for name in manifest_names():
+        manifest = load_manifest(name)
+        pages = (manifest.homepage, manifest.licence.url, *(url for file in manifest.files for url in file.urls))
+        assert not [page for page in pages if page and any(host in page for host in gone)], name
+
+
+def test_files_that_are_asked_of_a_person_are_those_that_open() -> None:
+    # an archive that is packed as a whole would be put there, and never be read
+    for name in manifest_names():
+        by_hand = [file.path for file in load_manifest(name).files if not file.urls]
+        assert not [path for path in by_hand if path.endswith((".tgz", ".rar"))], name

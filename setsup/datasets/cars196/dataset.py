@@ -5,7 +5,6 @@ Convention
 Boxes are (left, top, right, bottom), 1-based inclusive pixels of the pictures as they are stored.
 """
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,10 @@ import numpy.typing as npt
 
 from setsup.datasets.boxed import BoxedImages, BoxedPictures, check_crop
 from setsup.datasets.cars196.annotations import ANNOTATIONS, BODIES, PICTURES, Cars, body, make, read_cars, year
-from setsup.errors import DataError
+from setsup.datasets.left_out import warn_left_out
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
-from setsup.files.roots import some
 
 __all__ = ["Cars196", "open"]
 
@@ -27,8 +25,6 @@ Array = npt.NDArray[Any]
 _PARTS = ("train", "test")
 _SEEN = 98  # classes on which metric learning trains; the others are for its tests
 _HOLDS = {ANNOTATIONS: "devkit/cars_train_annos.mat or cars_annos.mat", PICTURES: "cars_train, cars_test or car_ims"}
-
-_log = logging.getLogger("setsup")
 
 
 class Cars196(BoxedPictures):
@@ -119,13 +115,7 @@ def _places(members: Members, images: list[str]) -> npt.NDArray[np.int64]:
     nested = [f"{image.partition('/')[0]}/{image}" for image in images]
     places = np.maximum(members.places(images), members.places(nested))
     lost = np.flatnonzero(places < 0)
-    if len(lost) == len(images):
-        raise DataError(f"{members.source} has none of the {len(images):,} pictures that its annotations name")
-    if len(lost):
-        _log.warning(
-            "%s: %s of %s annotated pictures are not there (%s); they are left out",
-            *(members.source, f"{len(lost):,}", f"{len(images):,}", some([images[row] for row in lost.tolist()])),
-        )
+    warn_left_out(members.source, "images", [images[row] for row in lost.tolist()], len(images))
     return places
 
 

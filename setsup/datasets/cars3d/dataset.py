@@ -56,7 +56,8 @@ class Cars3D(Dataset):
     """Pictures of cars: elevation, azimuth and object, every combination once.
 
     The table is a grid: row ``(elevation · 24 + azimuth) · objects + object``. Objects are numbered by ``list.txt``,
-    or by sorted names where that is missing. Modalities are ``image``, (128, 128, 3) uint8 sRGB on white, and
+    or by sorted names where that is missing; listed ones that are not there are left out, and the others keep their
+    numbers. Modalities are ``image``, (128, 128, 3) uint8 sRGB on white, and
     ``object_mask``, (128, 128) bool, true where the mask of the file is not zero. Both come from the arrays that
     :func:`prepare` makes where they are there, else from the MAT files, of which each holds the 96 pictures of a car;
     that is slow, and said once.
@@ -86,7 +87,7 @@ class Cars3D(Dataset):
             [
                 Factor("elevation", Kind.ORDINAL, tuple(range(_ELEVATIONS))),
                 Factor("azimuth", Kind.CYCLIC, tuple(range(0, 360, 15)), unit="deg", period=360.0),
-                Factor("object", Kind.NOMINAL, tuple(range(count))),
+                Factor("object", Kind.NOMINAL, cars.numbers),
             ]
         )
         self.modalities = {
@@ -221,7 +222,7 @@ def open(root: Path | str | None = None) -> Cars3D:
     Raises
     ------
     DataError
-        When the files are not there (with the command that fetches them), or the list names others.
+        When the files are not there (with the command that fetches them), or none that the list names is.
 
     """
     return Cars3D(find_cars(root), root)

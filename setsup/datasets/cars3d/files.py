@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from setsup.datasets.formats.tar_stream import is_gzip, stream_tar
+from setsup.datasets.left_out import warn_left_out
 from setsup.errors import DataError
 from setsup.files import cache_folder, data_places, disk_errors, written
 from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
-from setsup.files.roots import some
 from setsup.files.texts import text_of
 from setsup.progress import progress
 
@@ -46,7 +46,9 @@ class LooseCars:
     members : Members
         The release.
     stems : tuple of str
-        Names of the files without ``.mat``; their places are the object ids.
+        Names of the files without ``.mat``, in the order of the objects.
+    numbers : tuple of int
+        Number of each object: its place in the list, or among the sorted names.
     places : tuple of int
         Where each lies in `members`.
     listed : int or None
@@ -56,6 +58,7 @@ class LooseCars:
 
     members: Members
     stems: tuple[str, ...]
+    numbers: tuple[int, ...]
     places: tuple[int, ...]
     listed: int | None
 
@@ -107,15 +110,18 @@ class PackedCars:
     folder : str
         Folder of the MAT files in it, with a slash at its end, or nothing.
     stems : tuple of str
-        Names of the files without ``.mat``; their places are the object ids.
+        Names of the files without ``.mat``, in the order of the objects.
+    numbers : tuple of int
+        Number of each object: its place in the list, or among the sorted names.
     order : tuple of int
-        Object ids in the order in which they stand in the archive.
+        Places of the objects in the order in which they stand in the archive.
 
     """
 
     source: Path
     folder: str
     stems: tuple[str, ...]
+    numbers: tuple[int, ...]
     order: tuple[int, ...]
 
     direct = False
@@ -159,7 +165,7 @@ def find_cars(root: Path | str | None) -> LooseCars | PackedCars:
     Raises
     ------
     DataError
-        When they are not there, or files that the list names are missing.
+        When they are not there, or none that the list names is.
 
     """
     given = None if root is None else expanded(root)
@@ -181,12 +187,12 @@ def _loose(members: Members) -> LooseCars:
     listed = members.place(_LIST) if _LIST in members else None
     if listed is None:
         stems = _unlisted(found, str(members.source))
+        numbers = tuple(range(len(stems)))
     else:
         label = members.label(listed)
-        stems = parse_list(members.read(listed, _LONGEST_LIST), label)
-        _check_listed(stems, found, label)
+        stems, numbers = _there(parse_list(members.read(listed, _LONGEST_LIST), label), found, label)
     places = members.places([f"{stem}.mat" for stem in stems]).tolist()
-    return LooseCars(members, stems, tuple(places), listed)
+    return LooseCars(members, stems, numbers, tuple(places), listed)
 
 
 def parse_list(content: bytes, label: str) -> tuple[str, ...]:
@@ -223,18 +229,14 @@ def parse_list(content: bytes, label: str) -> tuple[str, ...]:
     return tuple(stems)
 
 
-def _check_listed(stems: Sequence[str], found: Sequence[str], label: str) -> None:
+def _there(stems: Sequence[str], found: Sequence[str], label: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Listed files that are there, and their places in the list, by which objects keep their numbers."""
     there = set(found)
-    missing = [f"{stem}.mat" for stem in stems if stem not in there]
-    if missing:
-        raise DataError(
-            f"{label} names {len(stems):,} files, of which {len(missing):,} are missing: "
-            f"{some(missing)}; unpack or fetch them again"
-        )
-    if len(there) > len(stems):
-        _log.warning(
-            "%s names %d of the %d cars that are there; the others are left out", label, len(stems), len(there)
-        )
+    warn_left_out(label, "cars", [f"{stem}.mat" for stem in stems if stem not in there], len(stems))
+    kept = {stem: number for number, stem in enumerate(stems) if stem in there}
+    if len(there) > len(kept):
+        _log.warning("%s names %d of the %d cars that are there; the others are left out", label, len(kept), len(there))
+    return tuple(kept), tuple(kept.values())
 
 
 def _unlisted(found: Sequence[str], where: str) -> tuple[str, ...]:
@@ -257,11 +259,12 @@ def _packed(path: Path) -> PackedCars:
     text = found["lists"].get(f"{start}{_LIST}")
     if text is None:
         stems = _unlisted(sorted(there), str(path))
+        numbers = tuple(range(len(stems)))
     else:
-        stems = parse_list(text.encode(), f"{path}: {start}{_LIST}")
-        _check_listed(stems, there, f"{path}: {start}{_LIST}")
-    numbers = {stem: number for number, stem in enumerate(stems)}
-    return PackedCars(path, start, stems, tuple(numbers[stem] for stem in there if stem in numbers))
+        label = f"{path}: {start}{_LIST}"
+        stems, numbers = _there(parse_list(text.encode(), label), there, label)
+    places = {stem: place for place, stem in enumerate(stems)}
+    return PackedCars(path, start, stems, numbers, tuple(places[stem] for stem in there if stem in places))
 
 
 def _index(path: Path) -> dict[str, Any]:

@@ -75,27 +75,20 @@ class Annotation:
         Raises
         ------
         DataError
-            A line tells of an image that is not there, or none tells of one that is.
+            No line tells of one that is there.
 
         """
         if np.array_equal(self.images, images):
             return self.values
-        mend = "fetch both again, or take the file away where you want part of the images without it"
-        astray = np.flatnonzero(~np.isin(self.images, images))
-        if len(astray):
-            raise DataError(
-                f"{self.label}: line {self.first + astray[0]} tells of {self.images[astray[0]]:06}.jpg, which is not "
-                f"among the {len(images):,} images of {where}, as {len(astray):,} of its {len(self.images):,} lines "
-                f"do; {mend}"
-            )
         order = np.argsort(self.images)
         missing = np.flatnonzero(~np.isin(images, self.images))
         if len(missing):
             raise DataError(
                 f"{self.label} has {len(self.images):,} lines for the {len(images):,} images of {where}: none tells of "
-                f"{images[missing[0]]:06}.jpg (row {missing[0]}); {mend}"
+                f"{images[missing[0]]:06}.jpg (row {missing[0]}); fetch both again, or take the file away where you "
+                "want these images without it"
             )
-        return np.asarray(self.values[order])
+        return np.asarray(self.values[order[np.searchsorted(self.images, images, sorter=order)]])
 
 
 def find_annotation(members: Members, folders: Sequence[Path], stem: str) -> Place | None:

@@ -8,7 +8,7 @@ DCoDR's data are ``setsup.load("celeba", root, split="dcodr", crop=(128, 128), s
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from setsup.datasets.celeba.annotations import MOST, Annotation, find_annotation
 from setsup.datasets.celeba.frame import ALIGNED, Frame
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import header, parallel
+from setsup.datasets.left_out import warn_left_out
 from setsup.datasets.sources import MemberImages, fetch_images
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -102,7 +103,8 @@ class CelebA(Dataset):
     Raises
     ------
     DataError
-        An annotation is damaged or belongs to other images, or images are damaged or not the aligned ones.
+        An annotation is damaged, or tells nothing of an image that is there; images are damaged, or not the aligned
+        ones.
 
     Notes
     -----
@@ -131,6 +133,7 @@ class CelebA(Dataset):
         self._points68: Array | None = None
         told = {what: _read(what, place) for what, place in annotations.items() if what != "landmarks68"}
         where = str(members.source)
+        self._warn(told.values())
         columns = {what: found.of(images, where) for what, found in told.items()}
         self._points = columns.get("landmarks", np.empty((0, 10))).reshape(-1, 5, 2).astype(np.int16)
         found68 = None if self._file68 is None else ~np.isnan(self._landmarks68()[:, 0, 0])
@@ -177,6 +180,12 @@ class CelebA(Dataset):
         """Show where the images are and the number of rows."""
         return f"CelebA({str(self._members.source)!r}, {len(self):,} rows)"
 
+    def _warn(self, told: Collection[Annotation]) -> None:
+        """Warn of listed images that are not there."""
+        listed = np.unique(np.concatenate([found.images for found in told] or [self._numbers]))
+        lost = [f"{number:06}.jpg" for number in listed[~np.isin(listed, self._numbers)].tolist()]
+        warn_left_out(self._members.source, "images", lost, len(listed))
+
     def _look(self) -> None:
         """See whether the images are the aligned ones, by some of them."""
         spread = np.unique(np.linspace(0, len(self._places) - 1, _LOOKED_AT).astype(np.int64))
@@ -217,8 +226,13 @@ class CelebA(Dataset):
             made_of = [_VERSION68, label_of(place), _state(place), self._numbers.tobytes()]
 
             def make() -> Array:
-                values = _read("landmarks68", place).of(self._numbers, str(self._members.source))
-                return _found68(values, label_of(place)).view(_ENTRY68).reshape(-1)
+                told = _read("landmarks68", place)
+                self._warn([told])
+                return (
+                    _found68(told.of(self._numbers, str(self._members.source)), label_of(place))
+                    .view(_ENTRY68)
+                    .reshape(-1)
+                )
 
             self._points68 = cached_array("landmarks68", made_of, _ENTRY68, len(self._numbers), make)["xy"]
         return self._points68
@@ -371,15 +385,20 @@ def _table(
         part = columns["split"][:, 0]
         factors[Factor("split", Kind.NOMINAL, _SPLITS, role="split")] = part
         if "identity" in columns:
-            factors[Factor("dcodr", Kind.NOMINAL, tuple(_DCODR), role="split")] = _dcodr(identity, part)
+            factors[Factor("dcodr", Kind.NOMINAL, tuple(_DCODR), role="split")] = _dcodr(told, images)
     codes = {factor.name: np.asarray(column).astype(code_dtype(len(factor))) for factor, column in factors.items()}
     return FactorTable(list(factors), codes)
 
 
-def _dcodr(identity: Array, part: Array) -> Array:
-    """0 and 1 for the parts of DCoDR, the code of unknown in no part: by the images that a person has in the part."""
-    found = np.full(len(part), np.iinfo(code_dtype(len(_DCODR))).max)
+def _dcodr(told: Mapping[str, Annotation], images: Rows) -> Array:
+    """0 and 1 for the parts of DCoDR, the code of unknown in no part: by the images that a person has in the part.
+
+    All images that are listed count, so that a part of the release has its images in the parts that the whole has.
+    """
+    listed = np.intersect1d(told["identity"].images, told["split"].images)
+    identity, part = (told[what].of(listed, "the lists")[:, 0] for what in ("identity", "split"))
+    found = np.full(len(listed), np.iinfo(code_dtype(len(_DCODR))).max)
     for code, (name, fewest) in enumerate(_DCODR.items()):
         here = part == _SPLITS.index(name)
         found[here & (np.bincount(identity[here], minlength=identity.max() + 1)[identity] >= fewest)] = code
-    return found
+    return found[np.searchsorted(listed, images)]

@@ -20,18 +20,17 @@ from setsup.datasets.boxed import check_crop
 from setsup.datasets.boxes import crop, edges, jittered
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import decode, parallel
+from setsup.datasets.left_out import warn_left_out
 from setsup.datasets.pascal3d.cad import CadModel, read_cad
 from setsup.datasets.pascal3d.lists import ABC, abc_codes, read_abc_list, validation
 from setsup.datasets.pascal3d.objects import COARSE, FLAGS, POSE, SIDES, VIEW
 from setsup.datasets.pascal3d.pose import geodesic, project, rotation
 from setsup.datasets.pascal3d.records import open_records, pictures
 from setsup.datasets.sources import as_stored
-from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import check_rows
 from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
-from setsup.files.roots import some
 
 __all__ = ["Pascal3D", "geodesic", "open", "project", "read_abc_list", "rotation"]
 
@@ -82,7 +81,14 @@ class Pascal3D(Dataset):
         jitter: float = 0.0,
         seed: int = 0,
     ) -> None:
-        self._members = members
+        folders = _folders(records)
+        photos = records.values("photo").tolist()
+        places = pictures(members, folders, photos)
+        lost = np.flatnonzero(places < 0).tolist()
+        warn_left_out(members.source, "images", [f"Images/{folders[row]}/{photos[row]}" for row in lost], len(photos))
+        kept = np.flatnonzero(places >= 0)
+        records, parts = records.select(kept), [(factor, codes[kept]) for factor, codes in parts]
+        self._members, self._places = members, places[kept]
         self._size, self._margin, self._jitter, self._seed = size, margin, jitter, seed
         public = ("category", *POSE, "distance", "cad", *FLAGS, "source", *COARSE, "photo", "object")
         columns = {name: records.column(name) for name in public}
@@ -90,7 +96,6 @@ class Pascal3D(Dataset):
         self.factors = FactorTable([*map(records.__getitem__, public), *(factor for factor, _ in parts)], columns)
         self._boxes = np.stack([records.column(name) for name in SIDES], axis=1)
         self._view = np.stack([records.column(name) for name in VIEW], axis=1)
-        self._places = self._found(records)
         self.modalities = {
             "image": Modality((*size, 3), "uint8", color="srgb"),
             "box": Modality((4,), "float32", unit="px"),
@@ -103,7 +108,7 @@ class Pascal3D(Dataset):
         Raises
         ------
         DataError
-            When a picture is missing or damaged; the message names it.
+            When an image is damaged or was removed since; the message names it.
 
         """
         rows, names = fetch_request(self, indices, modalities)
@@ -122,12 +127,10 @@ class Pascal3D(Dataset):
         Raises
         ------
         DataError
-            When the picture is missing or damaged.
+            When the image is damaged or was removed since.
 
         """
-        index = check_rows([row], len(self))
-        self._need(index)
-        return self._decoded(int(index[0]))
+        return self._decoded(int(check_rows([row], len(self))[0]))
 
     @of_row
     def cameras(self, rows: npt.ArrayLike) -> dict[str, Array]:
@@ -163,38 +166,11 @@ class Pascal3D(Dataset):
         """Show where the release lies and the number of rows."""
         return f"Pascal3D({str(self._members.source)!r}, {len(self):,} rows)"
 
-    def _found(self, records: FactorTable) -> Rows:
-        """Places of the rows' pictures; missing ones are counted in the log."""
-        folders = self._folders(np.arange(len(records)))
-        found = pictures(self._members, folders, records.values("photo").tolist())
-        lost = np.flatnonzero(found < 0)
-        if len(lost):
-            first = some([f"Images/{folders[row]}/{records.values('photo', row)}" for row in lost.tolist()])
-            _log.warning(
-                "%s: the pictures of %d of %d objects are missing (%s); fetching one of these will fail",
-                *(self._members.source, len(lost), len(records), first),
-            )
-        return found
-
-    def _folders(self, rows: Rows) -> list[str]:
-        category, source = (self.factors.values(name, rows).tolist() for name in ("category", "source"))
-        return [f"{a}_{b}" for a, b in zip(category, source, strict=True)]
-
-    def _need(self, rows: Rows) -> None:
-        lost = rows[self._places[rows] < 0]
-        if len(lost):
-            image = f"Images/{self._folders(lost[:1])[0]}/{self.factors.values('photo', lost[0])}"
-            raise DataError(
-                f"{self._members.source} has no picture {image}.jpg or .JPEG (row {lost[0]}); unpack or fetch the "
-                "release again"
-            )
-
     def _decoded(self, row: int) -> npt.NDArray[np.uint8]:
         place = int(self._places[row])
         return decode(partial(as_stored, self._members, place), f"{self._members.label(place)} (row {row})", 3)
 
     def _crops(self, rows: Rows) -> Array:
-        self._need(rows)
         sides = jittered(edges(self._boxes[rows]), rows, self._margin, self._jitter, self._seed, self.name)
         pairs = list(zip(rows.tolist(), sides, strict=True))
         found = parallel(lambda pair: crop(self._decoded(pair[0]), pair[1], self._size), pairs)
@@ -202,6 +178,12 @@ class Pascal3D(Dataset):
 
     def _rotations(self, rows: Rows) -> Array:
         return rotation(*(self.factors.codes(name, rows) for name in POSE)).astype(np.float32)
+
+
+def _folders(records: FactorTable) -> list[str]:
+    """Folders of the rows' images and annotations, such as ``car_pascal``."""
+    category, source = (records.values(name).tolist() for name in ("category", "source"))
+    return [f"{a}_{b}" for a, b in zip(category, source, strict=True)]
 
 
 def open(

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.cached_arrays import made_once
+from setsup.datasets.left_out import warn_left_out
 from setsup.datasets.shapenet_renderings.files import RecordFiles
 from setsup.datasets.shapenet_renderings.poses import azimuth_elevation
 from setsup.datasets.shapenet_renderings.records import ViewIndex, view_index
@@ -32,7 +34,8 @@ CATEGORIES = MappingProxyType({"car": "cars", "plane": "planes", "chair": "chair
 """Levels of the factor ``category``, and what the files of each are called after."""
 
 _SPLITS = ("train", "dev", "test")
-_RECORD = r"(?P<record>\w[\w.-]*)\.tfrecord"
+_STEM = r"\w[\w.-]*"
+_RECORD = rf"(?P<record>{_STEM})\.tfrecord"
 _LIST_BYTES = 1 << 26
 _MEND = "fetch it again"
 _VERSION = 1  # of the table in the cache
@@ -189,16 +192,17 @@ def _splits(members: Members, records: Sequence[str]) -> list[str]:
     """Split of each record: test and dev as their lists say, all else train; a name in both is test."""
     there = set(records)
     named: dict[str, str] = {}
+    lost: dict[str, None] = {}
     for split in ("dev", "test"):
         place = members.place(f"{split}.txt")
         for line in _lines(members, place):
             record = line.removesuffix(".tfrecord")
+            if re.fullmatch(_STEM, record) is None:
+                raise DataError(f"{members.label(place)} names {line[:80]!r}, where a record was expected; {_MEND}")
             if record not in there:
-                raise DataError(
-                    f"{members.label(place)} names the record {line[:80]!r}, which is not there; unpack or fetch "
-                    "it again, or take the name out of the list"
-                )
+                lost[record] = None
             named[record] = split
+    warn_left_out(members.source, "records", [f"{record}.tfrecord" for record in lost], len(there | named.keys()))
     return [named.get(record, "train") for record in records]
 
 

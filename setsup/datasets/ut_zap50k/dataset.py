@@ -1,6 +1,5 @@
 """UT Zappos50K: 50,025 pictures of shoes, each with what a shop's catalogue says of it."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +8,16 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import fetch_request, of_row
 from setsup.datasets.images import checked_size
+from setsup.datasets.left_out import warn_left_out
 from setsup.datasets.pictures import PictureFiles
 from setsup.datasets.sources import MemberImages
 from setsup.datasets.ut_zap50k.files import COLUMNS, Shoes, find_shoes, first_values, read_shoes
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.roots import some
 
 __all__ = ["UtZap50k", "open"]
 
 Array = npt.NDArray[Any]
-
-_log = logging.getLogger("setsup")
 
 
 class UtZap50k(PictureFiles):
@@ -105,11 +102,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None, sq
     """
     size = checked_size(size)
     shoes = read_shoes(*find_shoes(root, square))
-    if shoes.lost:
-        _log.warning(
-            "%s: the pictures of %s lines of the catalogue are not there (%s); they are left out",
-            *(shoes.pictures.source, f"{len(shoes.lost):,}", some(shoes.lost)),
-        )
+    warn_left_out(shoes.pictures.source, "images", shoes.lost, len(shoes.lost) + len(shoes.cids))
     return UtZap50k(shoes, size)
 
 
