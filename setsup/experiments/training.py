@@ -17,7 +17,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import Logger
 
 from setsup.datasets import Dataset
-from setsup.errors import SetsupError
+from setsup.errors import SetsupError, need
 from setsup.experiments.callbacks import Bar, Keeper, Noise, Settings
 from setsup.experiments.loggers import end_run, logger, need_logger, run_identity
 from setsup.experiments.preset import Preset
@@ -127,6 +127,8 @@ def train(
     # before there is a folder: what does not fit leaves none behind
     for name in how.log:
         need_logger(name)
+    if isinstance(preset.augmentation, str):
+        need(f"the augmentation {preset.augmentation!r} needs", "kornia")
     dataset = preset.data.open(root, stand_in=stand_in)
     data = batches(preset, dataset, seed, how)
     if not (folder / CHECKPOINT).exists():
