@@ -86,7 +86,7 @@ def opened(source: str) -> None:
 
 def _peak() -> float:
     """Megabytes of this program alone; what getrusage tells of a new process is what its parent had."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1000
     return float("nan")

@@ -153,7 +153,7 @@ def _pictures(folder: Path, kind: str, end: str) -> list[Path]:
             paths[-1], kind, **({"quality": 90} if end == "jpg" else {})
         )
         lines.append(f"{paths[-1].name},{number % 2}")
-    (folder / "photos.csv").write_text("\n".join(lines) + "\n")
+    (folder / "photos.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     with zipfile.ZipFile(folder / "photos.zip", "w") as file:
         for path in paths:
             file.write(path, path.name)

@@ -144,7 +144,7 @@ def _photos(folder: Path) -> Dataset:
         noisy = np.asarray(coarse, dtype=np.int16) + random.integers(-8, 9, (PHOTO, PHOTO, 3))
         Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(folder / f"{number}.jpg", quality=90)
         lines.append(f"{number}.jpg,{number % 2}")
-    (folder / "photos.csv").write_text("\n".join(lines) + "\n")
+    (folder / "photos.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return setsup.load("table", root=folder / "photos.csv")
 
 

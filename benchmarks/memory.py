@@ -67,7 +67,7 @@ def idle(given: tuple[int]) -> None:
 def children() -> list[int]:
     """Processes that this one started."""
     tasks = Path("/proc/self/task").iterdir()
-    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+    return [int(pid) for task in tasks for pid in (task / "children").read_text(encoding="utf-8").split()]
 
 
 def _print(pids: Iterable[int]) -> None:
@@ -76,7 +76,7 @@ def _print(pids: Iterable[int]) -> None:
 
 def proportional(pid: int) -> float:
     """Proportional set size in MB: pages that several processes share count a share in each."""
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) / 1024
     raise OSError(f"the system does not tell the memory of process {pid}")

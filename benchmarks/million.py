@@ -78,7 +78,7 @@ def write(folder: Path) -> None:
             os.link(tar, folder / shards[-1].name)
     content = (folder / INDEX).read_bytes()
     index = Shard(INDEX, SAMPLES, len(content), hashlib.sha256(content).hexdigest())
-    (folder / CATALOGUE).write_text(replace(catalogue, shards=tuple(shards), index=index).to_json())
+    (folder / CATALOGUE).write_text(replace(catalogue, shards=tuple(shards), index=index).to_json(), encoding="utf-8")
 
 
 def first_batches(folder: Path) -> Iterator[Row]:

@@ -95,7 +95,7 @@ def _write_smallnorb(folder: Path, end: str) -> list[Images]:
 def _write_cars(folder: Path) -> None:
     dice = np.random.default_rng(0)
     stems = [f"car_{number:03d}_mesh" for number in range(CARS)]
-    (folder / "list.txt").write_text("".join(f"{stem}\n" for stem in stems))
+    (folder / "list.txt").write_text("".join(f"{stem}\n" for stem in stems), encoding="utf-8")
     for stem in stems:
         im = dice.integers(0, 256, (128, 128, 3, 24, 4), dtype=np.uint8)
         scipy.io.savemat(folder / f"{stem}.mat", {"im": im, "mask": (im[:, :, 0] > 200).astype(np.uint8)})

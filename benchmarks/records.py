@@ -97,7 +97,7 @@ def _unpacked(folder: Path, files: dict[str, bytes], lists: dict[str, str]) -> N
     for record, content in files.items():
         (folder / f"{record}.tfrecord").write_bytes(content)
     for listed, text in lists.items():
-        (folder / listed).write_text(text)
+        (folder / listed).write_text(text, encoding="utf-8")
 
 
 def _pictures(files: dict[str, bytes]) -> list[bytes]:

@@ -1,7 +1,11 @@
 """Train with Hugging Face's Trainer, and resume from a checkpoint at the very draw.
 
-Needs: pip install -e ".[train]".
+Needs: pip install -e ".[train]". Checkpoints go to a temporary folder, or to one that is named:
+python examples/huggingface_trainer.py runs
 """
+
+import sys
+import tempfile
 
 import torch
 from transformers import ResNetConfig, ResNetForImageClassification, Trainer, TrainingArguments
@@ -29,8 +33,9 @@ class ShapesTrainer(Trainer):
 torch.manual_seed(0)
 config = ResNetConfig(embedding_size=16, hidden_sizes=[16, 32], depths=[1, 1], layer_type="basic", num_labels=10)
 options = {"save_steps": 10, "learning_rate": 1e-2, "use_cpu": True, "report_to": [], "disable_tqdm": True}
-for steps, checkpoint in ((20, None), (40, "runs/checkpoint-20")):  # the second trainer might run a day later
-    arguments = TrainingArguments("runs", max_steps=steps, logging_steps=20, **options)
+folder = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()
+for steps, checkpoint in ((20, None), (40, f"{folder}/checkpoint-20")):  # the second trainer might run a day later
+    arguments = TrainingArguments(folder, max_steps=steps, logging_steps=20, **options)
     trainer = ShapesTrainer(ResNetForImageClassification(config), arguments, callbacks=[PositionCallback()])
     trainer.train(resume_from_checkpoint=checkpoint)
     print("draws delivered:", trainer.callback_handler.train_dataloader.state_dict()["delivered"])

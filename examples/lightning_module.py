@@ -3,6 +3,8 @@
 Needs: pip install -e ".[train]".
 """
 
+import tempfile
+
 import lightning
 import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
@@ -32,8 +34,9 @@ class SetContrast(lightning.LightningModule):
         return torch.optim.Adam(self.parameters(), lr=1e-2)
 
 
-for steps, checkpoint in ((30, None), (60, "runs/last.ckpt")):  # the second trainer might run a day later
-    saved = ModelCheckpoint("runs", every_n_train_steps=10, save_last=True)
+folder = tempfile.mkdtemp()  # or one of yours, such as "runs"
+for steps, checkpoint in ((30, None), (60, f"{folder}/last.ckpt")):  # the second trainer might run a day later
+    saved = ModelCheckpoint(folder, every_n_train_steps=10, save_last=True)
     quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
     trainer = lightning.Trainer(max_steps=steps, callbacks=[saved], accelerator="cpu", **quiet)
     trainer.fit(SetContrast(), LightningBatches(shapes, sets), ckpt_path=checkpoint)

@@ -1,5 +1,8 @@
 """Two sets of pictures in which the hue of the wall is held: rows, levels, arrays and a contact sheet."""
 
+import tempfile
+from pathlib import Path
+
 import setsup
 from setsup.reports import contact_sheet, describe
 
@@ -14,5 +17,6 @@ shape_codes = shapes.factors.codes("shape", draw.indices)  # (2, 32) int64, a la
 words = describe(shapes.factors, draw)
 for number, found in enumerate(words):
     print(f"set {number} holds {found.held_words(shapes.factors)}")
-contact_sheet(images, [found.held_words(shapes.factors) for found in words], "step 17").save("sets.png")
-print(images.shape, shape_codes.shape, "sets.png")
+picture = Path(tempfile.mkdtemp(), "sets.png")  # or a file of yours
+contact_sheet(images, [found.held_words(shapes.factors) for found in words], "step 17").save(picture)
+print(images.shape, shape_codes.shape, picture)

@@ -1,9 +1,11 @@
 """Train on several processes, and resume with another number of them.
 
-Needs: pip install -e ".[torch]". Run it twice: torchrun --nproc-per-node 2 examples/torchrun_gloo.py, then alone.
+Needs: pip install -e ".[torch]". Name a file for its checkpoint, and run it twice, the second time without torchrun:
+torchrun --nproc-per-node 2 examples/torchrun_gloo.py checkpoint.pt
 """
 
 import os
+import sys
 from itertools import islice
 from pathlib import Path
 
@@ -20,8 +22,8 @@ shapes = setsup.load("shapes3d-procedural", where="scale == 1.25")
 rows = setsup.EpochSampler(shapes.factors, size=64, seed=0)
 batches = setsup.loader(shapes, rows, rank=rank, world=world)
 probe = torch.nn.Linear(3 * 8 * 8, 10)
-checkpoint = Path("checkpoint.pt")
-if checkpoint.exists():
+checkpoint = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+if checkpoint and checkpoint.exists():
     saved = torch.load(checkpoint)
     probe.load_state_dict(saved["model"])
     batches.load_state_dict(saved["batches"])  # one position, whatever the number of ranks was
@@ -34,7 +36,7 @@ for batch in islice(batches, 20):  # every rank gets as many batches
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
-if rank == 0:
+if checkpoint and rank == 0:
     torch.save({"model": probe.state_dict(), "batches": batches.state_dict()}, checkpoint)
 print(f"rank {rank} of {world}: 20 batches of draws {began} to {batches.state_dict()['delivered']}, loss {loss:.2f}")
 dist.destroy_process_group()

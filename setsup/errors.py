@@ -9,7 +9,20 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["DataError", "EndlessError", "FactorError", "RowError", "SamplerError", "SetsupError", "imported", "near"]
+from setsup.optional import command, installed
+
+__all__ = [
+    "DataError",
+    "EndlessError",
+    "FactorError",
+    "LibraryError",
+    "RowError",
+    "SamplerError",
+    "SetsupError",
+    "imported",
+    "near",
+    "need",
+]
 
 _SHOWN = 16
 _SOUGHT = 2000  # names among which close matches are sought: the search takes long over a million paths
@@ -25,6 +38,10 @@ class DataError(SetsupError):
 
 class FactorError(SetsupError):
     """A factor, a level or an expression over factors is unknown or ill-formed."""
+
+
+class LibraryError(DataError):
+    """An optional library is not installed."""
 
 
 class RowError(SetsupError, IndexError):
@@ -51,23 +68,52 @@ def imported(module: str, extra: str) -> Any:
 
     Raises
     ------
-    DataError
+    LibraryError
         It is not installed; the message has the command that installs it.
 
     Examples
     --------
     >>> imported("no_av.part", "video")
     Traceback (most recent call last):
-    setsup.errors.DataError: this needs no_av, which is not installed: pip install -e '.[video]' in setsup's folder
+    setsup.errors.LibraryError: this needs no_av, which is not installed: pip install -e '.[video]' in setsup's folder
 
     """
     try:
         return import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        raise DataError(
+        raise LibraryError(
             f"this needs {name}, which is not installed: pip install -e '.[{extra}]' in setsup's folder"
         ) from error
+
+
+def need(what: str, *modules: str) -> None:
+    """Refuse to begin what optional libraries are missing for; none of them is imported.
+
+    Parameters
+    ----------
+    what : str
+        What needs them, with its verb.
+    *modules : str
+        Names that they are imported by.
+
+    Raises
+    ------
+    LibraryError
+        Some are not installed; the message names them, and has the command that installs them.
+
+    Examples
+    --------
+    >>> need("tables need", "numpy")
+    >>> need("a diary needs", "no_ink", "numpy", "no_paper")
+    Traceback (most recent call last):
+    setsup.errors.LibraryError: a diary needs no_ink and no_paper, which are not installed: pip install no_ink no_paper
+
+    """
+    if missing := [module for module in modules if not installed(module)]:
+        listed = " and ".join([*([", ".join(missing[:-1])] if missing[:-1] else []), missing[-1]])
+        are = "are" if len(missing) > 1 else "is"
+        raise LibraryError(f"{what} {listed}, which {are} not installed: {command(missing)}")
 
 
 def near(word: object, known: Iterable[object]) -> str:

@@ -10,10 +10,10 @@ import shutil
 import sys
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
-from importlib.util import find_spec
 
 from setsup.errors import DataError
 from setsup.files import cache_folder, existing_folder, manifest_folder, readable_size
+from setsup.optional import LIBRARIES, installed
 from setsup_cli.arguments import Json
 from setsup_cli.output import show_json, show_table
 
@@ -21,16 +21,6 @@ __all__ = ["HELP", "Check", "Options", "run"]
 
 HELP = "Exit code 0 when all that setsup needs is there, 2 otherwise; what is optional does not count."
 
-_OPTIONAL = {
-    "torch": "loaders and training",
-    "datasets": "tables from Hugging Face",
-    "pandas": "tables from pandas",
-    "trimesh": "meshes (pip extra meshes)",
-    "moderngl": "rendering with OpenGL (pip extra render)",
-    "pyrender2": "physically based rendering (pip extra render)",
-    "embreex": "fast rays (pip extra render)",
-}
-_MODULES = {"pyrender2": "pyrender"}
 _LITTLE = 2_000_000_000
 
 
@@ -80,14 +70,16 @@ def _needed() -> list[Check]:
 
 
 def _wished() -> list[Check]:
+    """Look for every optional library: its version, what needs it, and which extra brings it."""
     found = []
-    for name, use in _OPTIONAL.items():
-        here = find_spec(_MODULES.get(name, name)) is not None
+    for module, library in LIBRARIES.items():
+        here = installed(module)
         try:
-            detail = version(name) if here else f"for {use}"
+            detail = version(library.package) if here else "not installed"
         except PackageNotFoundError:
             detail = "of unknown version"
-        found.append(Check(name, "ok" if here else "absent", detail))
+        extra = f"extra {library.extras[0]}" if library.extras else f"pip install {library.package}"
+        found.append(Check(library.package, "ok" if here else "absent", f"{detail}; for {library.use} ({extra})"))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional
 
-from setsup.errors import FactorError, SetsupError
+from setsup.errors import FactorError, SetsupError, need
 from setsup.files.disk import need_writable
 from setsup.files.homes import expanded
 from setsup_cli.arguments import Device, Json, MaybeNumber, MaybePath, MaybeText, Opening, Root, Split
@@ -73,6 +73,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Embed, write, print."""
+    need("embed needs", "torch", "lightning")
     import numpy as np
 
     from setsup.experiments import embed, load_trained

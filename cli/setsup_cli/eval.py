@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from tyro.conf import Positional
 
-from setsup.errors import SetsupError
+from setsup.errors import SetsupError, need
 from setsup_cli.arguments import Device, Json, MaybeFolders, MaybeText, MaybeWords, Root, option
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.runs import check_device, evaluated, number, opened, words_about
@@ -55,6 +55,7 @@ def asked(words: Sequence[str]) -> tuple[type, str]:
     given = words_given(Options, words)
     if not given[""]:
         return Options, HELP
+    need("eval needs", "torch", "lightning")
     preset = given.get("--preset", [None])[-1:]
     runs = [opened(Path(folder), *preset) for folder in given[""]]
     settings = [field for name, evaluation in _evaluations(runs, *preset).items() for field in nested(name, evaluation)]

@@ -14,6 +14,7 @@ from typing import Any
 
 from setsup.errors import DataError, SetsupError
 from setsup.files.disk import need_writable
+from setsup_cli.letters import all_letters
 
 __all__ = ["check_picture", "output_errors", "say", "say_licence", "say_prose", "show_json", "show_table", "write"]
 
@@ -88,8 +89,9 @@ def say_licence(licence: Mapping[str, str | None]) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Print one JSON value; numbers that are not finite become null."""
-    say(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+    """Print one JSON value; numbers that are not finite become null, and letters that would not arrive are escaped."""
+    text, plain = (json.dumps(_finite(value), indent=2, ensure_ascii=some, allow_nan=False) for some in (False, True))
+    say(text if all_letters(text) else plain)
 
 
 def _finite(value: Any) -> Any:

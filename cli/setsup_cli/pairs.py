@@ -10,7 +10,7 @@ from setsup.files.homes import expanded
 from setsup_cli import recipes
 from setsup_cli.arguments import Json, option
 from setsup_cli.output import check_picture, say, show_json, show_table
-from setsup_cli.recipes import Drawn, list_recipes, made, table
+from setsup_cli.recipes import Drawn, list_recipes, made, need_drawing, table
 
 if TYPE_CHECKING:
     from setsup.correspondence import PixelPairs
@@ -48,6 +48,7 @@ def run(options: Any) -> int:
     if options.recipe is None:
         list_recipes(HELP, options.json)
         return 0
+    need_drawing(options, "matches need")
     for name in ("draws", "lines"):
         if getattr(options, name) < 1:
             raise DataError(f"--{name} must be 1 or more, not {getattr(options, name)}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from setsup.factors import FactorTable
     from setsup.scenes import Mesh, Recipe
 
-__all__ = ["Drawn", "asked", "list_recipes", "made", "table"]
+__all__ = ["Drawn", "asked", "list_recipes", "made", "need_drawing", "table"]
 
 _RecipeName = Annotated[Positional[MaybeText], option("[RECIPE]", "What is drawn: object, room or shapes3d.")]
 
@@ -194,6 +194,22 @@ def made(options: Any) -> "Recipe":
         given["seed"] = options.seed
     recipe: Recipe = kind(**given)
     return recipe
+
+
+def need_drawing(options: Any, rays: str | None = None) -> None:
+    """Refuse to begin where nothing draws; `rays` says what needs them beside the recipe.
+
+    Raises
+    ------
+    DataError
+        When a library is missing.
+
+    """
+    from setsup.scenes.renderers import need_rays, need_renderer
+
+    if rays or options.recipe == "room":
+        need_rays(rays or "rooms need")  # what stands in them is put there by rays
+    need_renderer(options.renderer)
 
 
 def table(recipe: "Recipe", options: Any) -> "FactorTable | None":

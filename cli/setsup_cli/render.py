@@ -11,7 +11,7 @@ from setsup.files import readable_size
 from setsup_cli import recipes
 from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeWords, option
 from setsup_cli.output import say, show_json
-from setsup_cli.recipes import Drawn, list_recipes, made, table
+from setsup_cli.recipes import Drawn, list_recipes, made, need_drawing, table
 from setsup_cli.stopping import terminated
 from setsup_cli.workers import On, RayAddress, RayGpus, cluster
 
@@ -68,6 +68,7 @@ def run(options: Any) -> int:
     from setsup.datasets.rendered_writing import render
 
     on = cluster(options.on, options.ray_address, options.ray_gpus)
+    need_drawing(options, None if options.matches is None else "matches need")
     recipe = made(options)
     rows = table(recipe, options)
     if options.matches is None:

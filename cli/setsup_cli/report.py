@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional
 
+from setsup.errors import need
 from setsup.files.homes import expanded
 from setsup_cli.arguments import Json, MaybeFolders, MaybePath, MaybeText, option
 from setsup_cli.output import check_picture, say, say_prose, show_json, show_table
@@ -61,6 +62,7 @@ def run(options: Options) -> int:
         return 0
     out = None if options.out is None else expanded(options.out)
     if out is not None:
+        need("--out needs", "matplotlib")
         check_picture(out)
     report = find_report(options.report)
     folders = options.runs or ((_DEFAULT,) if _DEFAULT.is_dir() else ())

@@ -73,7 +73,7 @@ def _own(name: str, folder: Path) -> "Preset | None":
         return None
     run_file(named[0])  # what is wrong with the file is said of it
     try:
-        return find_preset(f"{named[0]}:{json.loads((folder / 'run.json').read_text())['preset']}")
+        return find_preset(f"{named[0]}:{json.loads((folder / 'run.json').read_text(encoding='utf-8'))['preset']}")
     except (OSError, ValueError, KeyError, TypeError, SetsupError):
         return None  # what is wrong with the run is said when it is opened
 

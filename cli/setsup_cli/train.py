@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from tyro.conf import Positional
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, need
 from setsup.files.homes import expanded
 from setsup_cli.arguments import Json, MaybePath, MaybeText, Opening, Root
 from setsup_cli.arguments import option as declared
@@ -89,6 +89,8 @@ def asked(words: Sequence[str]) -> tuple[type, str]:
     given = words_given(Options, words)
     if not given[""]:
         return Options, f"{HELP}\n\n{_listed()}"
+    if not {"-h", "--help"} & set(words):
+        need("train needs", "torch", "lightning")
     preset = _preset(given[""][0], "--smoke" in given)
     seeds = f"\nThe paper's numbers are taken over {preset.seeds} seeds." if preset.seeds > 1 else ""
     options = make_dataclass("Options", setting_fields(preset, _NO_SETTINGS), bases=(Options,), frozen=True)

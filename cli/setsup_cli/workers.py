@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from setsup.errors import SetsupError
+from setsup.errors import SetsupError, need
 from setsup_cli.arguments import MaybeText, option
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def cluster(on: str | None, address: str | None, gpus: float) -> "Ray | None":
         return None
     if on != "ray":
         raise SetsupError(f"--on {on}: there is only --on ray; without it, this machine works")
+    need("--on ray needs", "ray")
     from setsup.jobs import Ray
 
     return Ray(address, gpus)

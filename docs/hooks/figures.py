@@ -7,7 +7,9 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
-USES = {
+from setsup.optional import LIBRARIES
+
+USES = {library.package.lower(): library.use for library in LIBRARIES.values()} | {
     "cloudpickle": "what a script or notebook defines, sent to the loader's worker processes",
     "filelock": "two processes that want the same file: one builds, the others wait",
     "google-crc32c": "the checksums of TFRecords",
@@ -23,30 +25,6 @@ USES = {
     "scipy": "the index of groups: a sparse matrix, sorted by counting in compiled code; `.mat` files up to 7.2",
     "simplejpeg": "decoding JPEG",
     "tyro": "options of the command, from typed dataclasses",
-    "torch": "batches as tensors, and data sets for torch's own loader",
-    "kornia": "image operations on batches, on the device",
-    "lightning": "the data module for Lightning's `Trainer`",
-    "transformers": "the callback for Hugging Face's `Trainer`",
-    "accelerate": "what that `Trainer` itself needs",
-    "matplotlib": "charts of training and evaluation",
-    "scikit-learn": "t-SNE maps",
-    "umap-learn": "UMAP maps",
-    "datasets": "factor tables from and to Hugging Face `datasets`",
-    "pandas": "factor tables from and to data frames",
-    "av": "videos, exact to the frame",
-    "opencv-python-headless": "faces in videos",
-    "scenedetect-headless": "scene cuts of videos",
-    "trimesh": "meshes with their materials and textures",
-    "embreex": "rays through scenes, by Intel's Embree; without a wheel, trimesh's own rays serve",
-    "rtree": "trimesh's own rays, where embreex has no wheel",
-    "moderngl": "the renderer `gl`",
-    "pyrender2": "the renderer `pyrender`",
-    "pyopengl": "what pyrender2 draws by; older ones break with numpy 2",
-    "fsspec": "addresses of stores, their requests and credentials; `https://` by aiohttp",
-    "gcsfs": "`gs://`",
-    "huggingface_hub": "`hf://`",
-    "s3fs": "`s3://`",
-    "ray": "units of work on several machines",
     "mkdocs": "this site",
     "mkdocs-material": "its theme and search, which need no network",
     "mkdocstrings": "the API reference, from the docstrings",
@@ -63,7 +41,6 @@ USES = {
     "pytorch-metric-learning": "an example of its losses on domain batches",
     "ruff": "finds faults and formats",
     "tensorboard": "tests of `setsup train --log tensorboard`",
-    "scikit-image": "skeletons of digits, for the thickness of strokes; the reference of colours in tests",
     "scipy-stubs": "types of scipy, for mypy",
     "pandas-stubs": "types of pandas, for mypy",
     "torchdata": "tests that its loaders resume ours",

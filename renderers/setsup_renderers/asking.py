@@ -39,7 +39,9 @@ def asked(module: str, *environment: str | None) -> str:
 def _answer(module: str, environment: tuple[str | None, ...]) -> tuple[str, str]:
     command = [sys.executable, "-c", _CODE, json.dumps(sys.path), module]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=_PATIENCE, check=False
+        )
     except subprocess.TimeoutExpired:
         return "", f"the driver of OpenGL does not answer within {_PATIENCE} s: install another, or draw with embree"
     except OSError as error:

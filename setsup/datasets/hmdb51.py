@@ -27,7 +27,7 @@ import numpy as np
 
 from setsup.datasets.clips import Clips, Codes
 from setsup.datasets.video_lists import coded, lists_beside, split_factor
-from setsup.errors import DataError
+from setsup.errors import DataError, need
 from setsup.factors import Factor, Kind
 from setsup.files.homes import expanded
 from setsup.files.members import Members, Places, find_members
@@ -89,6 +89,7 @@ def open(
         out of range.
 
     """
+    need(f"{_NAME} needs", "av")
     folder = None if root is None else expanded(root)
     held = {rf"(?:[^/]+/)?[^/]+/[^/]+{_SEEN}\.avi": "<action>/<video>.avi"}
     members = find_members(_NAME, folder, held, _ARCHIVES)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.rendered_layout import OUTPUTS, one_row
 from setsup.datasets.rendered_studio import Failed, RowErrors, Studio, without_scene
-from setsup.errors import DataError, FactorError, near
+from setsup.errors import DataError, FactorError, LibraryError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.homes import expanded
@@ -167,6 +167,8 @@ class RenderedDataset(Dataset):
         values = self.values(0)
         try:
             return self.scene(0)
+        except LibraryError:
+            raise
         except DataError as error:
             advice = without_scene(self.factors, self.recipe.scene_factors, values)
             raise DataError(f"{error}{advice}") from error.__cause__

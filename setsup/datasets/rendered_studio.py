@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, LibraryError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.scenes import Recipe, Renderer, Scene
 from setsup.scenes import renderer as make_renderer
@@ -35,6 +35,8 @@ class RowErrors:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, LibraryError):
+            return False  # no row is to blame
         if isinstance(error, SetsupError):
             if self._failed is None:
                 raise DataError(f"{self._name}, row {self._rows[0]}: {error}") from error

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from setsup.datasets.clips import Clips, Codes
 from setsup.datasets.video_lists import PARTS, coded, lists_beside, split_factor
-from setsup.errors import DataError
+from setsup.errors import DataError, need
 from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
 
@@ -73,6 +73,7 @@ def open(
         out of range.
 
     """
+    need(f"{_NAME} needs", "av")
     folder = None if root is None else expanded(root)
     members = find_members(_NAME, folder, {rf"(?:UCF-?101/)?(?:[^/]+/)?{_VIDEO}\.avi": "v_*_g*_c*.avi"}, _ARCHIVES)
     places, fields = members.matching(rf"(?:.*/)?(?P<video>{_VIDEO})\.avi")

@@ -7,6 +7,8 @@ imported when they are first used.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from setsup.errors import need
+
 if TYPE_CHECKING:
     from setsup.evaluation.across import centred_correlation, nearest_across, nearest_of_each
     from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
@@ -113,9 +115,13 @@ if not TYPE_CHECKING:
         ),
     }
 
+    _NETWORKS = ("information", "neighbours", "probe_bound", "statistics_networks")
+
     def __getattr__(name: str) -> object:
         for home, names in _HOMES.items():
             if name in names:
+                if home in _NETWORKS:
+                    need(f"{name} needs", "torch")
                 found = globals()[name] = getattr(import_module(f"setsup.evaluation.{home}"), name)
                 return found
         raise AttributeError(f"module 'setsup.evaluation' has no attribute {name!r}")

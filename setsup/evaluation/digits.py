@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, imported
 from setsup.evaluation.across import centred_correlation, nearest_across
 from setsup.evaluation.agreement import accuracy
 from setsup.evaluation.inputs import checked_embeddings, checked_labels
@@ -325,8 +325,4 @@ def _checked_images(images: npt.ArrayLike, name: str = "images") -> Bytes:
 
 
 def _skeletonize() -> Any:
-    try:
-        from skimage.morphology import skeletonize
-    except ModuleNotFoundError:
-        raise SetsupError("scikit-image is not installed: pip install -e '.[train]' in setsup's folder") from None
-    return skeletonize
+    return imported("skimage.morphology", "train").skeletonize

@@ -8,10 +8,9 @@ Presets are plain settings: they are found and listed without torch. Names are i
 """
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from setsup.errors import SetsupError
+from setsup.errors import need
 
 if TYPE_CHECKING:
     from setsup.experiments.drawing import Sets
@@ -77,17 +76,10 @@ if not TYPE_CHECKING:
         for home, names in _HOMES.items():
             if name in names:
                 if home in _NETWORKS:
-                    _need_networks()
+                    need("experiments need", "torch", "lightning")
                 found = globals()[name] = getattr(import_module(f"setsup.experiments.{home}"), name)
                 return found
         raise AttributeError(f"module 'setsup.experiments' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
         return sorted(__all__)
-
-
-def _need_networks() -> None:
-    if missing := [library for library in ("torch", "lightning") if find_spec(library) is None]:
-        raise SetsupError(
-            f"experiments need {' and '.join(missing)}: pip install -e '.[torch,train]' in setsup's folder"
-        )

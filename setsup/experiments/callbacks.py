@@ -212,7 +212,7 @@ class Keeper(Callback):
         self._counts.clear()
         self._written = time.perf_counter()
         if trainer.is_global_zero:
-            with self._metrics.open("a") as lines:
+            with self._metrics.open("a", encoding="utf-8") as lines:
                 for step, logged, told in self._held:
                     found = dict(zip(logged, means, strict=False))
                     lines.write(json.dumps({"step": step, **{name: finite(one) for name, one in found.items()}}) + "\n")
@@ -338,7 +338,7 @@ def _keep_lines(metrics: Path, steps: int) -> None:
     """Drop the lines of steps after `steps`, and what a killed run left of a line."""
     kept = []
     if metrics.exists():
-        for line in metrics.read_text(errors="replace").splitlines():
+        for line in metrics.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 if json.loads(line)["step"] > steps:
                     break
@@ -346,14 +346,14 @@ def _keep_lines(metrics: Path, steps: int) -> None:
                 break
             kept.append(line)
     with written(metrics) as part:
-        part.write_text("".join(f"{line}\n" for line in kept))
+        part.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 
 
 def _write_csv(metrics: Path) -> None:
     """The metrics once more, for spreadsheets."""
-    rows = [json.loads(line) for line in metrics.read_text().splitlines()]
+    rows = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    with written(metrics.with_suffix(".csv")) as part, part.open("w", newline="") as file:
+    with written(metrics.with_suffix(".csv")) as part, part.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, names)
         table.writeheader()
         table.writerows(rows)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import FactorError, SetsupError, near
+from setsup.errors import FactorError, SetsupError, near, need
 from setsup.experiments.preset import Evaluation, Measured, Preset
 from setsup.experiments.run import EVALUATION, Run
 from setsup.experiments.settings import about
@@ -54,7 +54,8 @@ def evaluate(
         When the run's folder cannot be written, its checkpoint is damaged, or data is missing.
     SetsupError
         When the preset trains something else, has no such evaluation, or one of them names factors, in an attribute
-        ``factors``, that what was trained on does not have: said before the first is measured.
+        ``factors``, that what was trained on does not have, or libraries, in an attribute ``needs``, that are not
+        installed: said before the first is measured.
 
     """
     preset = preset or run.preset
@@ -79,9 +80,12 @@ def check_asked(run: Run, preset: Preset, only: Collection[str] = (), root: Path
     for name in only:
         if name not in preset.evaluations:
             raise SetsupError(f"{preset.name} has no evaluation {name!r}{near(name, preset.evaluations)}")
+    chosen = {name: one for name, one in preset.evaluations.items() if not only or name in only}
+    for name, one in chosen.items():
+        need(f"the evaluation {name!r} of {preset.name} needs", *_texts(one, "needs"))
     if run.preset.data is None:
         return
-    asked = {name: _factors(one) for name, one in preset.evaluations.items() if not only or name in only}
+    asked = {name: _texts(one, "factors") for name, one in chosen.items()}
     if not any(asked.values()):
         return
     table = run.factors(root)
@@ -94,9 +98,9 @@ def check_asked(run: Run, preset: Preset, only: Collection[str] = (), root: Path
                 )
 
 
-def _factors(evaluation: Evaluation) -> tuple[str, ...]:
-    """Names of factors that an evaluation is of, where it says them as those of setsup do."""
-    found = getattr(evaluation, "factors", ())
+def _texts(evaluation: Evaluation, attribute: str) -> tuple[str, ...]:
+    """Names of factors or libraries that an evaluation says it is of or needs, as those of setsup do."""
+    found = getattr(evaluation, attribute, ())
     return found if isinstance(found, tuple) and all(isinstance(name, str) for name in found) else ()
 
 

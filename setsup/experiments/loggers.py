@@ -4,11 +4,10 @@ import json
 import sys
 from collections.abc import Mapping
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setsup.errors import SetsupError
+from setsup.errors import need
 
 if TYPE_CHECKING:
     from lightning.pytorch.loggers import Logger
@@ -17,17 +16,16 @@ __all__ = ["end_run", "logger", "need_logger", "run_identity"]
 
 
 def need_logger(name: str) -> None:
-    """Raise SetsupError unless the package of a logger is installed; it is not imported, which takes long.
+    """Raise LibraryError unless the package of a logger is installed; it is not imported, which takes long.
 
     Examples
     --------
     >>> need_logger("log_book")
     Traceback (most recent call last):
-    setsup.errors.SetsupError: --log log_book needs log_book: pip install log_book
+    setsup.errors.LibraryError: --log log_book needs log_book, which is not installed: pip install log_book
 
     """
-    if find_spec(name) is None:
-        raise SetsupError(f"--log {name} needs {name}: pip install {name}")
+    need(f"--log {name} needs", name)
 
 
 def logger(name: str, title: str, folder: Path, identity: str, steps: int = 0) -> "Logger":

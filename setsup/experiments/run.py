@@ -370,7 +370,7 @@ def _pictures(*entries: Any) -> set[str]:
 def _read(path: Path, advice: str = "restore it, or train anew in another folder") -> dict[str, Any]:
     need_regular(path)
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({error}): {advice}") from None
     if not isinstance(found, dict):
@@ -380,7 +380,7 @@ def _read(path: Path, advice: str = "restore it, or train anew in another folder
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
     with written(path) as part:
-        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _draw(path: Path, picture: "Image") -> None:

@@ -16,7 +16,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from setsup.datasets import Dataset
-from setsup.errors import SetsupError
+from setsup.errors import SetsupError, need
 from setsup.experiments.callbacks import Bar, Keeper, Noise, Settings
 from setsup.experiments.checkpoint import has_checkpoint
 from setsup.experiments.checks import need_runnable
@@ -131,6 +131,8 @@ def train(
     # before there is a folder: what does not fit leaves none behind
     for name in how.log:
         need_logger(name)
+    if isinstance(preset.augmentation, str):
+        need(f"the augmentation {preset.augmentation!r} needs", "kornia")
     dataset = preset.data.open(root, stand_in=stand_in)
     data = batches(preset, dataset, seed, how)
     if not has_checkpoint(folder):

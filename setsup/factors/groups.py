@@ -326,7 +326,7 @@ def _store(groups: Groups, folder: Path) -> None:
         for name, array in arrays.items():
             np.save(beside / f"{name}.npy", array, allow_pickle=False)
         counts = {"unknown": groups.unknown, "excluded": groups.excluded}
-        (beside / "counts.json").write_text(json.dumps(counts))
+        (beside / "counts.json").write_text(json.dumps(counts), encoding="utf-8")
 
 
 def _stored(table: FactorTable, names: tuple[str, ...], folder: Path) -> Groups | None:
@@ -338,7 +338,7 @@ def _stored(table: FactorTable, names: tuple[str, ...], folder: Path) -> Groups 
         return np.lib.format.open_memmap(folder / f"{name}.npy", mode="r").view(np.ndarray)
 
     try:
-        counts = json.loads((folder / "counts.json").read_text())
+        counts = json.loads((folder / "counts.json").read_text(encoding="utf-8"))
         unknown, excluded = int(counts["unknown"]), int(counts["excluded"])
         sizes, codes, offsets, order = (array(name) for name in ("sizes", "codes", "offsets", "order"))
         whole = codes.shape == (len(sizes), len(names)) and sizes.shape == offsets.shape

@@ -154,7 +154,7 @@ class _Conversion:
             _write_all(part, memoryview(npy_header(self.array.shape, self.array.dtype)), 0)
             done = self._verified(part, recorded, advance)
             lines = [self.head, *map(_line, done, done.values())]
-            self.journal.write_text("".join(f"{line}\n" for line in lines))
+            self.journal.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             self._convert(part, [block for block in range(self._blocks()) if block not in done], fill, advance)
         finally:
             os.close(part)
@@ -235,7 +235,7 @@ class _Conversion:
     def _finish(self) -> None:
         # described first: without the array itself the description counts for nothing
         with written(beside(self.target)) as fresh:
-            fresh.write_text(json.dumps(self.array.description(self.source), indent=1) + "\n")
+            fresh.write_text(json.dumps(self.array.description(self.source), indent=1) + "\n", encoding="utf-8")
         settle(self.part, self.target)
 
 

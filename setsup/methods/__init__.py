@@ -1,11 +1,10 @@
 """What trains on the batches: losses of the papers as pure functions of tensors, on whatever device these are."""
 
-from importlib.util import find_spec
+# ruff: noqa: E402
 
-from setsup.errors import SetsupError
+from setsup.errors import need
 
-if find_spec("torch") is None:
-    raise SetsupError("methods need torch: pip install -e '.[torch]' in setsup's folder")
+need("methods need", "torch")  # before what imports them
 
 from setsup.methods.correspondence_loss import (
     augmentation_loss,

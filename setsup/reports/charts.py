@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from setsup.errors import SetsupError
+from setsup.errors import need
 from setsup.reports.lettering import plain
 from setsup.reports.page import INK, SOFT
 
@@ -46,11 +46,10 @@ def canvas(width: float, height: float, title: str) -> "Figure":
         When matplotlib is not installed.
 
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise SetsupError("charts need matplotlib: pip install -e '.[train]' in setsup's folder") from None
+    need("charts need", "matplotlib")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), dpi=DOTS, facecolor="white")
     figure.set_layout_engine("constrained", w_pad=0.09, h_pad=0.09, wspace=0.03, hspace=0.03)
     if title:

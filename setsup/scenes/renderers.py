@@ -12,12 +12,15 @@ import logging
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 
-from setsup.errors import DataError, near
+from setsup.errors import DataError, LibraryError, near, need
+from setsup.optional import command, installed
 from setsup.scenes.frame import Renderer
 
-__all__ = ["RendererState", "choose", "renderer", "renderer_states"]
+__all__ = ["RendererState", "choose", "need_rays", "need_renderer", "renderer", "renderer_states"]
 
 _GROUP = "setsup.renderers"
+_LIBRARIES = {"embree": "embreex", "gl": "moderngl", "pyrender": "pyrender"}
+"""What setsup's own draw by."""
 _log = logging.getLogger("setsup")
 
 
@@ -96,6 +99,7 @@ def choose() -> RendererState:
         When none works: why each cannot.
 
     """
+    need_renderer()
     known = _entries()
     gl = _state(known["gl"]) if "gl" in known else None
     if gl is not None and gl.works and gl.hardware:
@@ -110,6 +114,50 @@ def choose() -> RendererState:
         failed.append(state)
     reasons = "; ".join(f"{state.name}: {state.detail}" for state in failed)
     raise DataError(f"no renderer works here: {reasons or 'none is installed'}")
+
+
+def need_renderer(name: str = "auto") -> None:
+    """Refuse to begin what is drawn where the library of a renderer is missing, or those of all.
+
+    Parameters
+    ----------
+    name : str
+        As for :func:`renderer`.
+
+    Raises
+    ------
+    LibraryError
+        When it is not installed.
+
+    """
+    if name == "embree":
+        need_rays("the renderer embree needs")
+    elif name in _LIBRARIES:
+        need(f"the renderer {name} needs", _LIBRARIES[name])
+    elif name == "auto" and _entries().keys() <= _LIBRARIES.keys():
+        if not any(map(installed, _LIBRARIES.values())):
+            raise LibraryError(
+                f"drawing needs {' or '.join(_LIBRARIES.values())}, and none of them is installed: "
+                f"{command(_LIBRARIES.values())}"
+            )
+
+
+def need_rays(what: str) -> None:
+    """Refuse to begin what rays are traced for where nothing traces them: neither Embree nor what stands in for it.
+
+    Parameters
+    ----------
+    what : str
+        What needs them, with its verb.
+
+    Raises
+    ------
+    LibraryError
+        When embreex is not installed, nor trimesh with its own rays.
+
+    """
+    if not (installed("trimesh") and installed("rtree")):
+        need(what, "embreex")
 
 
 def renderer_states() -> list[RendererState]:

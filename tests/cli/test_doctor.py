@@ -1,12 +1,14 @@
-"""What ``setsup doctor`` says of renderers; the rest of the verb is in test_verbs.py."""
+"""What ``setsup doctor`` says of renderers and optional libraries; the rest of the verb is in test_verbs.py."""
 
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from setsup.errors import DataError
+from setsup.optional import LIBRARIES
 from setsup.scenes import renderer
 from setsup.scenes.renderers import choose
 from setsup_renderers.embree import EmbreeRenderer
@@ -76,3 +78,15 @@ def test_no_renderer_at_all(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     says(monkeypatch, embree=None, gl=None, pyrender=None)
     assert lines(setsup)["auto"][0] == "absent"
     assert "none can draw here" in setsup("doctor").out
+
+
+def test_the_doctor_lists_every_library_and_what_needs_it(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "umap", None)
+    checks = {check["name"]: check for check in setsup("doctor", "--json").json}
+    for one in LIBRARIES.values():
+        state, detail = checks[one.package]["state"], checks[one.package]["detail"]
+        assert one.use in detail
+        assert detail.startswith("not installed" if state == "absent" else tuple("0123456789")), detail
+        assert f"extra {one.extras[0]}" in detail if one.extras else f"pip install {one.package}" in detail
+    assert checks["umap-learn"]["state"] == "absent"
+    assert checks["torch"]["state"] == "ok"

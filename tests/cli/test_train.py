@@ -276,14 +276,16 @@ def test_what_is_refused_is_one_sentence_and_leaves_nothing(
 
 def test_a_logger_that_is_not_installed_is_said_before_torch_is_imported(tmp_path: Path) -> None:
     script = (
-        "import sys; from setsup.experiments import loggers; from setsup_cli.main import main\n"
-        "loggers.find_spec = lambda name: None\n"
+        "import sys; from setsup_cli.main import main\n"
+        "sys.modules['tensorboard'] = None\n"
         "code = main('train abc/fig3a --stand-in --log tensorboard'.split())\n"
         "sys.exit('imported' if 'torch' in sys.modules else code)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "setsup: --log tensorboard needs tensorboard: pip install tensorboard\n"
+    assert (
+        done.stderr == "setsup: --log tensorboard needs tensorboard, which is not installed: pip install tensorboard\n"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

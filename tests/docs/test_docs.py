@@ -5,6 +5,7 @@ import re
 import runpy
 import shlex
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -146,13 +147,22 @@ def test_the_commands_of_the_readme_run(photos: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("example", [path for path in EXAMPLES if path not in (OWN, PLAN)], ids=page_name)
-def test_examples_run(
+def test_examples_run_and_leave_the_folder_as_it_is(
     example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert len(example.read_text().splitlines()) <= 40
+    here, passing = tmp_path / "here", tmp_path / "passing"
+    for folder in (here, passing):
+        folder.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(tempfile, "tempdir", str(passing))
+    monkeypatch.setattr(sys, "argv", [str(example)])
+    # a user's own file of the name that the README has
+    (here / "photos.csv").write_text("path,subject\n", encoding="utf-8")
+    assert sum(bool(line.strip()) for line in example.read_text(encoding="utf-8").splitlines()) <= 40
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out
+    assert [path.name for path in here.iterdir()] == ["photos.csv"]
+    assert (here / "photos.csv").read_text(encoding="utf-8") == "path,subject\n"
 
 
 def test_a_method_of_ones_own_learns_what_sets_hold(tmp_path: Path) -> None:

@@ -419,12 +419,13 @@ TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--np
 
 def test_the_example_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
     example = ROOT / "examples" / "torchrun_gloo.py"
-    lines = run(*TORCHRUN, example, cwd=tmp_path).splitlines()
+    lines = run(*TORCHRUN, example, "checkpoint.pt", cwd=tmp_path).splitlines()
     assert sorted(line.split(",")[0] for line in lines) == [
         "rank 0 of 2: 20 batches of draws 0 to 40",
         "rank 1 of 2: 20 batches of draws 0 to 40",
     ]
-    assert run(sys.executable, example, cwd=tmp_path).startswith("rank 0 of 1: 20 batches of draws 40 to 60,")
+    alone = run(sys.executable, example, "checkpoint.pt", cwd=tmp_path)
+    assert alone.startswith("rank 0 of 1: 20 batches of draws 40 to 60,")
 
 
 AS_TORCHRUN = """
@@ -440,7 +441,8 @@ for rank in range(2):
     if not os.fork():
         os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
         try:
-            runpy.run_path(sys.argv[1], run_name="__main__")
+            sys.argv = sys.argv[1:]
+            runpy.run_path(sys.argv[0], run_name="__main__")
         except BaseException:
             traceback.print_exc()
             os._exit(1)
@@ -451,7 +453,7 @@ assert [os.wait()[1] for _ in range(2)] == [0, 0]
 
 def test_two_ranks_of_hugging_face_take_the_draws_by_turns(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="transformers is not installed")
-    run(sys.executable, "-c", AS_TORCHRUN, ROOT / "examples" / "huggingface_trainer.py", cwd=tmp_path)
+    run(sys.executable, "-c", AS_TORCHRUN, ROOT / "examples" / "huggingface_trainer.py", "runs", cwd=tmp_path)
     for steps in (10, 30):  # before and after its own resume
         state = json.loads((tmp_path / "runs" / f"checkpoint-{steps}" / "trainer_state.json").read_text())
         assert state["stateful_callbacks"]["PositionCallback"]["attributes"]["position"] == {"delivered": 2 * steps}

@@ -281,7 +281,7 @@ def _index(path: Path) -> dict[str, Any]:
     with suppress(OSError, DataError), disk_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
         with written(place) as fresh:
-            fresh.write_text(json.dumps(index))
+            fresh.write_text(json.dumps(index), encoding="utf-8")
     return index
 
 

@@ -51,6 +51,11 @@ class DigitStyle:
     every: int = 1
     sigma: float | None = None
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Libraries of what is measured on strokes, and of the pictures."""
+        return "skimage", "matplotlib"
+
     def shrunk(self) -> "DigitStyle":
         """The same on a twentieth of the test images."""
         return replace(self, every=20)

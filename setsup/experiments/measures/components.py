@@ -22,6 +22,7 @@ _MAPS: dict[str, tuple[str, Callable[..., npt.NDArray[np.float64]]]] = {
     "tsne": ("t-SNE", tsne_map),
     "umap": ("UMAP", umap_map),
 }
+_LIBRARIES = {"tsne": "sklearn", "umap": "umap"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,11 @@ class Components:
     def shrunk(self) -> "Components":
         """The same on few rows."""
         return replace(self, samples=SMOKE_ROWS, shown=SMOKE_ROWS)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Libraries of its pictures."""
+        return ("matplotlib", *(library for kind, library in _LIBRARIES.items() if kind in self.maps))
 
     def measure(self, trained: "Trained") -> Measured:
         """Share of the variance that the first one, two and three components carry."""

@@ -91,7 +91,7 @@ def _run_folders(folders: Iterable[Path]) -> Iterator[Path]:
 def _name_of(folder: Path) -> str:
     need_regular(folder / "run.json")
     try:
-        return str(json.loads((folder / "run.json").read_text())["preset"])
+        return str(json.loads((folder / "run.json").read_text(encoding="utf-8"))["preset"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""  # opening the run says what is wrong with it
 

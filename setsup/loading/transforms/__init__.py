@@ -4,12 +4,11 @@ Everything here is a callable of a batch, for ``transform=`` of :func:`setsup.lo
 :class:`Augment` applies to its images.
 """
 
-from importlib.util import find_spec
+# ruff: noqa: E402
 
-from setsup.errors import SetsupError
+from setsup.errors import need
 
-if missing := [library for library in ("torch", "kornia") if find_spec(library) is None]:
-    raise SetsupError(f"transforms need {' and '.join(missing)}: pip install -e '.[torch]' in setsup's folder")
+need("transforms need", "torch", "kornia")  # before what imports them
 
 from setsup.loading.transforms.augment import Augment, Compose
 from setsup.loading.transforms.choices import Maybe, OneOf, Only

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, need
 from setsup.methods.networks.published import is_repository, weights_file
 
 if TYPE_CHECKING:
@@ -133,10 +133,9 @@ def pretrained_resnet(source: str | Path, config: "ResNetConfig | None" = None) 
     torch.Size([2, 16, 1, 1])
 
     """
-    try:
-        from transformers import ResNetConfig, ResNetModel
-    except ImportError:
-        raise SetsupError("transformers is not installed: pip install -e '.[train]' in setsup's folder") from None
+    need("pretrained networks need", "transformers")
+    from transformers import ResNetConfig, ResNetModel
+
     path = weights_file(source)
     if config is None:
         config = _config_of(source, path) if is_repository(source) else ResNetConfig()

@@ -22,7 +22,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, near, need
 from setsup.files import ManifestFile, cache_folder, content_digest, locked
 from setsup.files.download import download
 
@@ -129,11 +129,10 @@ def _fetched(name: str) -> Path:
 
 def _from_hub(name: str) -> Path:
     """The weights of a repository, with ``config.json`` beside them, in the cache of huggingface_hub."""
-    try:
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import EntryNotFoundError, HFValidationError
-    except ImportError:
-        raise SetsupError(f"{name} needs huggingface_hub: pip install -e '.[train]' in setsup's folder") from None
+    need(f"{name} needs", "huggingface_hub")
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, HFValidationError
+
     try:
         hf_hub_download(name, "config.json")
         try:

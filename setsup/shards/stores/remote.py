@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from setsup.errors import DataError, imported
+from setsup.errors import DataError, need
 from setsup.files import readable_size, written
 from setsup.progress import progress
 from setsup.shards.stores.errors import CutShort, Failure, NoRanges, NotThere, ShortRead, failure, traced
@@ -54,6 +54,8 @@ _WHOLE = (
 )  # written: a file is there as a whole or not at all
 _ONCE = ("gs", "gcs", "hf", "memory")  # asked once: their libraries try again by themselves, or nothing can pass
 _THREADS = 16
+_LIBRARIES = {"gcs": ("gcsfs",), "gs": ("gcsfs",), "hf": ("huggingface_hub",)}
+_LIBRARIES |= dict.fromkeys(S3, ("s3fs",)) | dict.fromkeys(WEB, ("aiohttp",))
 _log = logging.getLogger("setsup")
 
 
@@ -80,8 +82,10 @@ class RemoteStore:
         self._address, self._options = address, dict(options or {})
         self._scheme = address.partition("::")[0].partition("://")[0].lower()
         self._opened: FileSystem | None = None
-        fsspec = imported("fsspec", "shards")
         self.url = without_secrets(address)
+        need(f"{self.url} needs", "fsspec", *_LIBRARIES.get(self._scheme, ()))
+        import fsspec
+
         try:
             fsspec.get_filesystem_class(self._scheme)
         except ValueError as error:
@@ -90,7 +94,7 @@ class RemoteStore:
                 "was expected"
             ) from None
         except ImportError as error:
-            raise DataError(f"{self.url} needs a library that is not installed: {error}") from None
+            raise DataError(f"{self.url} needs a library that cannot be imported: {error}") from None
         if self._scheme in (*S3, *WEB, "gs", "gcs") and re.search(r"(^|:)[^:/]+://(/|$)", self.url):
             what = "server" if self._scheme in WEB else "bucket"
             raise DataError(

@@ -1,0 +1,103 @@
+"""Libraries that setsup can do without: which extra brings each, and what needs it.
+
+This is the one list of them. The extras of ``pyproject.toml`` are tested against it, and ``setsup doctor``, the
+documentation and the errors of :func:`setsup.errors.need` speak from it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+__all__ = ["LIBRARIES", "Library", "command", "installed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A library, by the name that it is imported by.
+
+    Attributes
+    ----------
+    module : str
+        Name to import.
+    package : str
+        Name that pip knows.
+    extras : tuple of str
+        Extras of setsup that bring it, the one to name first; none where nothing of setsup asks for it by itself.
+    use : str
+        What needs it.
+
+    """
+
+    module: str
+    package: str
+    extras: tuple[str, ...]
+    use: str
+
+
+LIBRARIES = {
+    library.module: library
+    for library in (
+        Library("torch", "torch", ("torch",), "batches as tensors, transforms, methods, train, embed, eval"),
+        Library("kornia", "kornia", ("torch",), "transforms"),
+        Library("lightning", "lightning", ("train",), "train, embed, eval; batches for Lightning's Trainer"),
+        Library("transformers", "transformers", ("train",), "pretrained networks; batches for Hugging Face's Trainer"),
+        Library("accelerate", "accelerate", ("train",), "Hugging Face's Trainer itself"),
+        Library("matplotlib", "matplotlib", ("train",), "charts of eval and report"),
+        Library("skimage", "scikit-image", ("train",), "measures of digits"),
+        Library("sklearn", "scikit-learn", ("train",), "t-SNE maps"),
+        Library("umap", "umap-learn", ("umap",), "UMAP maps"),
+        Library("datasets", "datasets", ("hf",), "data sets and tables from and to Hugging Face"),
+        Library("trimesh", "trimesh", ("meshes", "render"), "meshes in any format; previews of mesh data sets"),
+        Library("embreex", "embreex", ("render",), "the renderer embree; exact correspondences of two views"),
+        Library("rtree", "rtree", ("render",), "rays where embreex has no wheel: Linux on ARM"),
+        Library("moderngl", "moderngl", ("render",), "the renderer gl"),
+        Library("pyrender", "pyrender2", ("render",), "the renderer pyrender"),
+        Library("OpenGL", "PyOpenGL", ("render",), "the renderer pyrender"),
+        Library("av", "av", ("video",), "videos: ucf101, hmdb51, video-orbits"),
+        Library("cv2", "opencv-python-headless", ("video",), "faces in videos"),
+        Library("scenedetect", "scenedetect-headless", ("video",), "scene cuts of videos"),
+        Library("fsspec", "fsspec", ("shards",), "shards in stores, over s3://, gs://, hf:// and https://"),
+        Library("aiohttp", "aiohttp", ("shards",), "shards over https://"),
+        Library("gcsfs", "gcsfs", ("shards",), "shards over gs://"),
+        Library("huggingface_hub", "huggingface_hub", ("shards",), "shards over hf://; weights from the Hub"),
+        Library("s3fs", "s3fs", ("shards",), "shards over s3://"),
+        Library("ray", "ray", ("ray",), "--on ray"),
+        Library("pandas", "pandas", ("pandas",), "tables from and to pandas"),
+        Library("tensorboard", "tensorboard", (), "train --log tensorboard"),
+        Library("wandb", "wandb", (), "train --log wandb"),
+    )
+}
+"""All of them, by the name that they are imported by."""
+
+
+def installed(module: str) -> bool:
+    """Whether a library is there; it is not imported.
+
+    Examples
+    --------
+    >>> installed("numpy"), installed("no_such_library")
+    (True, False)
+
+    """
+    try:
+        return find_spec(module.partition(".")[0]) is not None
+    except ValueError:  # a module that was put in its place has no spec
+        return True
+
+
+def command(modules: Iterable[str]) -> str:
+    """Words that install libraries: by the extras of setsup, and by name what no extra brings.
+
+    Examples
+    --------
+    >>> command(["torch", "kornia", "lightning"])
+    "pip install -e '.[torch,train]' in setsup's folder"
+    >>> command(["wandb"])
+    'pip install wandb'
+
+    """
+    named = [LIBRARIES.get(module) or Library(module, module, (), "") for module in modules]
+    extras = list(dict.fromkeys(one.extras[0] for one in named if one.extras))
+    plain = [one.package for one in named if not one.extras]
+    parts = [f"pip install -e '.[{','.join(extras)}]' in setsup's folder"] if extras else []
+    return " and ".join([*parts, *([f"pip install {' '.join(plain)}"] if plain else [])])
