@@ -34,7 +34,9 @@ _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _M1_INT, _M2_INT = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 # arrays of no axis: a numpy scalar, or an int, costs as much again as the shift of a few words
-_M1, _M2, _11, _27, _30, _31 = (np.array(n, dtype=np.uint64) for n in (_M1_INT, _M2_INT, 11, 27, 30, 31))
+_M1, _M2, _11, _27, _30, _31, _32 = (np.array(n, dtype=np.uint64) for n in (_M1_INT, _M2_INT, 11, 27, 30, 31, 32))
+_LOW_32 = np.array(2**32 - 1, dtype=np.uint64)
+_EXACT = 2**53  # up to here numbers below n are products of doubles: 53 bits reach each of them
 _SMALL = 4096  # up to here a permutation is a sort of keyed words: a Feistel network is not uniform for small n
 _ROUNDS = 8
 _CHUNK = 1 << 21  # words sorted at a time, to bound the memory of large blocks
@@ -142,14 +144,17 @@ def uniform(bits: Words) -> npt.NDArray[np.float64]:
 
 
 def below(bits: Words, n: int | npt.NDArray[Any]) -> Rows:
-    """Integers 0 … n − 1: ``floor((bits >> 11)·2⁻⁵³·n)``.
+    """Integers 0 … n − 1: ``floor((bits >> 11)·2⁻⁵³·n)``; beyond 2⁵³, where that leaves some out, ``floor(u·n)``.
+
+    There u is the binary fraction whose first 64 digits are the bits, and whose next 64 are their fold with 0; the
+    product is exact.
 
     Parameters
     ----------
     bits : uint64 array
         From :func:`fold`.
     n : int or integer array
-        Positive, below 2⁵³; broadcast against the bits.
+        Positive, below 2⁶³; broadcast against the bits.
 
     Examples
     --------
@@ -159,7 +164,30 @@ def below(bits: Words, n: int | npt.NDArray[Any]) -> Rows:
 
     """
     # n·2⁻⁵³ is exact, so this product is rounded once, as the formula's is
-    return ((bits >> _11) * (n * 2.0**-53)).astype(np.int64)
+    if isinstance(n, int):
+        return _of_fraction(bits, np.uint64(n)) if n > _EXACT else ((bits >> _11) * (n * 2.0**-53)).astype(np.int64)
+    found = ((bits >> _11) * (n * 2.0**-53)).astype(np.int64)
+    large = n > _EXACT
+    if np.count_nonzero(large):
+        found = np.where(large, _of_fraction(bits, np.asarray(n).astype(np.uint64)), found)
+    return found
+
+
+def _of_fraction(bits: Words, n: Any) -> Rows:
+    """``floor(u·n)`` of fractions of 128 binary digits, for n below 2⁶³."""
+    high, low = _product(bits, n)
+    more, _ = _product(fold(bits, 0), n)
+    carried = np.add(low, more) < low  # as a function: between scalars, the operator would warn that it wraps around
+    return (high + carried).astype(np.int64)
+
+
+def _product(one: Words, two: Words) -> tuple[Words, Words]:
+    """Upper and lower 64 digits of products."""
+    one_high, one_low, two_high, two_low = one >> _32, one & _LOW_32, two >> _32, two & _LOW_32
+    # none of these sums exceeds 2⁶⁴ − 1
+    middle = one_high * two_low + (one_low * two_low >> _32)
+    cross = one_low * two_high + (middle & _LOW_32)
+    return one_high * two_high + (middle >> _32) + (cross >> _32), np.multiply(one, two)
 
 
 def permute(keys: npt.ArrayLike, n: npt.ArrayLike, positions: npt.ArrayLike) -> Rows:

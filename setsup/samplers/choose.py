@@ -5,7 +5,6 @@ a walk down the tree of keys. ``groups`` is uniform over the groups, ``rows`` pr
 a full grid.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from setsup.checks import one_of
 from setsup.errors import SamplerError
 from setsup.random import below, uniform
+from setsup.samplers.different import Different
 
 __all__ = ["CHOICES", "Chooser", "level_probabilities"]
 
@@ -22,8 +22,6 @@ CHOICES = ("levels", "groups", "rows")
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
-
-_NONE = np.iinfo(np.int64).max
 
 
 def level_probabilities(keys: Rows) -> npt.NDArray[np.float64]:
@@ -65,15 +63,6 @@ def _nodes(keys: Rows) -> list[Rows]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Depth:
-    """One step down the tree: from nodes of a depth to their children."""
-
-    first: Rows  # (nodes + 1,) first child of each node
-    ancestor: Rows  # (groups,) child in whose subtree each group lies
-    leaves: Rows  # (children,) groups below each child
-
-
 class Chooser:
     """Distribution over groups, drawn from with one word a set, or one a depth when groups must differ.
 
@@ -94,7 +83,8 @@ class Chooser:
         self._keys, self._sizes, self._choose = keys, sizes, choose
         weights = _weights(keys, sizes, choose)
         flat = weights is None or bool((weights == weights[0]).all())
-        self._ends = None if flat or weights is None else np.cumsum(weights)
+        # as floats: a search among whole numbers would convert them all at each draw
+        self._ends = None if flat or weights is None else np.cumsum(weights).astype(np.float64)
 
     def probabilities(self) -> npt.NDArray[np.float64]:
         """Chance of each group to be chosen for one set, (groups,) float64."""
@@ -115,20 +105,19 @@ class Chooser:
         """Words a set that :meth:`Different.pick` needs."""
         return max(self._keys.shape[1], 1) if self._choose == "levels" else 1
 
-    def different(self) -> "Different":
+    def different(self) -> Different:
         """Prepare for draws in which no two sets may share a group."""
         if self._choose == "rows":
-            return Different([], np.cumsum(self._sizes))
+            return Different([], np.cumsum(self._sizes).astype(np.float64))
         nodes = _nodes(self._keys) if self._choose == "levels" and self._keys.shape[1] else []
-        if self._choose == "groups" or not nodes:
-            nodes = [np.arange(self.count)]
-        depths, parent = [], np.zeros(self.count, dtype=np.int64)
+        if not nodes:
+            return Different([np.array([0, self.count])])
+        firsts, parent = [], np.zeros(self.count, dtype=np.int64)
         for node in nodes:
             start = np.unique(node, return_index=True)[1]
-            first = np.concatenate([[0], np.cumsum(np.bincount(parent[start]))])
-            depths.append(_Depth(first, node, np.bincount(node)))
+            firsts.append(np.concatenate([[0], np.cumsum(np.bincount(parent[start]))]))
             parent = node
-        return Different(depths, None)
+        return Different(firsts)
 
 
 def _weights(keys: Rows, sizes: Array, choose: str) -> Array | None:
@@ -137,71 +126,3 @@ def _weights(keys: Rows, sizes: Array, choose: str) -> Array | None:
     if choose == "rows":
         return sizes
     return level_probabilities(keys)
-
-
-@dataclass(frozen=True, slots=True)
-class Different:
-    """Sequential choice without repeats: each set by the same law among the groups not yet taken."""
-
-    depths: list[_Depth]
-    ends: Array | None  # (groups,) cumulative sizes for choose="rows"
-
-    def pick(self, bits: Words) -> Rows:
-        """Pairwise different groups.
-
-        Parameters
-        ----------
-        bits : (steps, sets, words) uint64
-
-        Returns
-        -------
-        (steps, sets) int64
-
-        """
-        steps, sets, _ = bits.shape
-        taken = np.empty((steps, sets), dtype=np.int64)
-        for place in range(sets):
-            before = taken[:, :place]
-            taken[:, place] = (
-                self._descend(bits[:, place], before)
-                if self.ends is None
-                else self._by_rows(bits[:, place, 0], before, self.ends)
-            )
-        return taken
-
-    def _descend(self, bits: Words, taken: Rows) -> Rows:
-        node = np.zeros(len(bits), dtype=np.int64)
-        for place, depth in enumerate(self.depths):
-            first, children = depth.first[node], depth.first[node + 1] - depth.first[node]
-            gone = depth.ancestor[taken]
-            used_up = (gone[:, :, None] == gone[:, None, :]).sum(-1) == depth.leaves[gone]
-            local = gone - first[:, None]
-            blocked = np.where(used_up & (local >= 0) & (local < children[:, None]), local, _NONE)
-            blocked.sort(axis=1)
-            blocked[:, 1:][blocked[:, 1:] == blocked[:, :-1]] = _NONE
-            blocked.sort(axis=1)
-            child = below(bits[:, place], children - (blocked < _NONE).sum(axis=1))
-            for column in range(blocked.shape[1]):
-                child += blocked[:, column] <= child
-            node = first + child
-        return node
-
-    def _by_rows(self, bits: Words, taken: Rows, ends: Array) -> Rows:
-        begin = np.concatenate([[0], ends[:-1]])
-        order = np.sort(taken, axis=1)
-        size = ends[order] - begin[order]
-        point = uniform(bits) * (ends[-1] - size.sum(axis=1))
-        for column in range(order.shape[1]):
-            point = point + np.where(point >= begin[order[:, column]], size[:, column], 0)
-        found = np.minimum(np.searchsorted(ends, point, side="right"), len(ends) - 1)
-        return _off_taken(found, order, len(ends))
-
-
-def _off_taken(found: Rows, taken: Rows, count: int) -> Rows:
-    """Rounding of weights may leave a point on the edge of a taken group: step to the next free one."""
-    for _ in range(taken.shape[1]):
-        clash = (found[:, None] == taken).any(axis=1)
-        if not clash.any():
-            break
-        found = np.where(clash, (found + 1) % count, found)
-    return found

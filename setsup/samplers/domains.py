@@ -145,7 +145,8 @@ class DomainSampler(Sampler):
         few = sizes < self.size
         lap, turn = np.divmod(visit, np.where(few, 1, sizes // np.gcd(sizes, self.size)))
         key = fold(domain_key, lap)
-        positions = (turn[:, None] * self.size + slot) % sizes[:, None]
+        begin = _product_modulo(turn, self.size, sizes)
+        positions = (begin[:, None] + slot) % sizes[:, None]
         mask = None
         if few.any() and self._small == "short":
             mask = slot < np.where(few, sizes, self.size)[:, None]
@@ -172,3 +173,10 @@ class DomainSampler(Sampler):
         lap = self._count // math.gcd(self._count, self.sets)
         note = "a fresh choice each step" if self._independent else f"every domain comes equally often in {lap:,} steps"
         return Report(title, [holding_report(self.table, self._holding, self.size)], [note])
+
+
+def _product_modulo(turn: Rows, size: int, sizes: Rows) -> Rows:
+    """``turn * size % sizes``, also where the product exceeds 64 bits."""
+    if int(turn.max()) * size < 2**63:
+        return turn * size % sizes
+    return np.asarray(turn.astype(object) * size % sizes.astype(object), dtype=np.int64)

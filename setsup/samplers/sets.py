@@ -74,7 +74,8 @@ class SetSampler(Sampler):
         What to do with groups of fewer rows than are drawn: ``error`` refuses now, ``drop`` leaves them out,
         ``short`` uses all their rows and masks the rest, ``replace`` draws with repeats from them.
     tolerance : mapping of str to float, optional
-        Continuous factors among the held ones, at most one a list: rows lie within it of an anchor row's value.
+        Continuous factors among the held ones, at most one a list: rows lie within it of an anchor row's value, but
+        for the rounding of both values to float32.
     weights : str or (rows,) float, optional
         Relative chance of each row within its group, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn.

@@ -22,6 +22,7 @@ Rows = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
+_RESOLVED = 16  # no more than this part of a tolerance is left to rounding, lest neighbours in float32 be one
 _BLOCK = 1 << 14  # rows whose neighbourhoods are sought at a time: what that takes stays in the processor's cache
 
 
@@ -37,7 +38,9 @@ class WindowMembers:
     name : str
         A continuous factor.
     tolerance : float
-        In the factor's unit, at least 0: members differ from the anchor by no more.
+        In the factor's unit, at least 0: members differ from the anchor by no more, but for the rounding of both
+        values to float32 (half of a last place each, and no more than a sixteenth of the tolerance): so 0.3 and 0.4
+        differ by 0.1.
     need : int
         Rows, the anchor included, that a drawable anchor has around it.
     small : str
@@ -80,14 +83,21 @@ class WindowMembers:
         """First position within the group, and number, of the rows near rows of given groups and values."""
         begin = self._begin[which]
         end = begin + self._count[which]
-        low = self._bound(begin, end, lambda value: anchor - value <= tolerance)
-        high = self._bound(begin, end, lambda value: value - anchor > tolerance)
+        error = _half_place(anchor)
+
+        def near(one: Array, other: Array, value: Array) -> npt.NDArray[np.bool_]:
+            """Whether ``one`` is beyond ``other`` by the tolerance at most, or was before both became float32."""
+            slack = np.minimum(error + _half_place(value), tolerance / _RESOLVED)
+            return np.asarray(one - other <= tolerance + slack)
+
+        low = self._bound(begin, end, lambda value: near(anchor, value, value))
+        high = self._bound(begin, end, lambda value: ~near(value, anchor, value))
         if period is None:
             return low - begin, high - low
         count = end - begin
         # near rows on the other side of the seam, above and below
-        above = self._bound(begin, end, lambda value: anchor + period - value <= tolerance)
-        below_seam = self._bound(begin, end, lambda value: value + period - anchor > tolerance)
+        above = self._bound(begin, end, lambda value: near(anchor + period, value, value))
+        below_seam = self._bound(begin, end, lambda value: ~near(value + period, anchor, value))
         width = (high - low) + (end - above) + (below_seam - begin)
         first = np.where(above < end, above, low) - begin
         whole = width >= count
@@ -159,3 +169,8 @@ class WindowMembers:
         np.add.at(edges, begin, over > 0)
         np.add.at(edges, begin + over, -(over > 0).astype(np.int64))
         return int((np.cumsum(edges[:-1]) == 0).sum())
+
+
+def _half_place(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Largest error of numbers that were rounded to these float32 values."""
+    return np.asarray(np.spacing(np.abs(values).astype(np.float32)), dtype=np.float64) / 2

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import sys
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 
@@ -159,6 +161,70 @@ def test_weights_of_any_size_never_pick_a_group_twice(sizes, sets):
     assert all(len(set(step)) == sets for step in picked.tolist())
     assert chooser.pick(extremes).max() < len(sizes)
     assert math.isclose(chooser.probabilities().sum(), 1)
+
+
+def one_after_the_other(keys, sizes, choose, words):
+    """Groups of one step by the definition: each set walks down the tree of the groups that are left."""
+    left, found = dict(zip(keys, range(len(keys)), strict=True)), []
+    fractions = [[Fraction(int(word) >> 11, 2**53) for word in own] for own in words.tolist()]
+    for own in fractions:
+        if choose == "rows":
+            masses = list(itertools.accumulate(sizes[left[key]] for key in left))
+            chosen = next(key for key, mass in zip(left, masses, strict=True) if own[0] * masses[-1] < mass)
+        elif choose == "groups":
+            chosen = list(left)[math.floor(own[0] * len(left))]
+        else:
+            chosen = ()
+            for fraction in own:
+                levels = sorted({key[len(chosen)] for key in left if key[: len(chosen)] == chosen})
+                chosen += (levels[math.floor(fraction * len(levels))],)
+        found.append(left.pop(chosen))
+    return found
+
+
+@pytest.mark.parametrize("choose", ["levels", "groups", "rows"])
+@pytest.mark.parametrize("shape", [(300,), (12, 25), (4, 9, 8), (60, 1, 5)])
+def test_many_different_groups_are_those_of_the_definition(shape, choose):
+    rng = np.random.default_rng(len(shape))
+    keys = [key for key in itertools.product(*map(range, shape)) if len(shape) == 1 or rng.random() < 0.8]
+    sizes = rng.integers(1, 50, len(keys)).tolist()
+    chooser = Chooser(np.array(keys), np.array(sizes), choose)
+    for sets in (70, len(keys)):
+        bits = fold(stream_key(2, "many"), np.arange(2 * sets * chooser.words)).reshape(2, sets, -1)
+        picked = chooser.different().pick(bits).tolist()
+        assert picked == [one_after_the_other(keys, sizes, choose, words) for words in bits]
+
+
+def calls_made(different, bits):
+    """Calls of functions, numpy's among them, that it takes to draw different groups."""
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        different.pick(bits)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize(("choose", "shape"), [("groups", (2000,)), ("levels", (20, 10, 10)), ("rows", (2000,))])
+def test_the_work_for_different_sets_grows_with_their_number(choose, shape):
+    keys = np.array(list(itertools.product(*map(range, shape))))
+    chooser = Chooser(keys, np.arange(1, 2001), choose)
+    bits = fold(0, np.arange(400 * chooser.words)).reshape(1, 400, -1)
+    different = chooser.different()
+    # with the square of the sets it would be 64 times as many calls
+    assert calls_made(different, bits) < 2 * 8 * calls_made(different, bits[:, :50])
+    steps = np.repeat(bits, 8, axis=0)
+    tracemalloc.start()
+    different.pick(steps)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 400**2 / 2  # nothing has an element for each pair of sets
 
 
 def test_all_choices_agree_on_a_full_grid():

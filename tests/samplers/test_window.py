@@ -144,6 +144,40 @@ def test_steps_blocks_and_plain_data_agree(table, data):
         assert (mask == (True if block.mask is None else block.mask[i])).all()
 
 
+@given(
+    numbers=st.lists(st.integers(-500, 500), min_size=2, max_size=12),
+    parts=st.integers(1, 1000),
+    tolerance=st.integers(0, 300),
+    turn=st.sampled_from([None, 1, 360]),
+)
+def test_fractions_are_as_far_apart_as_they_are_written(numbers, parts, tolerance, turn):
+    """Neighbourhoods of i/parts are those of the integers i, though float32 holds hardly any of these fractions."""
+    scale = 1 if turn is None else turn
+    if turn is not None:  # beyond the period, what float32 loses there is more than the last place of the remainder
+        numbers = [number % parts for number in numbers]
+    table = table_of([scale * number / parts for number in numbers], period=turn)
+    near = {"x": scale * tolerance / parts}
+    draw = SetSampler(table, ["x"], size=len(numbers), sets=1, small="short", tolerance=near).block(0, 30)
+    mask = np.ones(draw.indices.shape, bool) if draw.mask is None else draw.mask
+    for rows, counted in zip(draw.indices[:, 0], mask[:, 0], strict=True):
+        gaps = [distance(number, numbers[rows[0]], None if turn is None else parts) for number in numbers]
+        assert sorted(rows[counted].tolist()) == [row for row, gap in enumerate(gaps) if gap <= tolerance]
+
+
+def test_tenths_differ_by_a_tenth():
+    draw = SetSampler(table_of([0.1, 0.2, 0.3, 0.4]), ["x"], size=2, sets=1, small="drop", tolerance={"x": 0.1})
+    assert {tuple(sorted(rows)) for rows in draw.block(0, 200).indices[:, 0].tolist()} == {(0, 1), (1, 2), (2, 3)}
+
+
+@pytest.mark.parametrize(("tolerance", "near"), [(0.0, 1), (0.5, 1), (0.9, 1), (1.0, 3), (1.8, 3), (2.0, 5)])
+def test_a_tolerance_of_some_last_places_hardly_grows(tolerance, near):
+    first = 2**23  # whose neighbours in float32 are the neighbouring integers
+    table = table_of(range(first, first + 9))
+    draw = SetSampler(table, ["x"], size=9, sets=1, small="short", tolerance={"x": tolerance}).block(0, 60)
+    mask = np.ones(draw.indices.shape, bool) if draw.mask is None else draw.mask
+    assert mask.sum(axis=-1).max() == near
+
+
 # -- the law -----------------------------------------------------------------------------------------------------------
 
 
