@@ -19,6 +19,7 @@ import numpy.typing as npt
 from setsup.errors import FactorError, near
 from setsup.factors.factor import Factor, Kind, Level
 from setsup.factors.stored import check_rows, code_dtype, stored_column
+from setsup.files.mapped import check_mapped
 
 if TYPE_CHECKING:
     from setsup.factors.groups import Groups
@@ -165,6 +166,7 @@ class FactorTable:
         """
         factor = self[name]
         if self._columns is not None:
+            check_mapped(self._columns[name])
             return self._columns[name]
         codes = np.arange(len(factor), dtype=code_dtype(len(factor)))
         stride = self.strides[name]
@@ -209,8 +211,10 @@ class FactorTable:
     def _codes(self, factor: Factor, index: npt.NDArray[np.int64]) -> Array:
         if self._columns is None:
             return index // self.strides[factor.name] % len(factor)
+        column = self._columns[factor.name]
+        check_mapped(column)
         # the rows are in range already; "clip" spares numpy a second look at them
-        return self._signed(factor, np.asarray(self._columns[factor.name].take(index, mode="clip")))
+        return self._signed(factor, np.asarray(column.take(index, mode="clip")))
 
     @staticmethod
     def _signed(factor: Factor, stored: Array) -> Array:
@@ -313,7 +317,7 @@ class FactorTable:
         """Sub-table of the given rows, in their order, renumbered from 0."""
         index = check_rows(np.atleast_1d(rows), self._length)
         if self._columns is not None:
-            return FactorTable(self.factors, {name: column[index] for name, column in self._columns.items()})
+            return FactorTable(self.factors, {name: self.column(name)[index] for name in self.names})
         return FactorTable(self.factors, {name: self.codes(name, index) for name in self.names})
 
     def with_factor(self, factor: Factor, column: npt.ArrayLike) -> "FactorTable":
