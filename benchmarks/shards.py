@@ -13,6 +13,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache, partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,9 @@ from setsup import FactorTable
 from setsup.datasets import Dataset, Modality
 from setsup.datasets import images as decoders
 from setsup.files import cache_folder
-from setsup.shards.dataset import open_shards
+from setsup.shards.dataset import ShardedDataset, open_shards
 from setsup.shards.foreign.indexing import index_shards
+from setsup.shards.reading import MAPS, LocalReader
 from setsup.shards.writing.writer import write_shards
 
 __all__ = ["COUNT", "PER_SHARD", "Pictures", "pictures", "rows"]
@@ -75,6 +77,7 @@ def rows(full: bool) -> Iterator[Row]:
         folder = Path(name)
         plain, packed = (write_shards(drawn, folder / end, format=end, per_shard=PER_SHARD) for end in ("npy", "png"))
         yield from _first_pass(folder / "npy", drawn.images)
+        yield _unchecked(plain, drawn.images)
         yield from _random(plain, drawn.images, folder)
         yield from _decoding(packed, drawn.images, folder / "png")
     yield from _writing(drawn)
@@ -143,6 +146,34 @@ def _first_pass(folder: Path, images: Images) -> Iterator[Row]:
     share = ratio(100 * times["later"], times["first"])
     said = rate(times["first"], "images"), "the same, all checked before", rate(times["later"], "images")
     yield Row(TOPIC, f"random sets of {SIZE}, raw npy, each picture for the first time", *said, share, "%")
+
+
+def _unchecked(plain: ShardedDataset, images: Images) -> Row:
+    """What it costs to look at the tars' sizes before each read, against a reader that does not."""
+    bare = open_shards(plain.url)
+    mapped = lru_cache(maxsize=MAPS)(partial(_content, bare._reader))
+
+    def read(shards: Rows, starts: Rows, sizes: Rows) -> list[memoryview]:
+        stretches = zip(shards.tolist(), starts.tolist(), (starts + sizes).tolist(), strict=True)
+        return [mapped(number)[start:stop] for number, start, stop in stretches]
+
+    bare._reader.read = read  # type: ignore[method-assign]
+    for start in range(0, COUNT, SIZE):
+        for dataset in (plain, bare):
+            dataset.fetch(np.arange(start, start + SIZE))
+    sides = {
+        name: Side(_sets(lambda rows, dataset=dataset: dataset.fetch(rows)["image"], images), SIZE)
+        for name, dataset in (("ours", plain), ("bare", bare))
+    }
+    found = alternate(sides, blocks=21)
+    share = ratio(100 * found["bare"], found["ours"])
+    what = f"random sets of {SIZE}, raw npy, {COUNT // PER_SHARD} shards"
+    said = rate(found["ours"], "images"), "the same, sizes of tars not looked at", rate(found["bare"], "images")
+    return Row(TOPIC, what, *said, share, "%", at_least(97))
+
+
+def _content(reader: LocalReader, number: int) -> memoryview:
+    return reader._map(number).content
 
 
 def _decoding(packed: Dataset, images: Images, folder: Path) -> Iterator[Row]:

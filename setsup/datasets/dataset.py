@@ -16,6 +16,7 @@ import numpy.typing as npt
 from setsup.errors import DataError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
+from setsup.files.mapped import check_mapped
 
 if TYPE_CHECKING:
     from setsup.datasets.derived import Selection
@@ -273,11 +274,17 @@ def gather(array: Array, rows: npt.NDArray[np.int64], out: Array | None = None) 
     -------
     array of shape ``rows.shape + array.shape[1:]`` and the dtype of ``array``
 
+    Raises
+    ------
+    DataError
+        When the file was cut off since it was mapped.
+
     Examples
     --------
     >>> gather(np.arange(6).reshape(3, 2), np.array([2, 0])).tolist()
     [[4, 5], [0, 1]]
 
     """
+    check_mapped(array)
     # the rows are in range already; "clip" spares numpy a second look at them
     return np.asarray(np.asarray(array).take(rows, axis=0, out=out, mode="clip"))

@@ -14,6 +14,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable
 from setsup.files.homes import expanded
+from setsup.files.mapped import check_mapped
 from setsup.scenes import Camera
 
 __all__ = ["RenderedFolder", "drawn_rows", "is_rendered", "open_rendered", "read_table"]
@@ -110,6 +111,7 @@ class RenderedFolder(Dataset):
             about, path = self._layout.arrays[name], self.folder / f"{name}.npy"
             about.check(path)
             self._maps[name] = about.map(path)
+        check_mapped(self._maps[name])
         return self._maps[name]
 
     def __repr__(self) -> str:

@@ -30,6 +30,7 @@ import numpy.typing as npt
 from setsup.datasets.rendered_layout import BITS, CAMERA, PARTS, PROGRESS, Layout
 from setsup.errors import DataError
 from setsup.files import disk_errors, written
+from setsup.files.mapped import check_mapped
 from setsup.files.prepared import HEADER
 from setsup.scenes import Camera, Scene
 
@@ -80,6 +81,7 @@ class RowFiles:
         index = np.asarray(rows, np.int64)
         if self.finished:
             return np.full(len(index), self.layout.full & bits == bits)
+        check_mapped(self._maps[PROGRESS])
         there = self._maps[PROGRESS][index]
         with self._lock:
             waiting = np.array([self._waiting.get(row, 0) for row in index.tolist()], np.uint8)
@@ -110,6 +112,7 @@ class RowFiles:
         for name in names:
             if name not in self._maps:
                 self._maps[name] = self.layout.arrays[name].map(self.folder / f"{name}.npy")
+            check_mapped(self._maps[name])
         for row, there in zip(rows, done.tolist(), strict=True):
             if there:
                 put(row, {name: self._maps[name][row] for name in names})

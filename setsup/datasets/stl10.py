@@ -24,6 +24,7 @@ from setsup.files import data_places, locked, unpack
 from setsup.files.atomic import clear
 from setsup.files.homes import expanded
 from setsup.files.locks import lock_file
+from setsup.files.mapped import check_mapped
 from setsup.files.members import Members, find_members
 from setsup.files.prepared import prepared_place, prepared_places
 from setsup.files.texts import text_of
@@ -112,6 +113,8 @@ class Stl10(Dataset):
         flat, slots = rows.reshape(-1), out.reshape(-1, *_PICTURE)
         parts = np.searchsorted(self._starts, flat, side="right") - 1
         opened = self._opened()
+        for part in np.unique(parts).tolist():
+            check_mapped(opened[part])
         # channel by channel, which numpy turns more than twice as fast as all three at once
         for slot, part, place in zip(slots, parts.tolist(), (flat - self._starts[parts]).tolist(), strict=True):
             for channel, stored in enumerate(opened[part][place]):

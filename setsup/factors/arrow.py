@@ -25,6 +25,7 @@ from setsup.factors.stored import code_dtype
 from setsup.factors.table import FactorTable
 from setsup.files import written
 from setsup.files.listing import as_numpy
+from setsup.files.mapped import MappedFile
 
 __all__ = ["described", "from_arrow", "open_table", "reopened", "save_table", "to_arrow"]
 
@@ -88,9 +89,10 @@ def open_table(path: Path) -> FactorTable:
     """
     path = Path(path)
     with _damaged(path):
-        batch, about = _batch(path)
+        mapped = MappedFile.open(path)
+        batch, about = _batch(mapped)
         factors = _factors(about)
-        columns = None if about["grid"] else {factor.name: _view(batch, factor) for factor in factors}
+        columns = None if about["grid"] else {factor.name: _view(batch, factor, mapped) for factor in factors}
         if columns is None and batch.num_columns:
             raise ValueError("it has columns, but says that it is a grid")
         table = FactorTable(factors, columns)
@@ -235,10 +237,10 @@ def _damaged(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _batch(path: Path) -> tuple[Any, dict[str, Any]]:
+def _batch(mapped: MappedFile) -> tuple[Any, dict[str, Any]]:
     import pyarrow as pa
 
-    reader = pa.ipc.open_file(pa.memory_map(str(path)))
+    reader = pa.ipc.open_file(pa.py_buffer(mapped))
     about = json.loads((reader.schema.metadata or {})[_KEY])
     if not isinstance(about, dict) or about["format"] != _FORMAT or not isinstance(about["rows"], int):
         raise ValueError(f"its format is not {_FORMAT}")
@@ -255,11 +257,19 @@ def _factors(about: Any) -> list[Factor]:
     return [Factor.from_dict(data) for data in about["factors"]]
 
 
-def _view(batch: Any, factor: Factor) -> Array:
+def _view(batch: Any, factor: Factor, mapped: MappedFile) -> Array:
     import pyarrow as pa
 
     array = batch.column(factor.name)
     dtype = np.dtype(np.float32) if factor.continuous else code_dtype(len(factor))
     if array.null_count or array.type != pa.from_numpy_dtype(dtype):
         raise ValueError(f"column {factor.name!r} holds {array.type}, not {dtype}")
-    return as_numpy(array)
+    found = as_numpy(array)
+    # a view of the map in place of one of Arrow's, so that it can be told before a read whether the file was cut off
+    offset = _address(found) - _address(np.frombuffer(mapped, np.uint8))
+    inside = len(found) and 0 <= offset <= len(mapped) - found.nbytes  # else nothing of it is mapped
+    return np.frombuffer(mapped, dtype, len(found), offset) if inside else found
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])

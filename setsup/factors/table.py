@@ -22,6 +22,7 @@ from setsup.checks import a_mapping, a_path, an_instance, strings
 from setsup.errors import FactorError, near
 from setsup.factors.factor import Factor, Kind, Level, checked_factors, level_array
 from setsup.factors.stored import check_rows, code_dtype, owned, stored_column, without_signs
+from setsup.files.mapped import check_mapped
 
 if TYPE_CHECKING:
     from setsup.factors.groups import Groups
@@ -186,6 +187,7 @@ class FactorTable:
         """
         factor = self[name]
         if self._columns is not None:
+            check_mapped(self._columns[factor.name])
             return self._columns[factor.name]
         codes = np.arange(len(factor), dtype=code_dtype(len(factor)))
         stride = self.strides[factor.name]
@@ -230,8 +232,10 @@ class FactorTable:
     def _codes(self, factor: Factor, index: npt.NDArray[np.int64]) -> Array:
         if self._columns is None:
             return index // self.strides[factor.name] % len(factor)
+        column = self._columns[factor.name]
+        check_mapped(column)
         # the rows are in range already; "clip" spares numpy a second look at them
-        return self._signed(factor, np.asarray(self._columns[factor.name].take(index, mode="clip")))
+        return self._signed(factor, np.asarray(column.take(index, mode="clip")))
 
     @staticmethod
     def _signed(factor: Factor, stored: Array) -> Array:
@@ -334,7 +338,7 @@ class FactorTable:
         """Sub-table of the given rows, in their order, renumbered from 0."""
         index = np.atleast_1d(check_rows(rows, self._length))
         if self._columns is not None:
-            return FactorTable(self.factors, {name: owned(column[index]) for name, column in self._columns.items()})
+            return FactorTable(self.factors, {name: owned(self.column(name)[index]) for name in self.names})
         return FactorTable(self.factors, {name: self.codes(name, index) for name in self.names})
 
     def with_factor(self, factor: Factor, column: npt.ArrayLike) -> "FactorTable":

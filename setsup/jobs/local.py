@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from setsup.errors import SetsupError
-from setsup.jobs.process import Process
+from setsup.jobs.process import Process, cause
 from setsup.jobs.sending import answer, function_of, outcome, packed
 from setsup.jobs.units import Unit
 from setsup.progress import Advance
@@ -86,8 +86,8 @@ class Crew:
         unit = self._units[number].name
         if self._tries[number] == _TRIES:
             raise SetsupError(
-                f"a worker process ended {how} while it worked on {unit}, as one did before it: perhaps for lack of "
-                "memory, so use fewer processes; or use one process to see the error itself"
+                f"a worker process ended {how} while it worked on {unit}, as one did before it: "
+                + cause(how, "use fewer processes, or one to see the error itself")
             )
         _log.warning("a worker process ended %s while it worked on %s, which is begun again", how, unit)
         self._waiting.appendleft(number)

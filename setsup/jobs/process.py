@@ -16,7 +16,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
-__all__ = ["Process", "ended", "serve", "started"]
+__all__ = ["Process", "cause", "ended", "serve", "started"]
 
 _PATIENCE = 1.0  # seconds that a process has to end by itself
 
@@ -107,6 +107,30 @@ def ended(process: "subprocess.Popen[bytes]", patience: float = _PATIENCE) -> st
         return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
     except ValueError:  # one without a name
         return f"by signal {-code}"
+
+
+def cause(how: str, advice: str) -> str:
+    """Say what most likely ended a process, and what to do.
+
+    Parameters
+    ----------
+    how : str
+        As :func:`ended` gives it.
+    advice : str
+        What to do for lack of memory.
+
+    Examples
+    --------
+    >>> cause("by SIGKILL", "use fewer processes")
+    'perhaps for lack of memory: use fewer processes'
+
+    """
+    if how == "by SIGBUS":
+        return (
+            "most likely since a file that it had mapped into memory was cut off or could not be read just then: see "
+            "that nothing writes to the files of the data set, put them back whole, and start again"
+        )
+    return f"perhaps for lack of memory: {advice}"
 
 
 def serve(module: str, numbers: Sequence[int]) -> None:

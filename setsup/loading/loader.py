@@ -114,9 +114,11 @@ class Loader:
         ------
         SetsupError
             In one of several worker processes of torch's DataLoader, where the loader was made before them: each would
-            give every draw. One that a worker makes itself takes its share by ``rank`` and ``world``.
+            give every draw. One that a worker makes itself takes its share by ``rank`` and ``world``. In a DataLoader
+            that accelerate prepared on several processes, which would shard the draws once more.
 
         """
+        _check_sharded_once()
         if self._made_in != os.getpid():
             _check_no_other_workers()
         self._turn += 1
@@ -251,4 +253,22 @@ def _check_no_other_workers() -> None:
             f"each of the {worker.num_workers} worker processes of torch's DataLoader would give every draw of this "
             "loader: pass num_workers=0 there, and workers= to setsup.loader, or make the loader in each worker, with "
             "its rank= and world="
+        )
+
+
+def _check_sharded_once() -> None:
+    """Refuse to be read by a DataLoader of accelerate, which is among the callers, for several processes."""
+    if "accelerate.data_loader" not in sys.modules:
+        return
+    frame = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") != "accelerate.data_loader":
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None:
+        return
+    processes = sys.modules["accelerate.state"].PartialState().num_processes
+    if processes > 1:
+        raise SetsupError(
+            f"accelerate would read this loader in its main process alone, and shard it among {processes} processes "
+            "again, so that draws are lost: leave it out of accelerator.prepare, and make it with "
+            "rank=accelerator.process_index, world=accelerator.num_processes"
         )

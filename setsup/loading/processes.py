@@ -15,7 +15,7 @@ import cloudpickle
 import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
-from setsup.jobs.process import ended, started
+from setsup.jobs.process import cause, ended, started
 from setsup.loading import wire
 from setsup.loading.batch import Batch, Finish
 from setsup.loading.ring import Allocate, Ring
@@ -147,10 +147,9 @@ class _Worker:
         return ended(self._process)
 
     def _ended(self) -> DataError:
-        return DataError(
-            f"a worker process of the loader ended {self.end()} while it made a batch, perhaps for lack of memory: "
-            "lower workers= or prefetch=, or pass workers=0 to see the error itself"
-        )
+        how = self.end()
+        advice = "lower workers= or prefetch=, or pass workers=0 to see the error itself"
+        return DataError(f"a worker process of the loader ended {how} while it made a batch, {cause(how, advice)}")
 
 
 def _pickles(thing: Any) -> bool:

@@ -50,14 +50,14 @@ class Pictures(Dataset):
 class Mortal(Pictures):
     """Kills the worker it is fetched in at a certain fetch."""
 
-    def __init__(self, at: int) -> None:
+    def __init__(self, at: int, by: signal.Signals = signal.SIGKILL) -> None:
         super().__init__()
-        self.home, self.at, self.fetched = os.getpid(), at, 0
+        self.home, self.at, self.by, self.fetched = os.getpid(), at, by, 0
 
     def fetch(self, indices: Any, modalities: Iterable[str] | None = None) -> dict[str, Any]:
         self.fetched += 1
         if self.fetched > self.at and os.getpid() != self.home:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self.by)
         return super().fetch(indices, modalities)
 
 
@@ -124,6 +124,12 @@ def test_a_killed_worker_is_one_sentence_and_no_hang(at: int) -> None:
 
     with pytest.raises(DataError, match="worker process of the loader ended by SIGKILL"):
         slowly()
+
+
+def test_a_worker_that_ended_by_a_bus_error_names_what_causes_it() -> None:
+    batches = iter(setsup.loader(Mortal(0, signal.SIGBUS), sets(), workers=1, to="numpy"))
+    with pytest.raises(DataError, match=r"ended by SIGBUS .* a file that it had mapped into memory was cut off"):
+        next(batches)
 
 
 @linux

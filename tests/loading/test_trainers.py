@@ -428,6 +428,69 @@ def test_the_example_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
     assert alone.startswith("rank 0 of 1: 20 batches of draws 40 to 60,")
 
 
+@pytest.mark.long
+def test_the_example_with_accelerate_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    example = ROOT / "examples" / "accelerate_loop.py"
+    lines = run(*TORCHRUN, example, cwd=tmp_path).splitlines()
+    assert sorted(line.split(",")[0] for line in lines) == [
+        "rank 0 of 2: 20 batches of draws 0 to 40",
+        "rank 1 of 2: 20 batches of draws 0 to 40",
+    ]
+    assert run(sys.executable, example, cwd=tmp_path).startswith("rank 0 of 1: 20 batches of draws 40 to 60,")
+
+
+WITH_ACCELERATE = """
+import json, sys
+import torch
+from accelerate import Accelerator
+import setsup
+
+accelerator = Accelerator(cpu=True)
+shapes = setsup.load("shapes3d-procedural")
+sets = setsup.SetSampler(shapes.factors, inactive=["wall_hue"], size=4, sets=2, seed=3)
+loader = setsup.loader(shapes, sets, rank=accelerator.process_index, world=accelerator.num_processes, workers=0)
+
+class Images(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return ({"image": batch["image"]} for batch in loader)  # tensors alone, as accelerate puts them together
+
+found = {"rows": [batch["indices"].tolist() for batch, _ in zip(loader, range(5))]}
+prepared = accelerator.prepare(torch.utils.data.DataLoader(Images(), batch_size=None))
+try:
+    next(iter(prepared))
+except setsup.SetsupError as error:
+    found["refused"] = str(error)
+with open(f"rank{accelerator.process_index}.json", "w") as file:
+    json.dump(found, file)
+accelerator.end_training()
+"""
+
+
+@pytest.mark.long
+def test_accelerate_gets_every_draw_once_or_a_refusal(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    (tmp_path / "ranks.py").write_text(WITH_ACCELERATE)
+    run(*TORCHRUN, tmp_path / "ranks.py", cwd=tmp_path)
+    found = [json.loads((tmp_path / f"rank{rank}.json").read_text()) for rank in range(2)]
+    for rank in range(2):
+        assert found[rank]["rows"] == [SETS[step].indices.tolist() for step in range(rank, 10, 2)]
+        assert "shard it among 2 processes again" in found[rank]["refused"]
+
+
+def test_one_process_of_accelerate_may_read_a_loader() -> None:
+    accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed")
+    batches = setsup.loader(SHAPES, SETS, workers=0)
+
+    class Batches(torch.utils.data.IterableDataset):
+        def __iter__(self) -> Any:
+            return iter(batches)
+
+    prepared = accelerate.data_loader.prepare_data_loader(torch.utils.data.DataLoader(Batches(), batch_size=None))
+    number = numbers(SETS)
+    assert [number(batch) for batch in islice(iter(prepared), 3)] == [0, 1, 2]
+
+
 AS_TORCHRUN = """
 import os, runpy, sys, traceback
 from torch.distributed import TCPStore

@@ -7,6 +7,7 @@ import shutil
 import struct
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -544,3 +545,21 @@ def test_what_setsup_writes(tmp_path: Path, form: str, order: str) -> None:
     for name in shapes.factors.names:
         assert (dataset.factors.values(name) == shapes.factors.values(name, sources)).all()
     assert dataset.verify() == []
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_tar_that_is_cut_off_under_a_training(tmp_path: Path, workers: int) -> None:
+    shapes = setsup.load("shapes3d-procedural").select(range(0, 480_000, 12_000))
+    dataset = setsup.write_shards(shapes, tmp_path / "set", format="npy", per_shard=20)
+    sets = setsup.SetSampler(dataset.factors, inactive=[], size=8, sets=1)
+    batches = iter(setsup.loader(dataset, sets, to="numpy", workers=workers, prefetch=1))
+    next(batches)
+    path = tmp_path / "set" / "data-00001.tar"
+    content = path.read_bytes()
+    os.truncate(path, 4096)
+    # amid a fetch a worker is past the look at the size: it is killed, and the sentence names the cause all the same
+    said = r"data-00001\.tar has changed since it was indexed: it has 4,096 bytes|ended by SIGBUS .* was cut off"
+    with pytest.raises(DataError, match=said):
+        list(islice(batches, 20))
+    path.write_bytes(content)
+    np.testing.assert_array_equal(dataset.fetch(range(40))["image"], shapes.fetch(range(40))["image"])

@@ -68,12 +68,13 @@ def test_stretches_are_the_bytes_of_the_files(reader: LocalReader, contents: lis
 
 
 @LINUX
-def test_no_descriptor_stays_open(reader: LocalReader, tmp_path: Path, contents: list[bytes]) -> None:
-    take(reader, [(shard, 0, 1) for shard in range(len(contents))])
-    assert mapped(tmp_path) == len(contents)
-    assert opened(tmp_path) == 0
-    del reader
-    assert mapped(tmp_path) == len(contents)  # the fixture holds it
+def test_few_descriptors_stay_open(tmp_path: Path, contents: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "OPEN", 2)
+    own = LocalReader(tmp_path, catalogue({f"{number}.tar": len(content) for number, content in enumerate(contents)}))
+    take(own, [(shard, 0, 1) for shard in range(len(contents))])
+    assert (mapped(tmp_path), opened(tmp_path)) == (len(contents), 2)
+    del own
+    assert (mapped(tmp_path), opened(tmp_path)) == (0, 0)
 
 
 @LINUX
@@ -105,6 +106,34 @@ def test_a_tar_of_another_size(reader: LocalReader, tmp_path: Path) -> None:
     (tmp_path / "3.tar").write_bytes(b"")
     with pytest.raises(DataError, match=r"3\.tar has changed .* it has 0 bytes, not 1,536"):
         take(reader, [(3, 0, 10)])
+
+
+@pytest.mark.parametrize("descriptors", [0, 64])
+def test_a_tar_that_is_cut_off_while_it_is_mapped(
+    tmp_path: Path, contents: list[bytes], monkeypatch: pytest.MonkeyPatch, descriptors: int
+) -> None:
+    monkeypatch.setattr(reading, "OPEN", descriptors)
+    own = LocalReader(tmp_path, catalogue({f"{number}.tar": len(content) for number, content in enumerate(contents)}))
+    take(own, [(number, 0, 1) for number in range(len(contents))])
+    os.truncate(tmp_path / "5.tar", 4096)  # all that is asked for now still is there
+    with pytest.raises(DataError, match=r"5\.tar has changed since it was indexed: it has 4,096 bytes, not 10,240"):
+        take(own, [(0, 0, 1), (5, 0, 1)])
+    assert bytes(take(own, [(0, 1, 7)])[0]) == contents[0][1:8]  # the others are read as before
+    (tmp_path / "5.tar").write_bytes(contents[5])  # and this one again, once it is whole
+    assert bytes(take(own, [(5, 9000, 1000)])[0]) == contents[5][9000:10_000]
+
+
+def test_a_tar_that_is_removed_or_replaced_is_told_by_its_path(
+    reader: LocalReader, tmp_path: Path, contents: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "OPEN", 0)
+    take(reader, [(0, 0, 1), (1, 0, 1)])
+    (tmp_path / "new").write_bytes(bytes(1024))
+    (tmp_path / "new").replace(tmp_path / "0.tar")
+    assert bytes(take(reader, [(0, 0, 1024)])[0]) == bytes(1024)
+    (tmp_path / "1.tar").unlink()
+    with pytest.raises(DataError, match=r"1\.tar is missing"):
+        take(reader, [(1, 0, 1)])
 
 
 def test_a_missing_tar_and_what_is_none(reader: LocalReader, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
+from setsup.files.mapped import check_mapped
 from setsup.files.members import Members, Places
 from setsup.files.prepared import PreparedArray
 
@@ -203,6 +204,7 @@ class RecordFiles:
             if not held.looked:
                 held.prepared, held.looked = self._array().open(), True
             if held.prepared is not None:
+                check_mapped(held.prepared)
                 start = int(self._starts[file]) + offset
                 return held.prepared[start : start + length].tobytes()
             content = held.unpacked.pop(file, None)

@@ -1,0 +1,88 @@
+"""Files that are cut off in place while they are mapped: one sentence before the read that would kill the process."""
+
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from setsup.datasets.dataset import gather
+from setsup.errors import DataError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.mapped import check_mapped
+from setsup.files.prepare import prepare_array
+from setsup.files.prepared import PreparedArray
+
+ROWS = 3000  # of 8 bytes, so that there are several pages
+
+
+def mapped_npy(folder: Path) -> np.ndarray:
+    np.save(folder / "numbers.npy", np.arange(ROWS))
+    return np.load(folder / "numbers.npy", mmap_mode="r")
+
+
+def mapped_amid(folder: Path) -> np.ndarray:
+    (folder / "numbers.npy").write_bytes(bytes(5000) + np.arange(ROWS).tobytes())
+    return np.asarray(np.memmap(folder / "numbers.npy", np.int64, "r", 5000, (ROWS,)))
+
+
+def mapped_view(folder: Path) -> np.ndarray:
+    return np.asarray(mapped_npy(folder)).reshape(-1, 2)[:, 0]
+
+
+@pytest.mark.parametrize("mapped", [mapped_npy, mapped_amid, mapped_view])
+def test_an_array_whose_file_is_cut_off(mapped, tmp_path):
+    array = mapped(tmp_path)
+    path, size = tmp_path / "numbers.npy", (tmp_path / "numbers.npy").stat().st_size
+    whole = array.copy()
+    np.testing.assert_array_equal(gather(array, np.arange(len(array))), whole)
+    for left in (size - 1, 4096, 0):
+        os.truncate(path, left)
+        with pytest.raises(DataError, match=rf"numbers\.npy was cut off .* it has {left:,} bytes, and {size:,} were"):
+            gather(array, np.array([0]))
+    os.truncate(path, size + 10)  # longer does no harm
+    check_mapped(array)
+
+
+def test_arrays_in_memory_pass():
+    for array in (np.arange(4), np.arange(4)[1:], np.frombuffer(bytes(8), np.uint8), np.empty(0)):
+        check_mapped(array)
+
+
+def test_a_memory_map_that_was_pickled_is_in_memory(tmp_path):
+    array = pickle.loads(pickle.dumps(mapped_npy(tmp_path)))
+    os.truncate(tmp_path / "numbers.npy", 0)
+    assert gather(array, np.array([7])).tolist() == [7]
+
+
+@pytest.mark.parametrize("derived", [lambda table: table, lambda table: table.without(["shape"])])
+def test_a_factor_table(derived, tmp_path):
+    factors = [Factor("id", Kind.NOMINAL, tuple(range(ROWS))), Factor("shape", Kind.NOMINAL, ("a", "b"))]
+    FactorTable(factors, {"id": np.arange(ROWS), "shape": np.arange(ROWS) % 2}).save(tmp_path / "table.arrow")
+    table = derived(FactorTable.open(tmp_path / "table.arrow"))
+    assert table.codes("id", [5, ROWS - 1]).tolist() == [5, ROWS - 1]
+    os.truncate(tmp_path / "table.arrow", 100)
+    for read in (
+        lambda: table.codes("id", [ROWS - 1]),
+        lambda: table.codes("id"),
+        lambda: table.column("id"),
+        lambda: table.all_codes([0]),
+        lambda: table.select([3]).values("id"),
+        lambda: table.rows("id == 17"),
+        lambda: table.group_by(["id"]),
+    ):
+        with pytest.raises(DataError, match=r"table\.arrow was cut off while it was read: it has 100 bytes"):
+            read()
+
+
+def test_a_prepared_array(tmp_path):
+    source = tmp_path / "images.h5"
+    source.write_bytes(b"what it was made of")
+    prepared = PreparedArray(source, "images", (ROWS, 8), "uint8")
+    prepare_array(prepared, ROWS, lambda start, stop, out: out.fill(3))
+    array = prepared.open()
+    assert gather(array, np.array([ROWS - 1])).tolist() == [[3] * 8]
+    os.truncate(prepared.find(), 4096)
+    with pytest.raises(DataError, match=r"images\.images\.npy was cut off"):
+        gather(array, np.array([ROWS - 1]))
