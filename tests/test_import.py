@@ -34,6 +34,7 @@ def test_importing_setsup_loads_nothing_heavy():
     assert not loaded & {*HEAVY, "numpy"}
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("name", [name for name in setsup.__all__ if name != "__version__"])
 def test_no_name_needs_anything_heavy(name):
     assert not _loaded(f"from setsup import {name}") & set(HEAVY)

@@ -53,12 +53,14 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize("processes", [1, 2, 5])
 @pytest.mark.parametrize("count", [0, 1, 2, 23])
 def test_results_come_in_the_order_of_the_units(processes: int, count: int) -> None:
     assert run(square, units(count), processes=processes) == [number**2 for number in range(count)]
 
 
+@pytest.mark.long("worker processes")
 def test_several_processes_work_and_this_one_does_not() -> None:
     found = run(process, units(60), processes=2)
     assert len(set(found)) == 2
@@ -117,6 +119,7 @@ def surprise(number: int) -> None:
     raise Strange(number, 2)
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize("processes", [1, 3])
 def test_errors_keep_their_kind_and_message(processes: int) -> None:
     with pytest.raises(DataError, match=r"^the seventh is missing$"):
@@ -178,11 +181,13 @@ def die(folder: Path, times: int, number: int) -> int:
     return number
 
 
+@pytest.mark.long("kills and interruptions")
 def test_a_unit_whose_process_is_killed_is_begun_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert run(functools.partial(die, tmp_path, 1), units(12), processes=2) == list(range(12))
     assert caplog.messages == ["a worker process ended by SIGKILL while it worked on number 3, which is begun again"]
 
 
+@pytest.mark.long("kills and interruptions")
 def test_a_unit_that_kills_twice_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         SetsupError, match=r"ended by SIGKILL while it worked on number 3, as one did before it.*memory"
@@ -195,6 +200,7 @@ def leave(number: int) -> int:
     os._exit(5)
 
 
+@pytest.mark.long("worker processes")
 def test_a_process_that_ends_by_itself_is_said() -> None:
     with pytest.raises(SetsupError, match="ended with exit code 5 while it worked on number"):
         run(leave, units(3), processes=2)
@@ -204,6 +210,7 @@ def signalled(number: int) -> None:
     os.kill(os.getpid(), 40)
 
 
+@pytest.mark.long("kills and interruptions")
 @linux
 def test_a_signal_without_a_name_is_said() -> None:
     with pytest.raises(SetsupError, match="ended by signal 40 while it worked on number"):
@@ -229,6 +236,7 @@ def test_standard_streams_may_be_closed(closed: tuple[int, ...], tmp_path: Path)
 # -- nothing is left behind --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("worker processes")
 @linux
 def test_no_process_is_left_after_work_or_error() -> None:
     run(square, units(8), processes=3)
@@ -253,6 +261,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.long("worker processes")
 @linux
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_workers_end_with_the_process_that_started_them(how: int) -> None:

@@ -301,6 +301,7 @@ def test_table_of_positions_for_sixteen():
         assert even(pairs[~np.eye(16, dtype=bool)]) > RARE
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("n", [4096, 4097, 5000, 8192, 8193, 100_000, 2**20, 10**9, 2**40])
 def test_images_under_large_permutations_are_uniform(n):
     draws, cells = (40_000, 20) if n > 4096 else (5000, 10)  # a sort of n words costs more than a network

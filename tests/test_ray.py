@@ -145,6 +145,7 @@ def die(folder: Path, times: int, number: int) -> int:
     return number
 
 
+@pytest.mark.long("Ray clusters")
 def test_several_workers_give_what_local_ones_give_until_one_is_killed_again_and_again(
     address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -187,6 +188,7 @@ def test_several_workers_give_what_local_ones_give_until_one_is_killed_again_and
     assert not drivers()
 
 
+@pytest.mark.long("Ray clusters")
 def test_the_first_error_ends_the_work_and_says_where(address: str, tmp_path: Path) -> None:
     began = time.monotonic()
     with pytest.raises(ZeroDivisionError) as error:
@@ -198,6 +200,7 @@ def test_the_first_error_ends_the_work_and_says_where(address: str, tmp_path: Pa
     assert time.monotonic() - began < 60  # the others had slept for two minutes
 
 
+@pytest.mark.long("Ray clusters")
 def test_parts_of_a_gpu(address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Of one GPU, two halves: so many units run at a time, and not the four for which there are cores."""
 
@@ -232,6 +235,7 @@ def test_parts_of_a_gpu(address: str, monkeypatch: pytest.MonkeyPatch, caplog: p
 # -- what is amiss -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("Ray clusters")
 def test_another_machine_has_no_such_folder(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "touch", lambda self: None)  # what the other has under that path: no such file
     with pytest.raises(DataError, match=r"does not see .*shared of the machine that began the work: choose a folder"):
@@ -317,6 +321,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.long("Ray clusters")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_units_end_with_who_began_them(address: str, tmp_path: Path, how: int) -> None:
     code = LONG.replace("sys.argv[2]", repr(str(tmp_path)))
@@ -333,6 +338,7 @@ def test_units_end_with_who_began_them(address: str, tmp_path: Path, how: int) -
     assert until(lambda: not drivers(), 20)
 
 
+@pytest.mark.long("Ray clusters")
 def test_a_cluster_of_its_own(tmp_path: Path) -> None:
     """It is started, and stopped: no process is left, and no file but those that Ray has in its folder for sessions."""
     folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
@@ -359,6 +365,7 @@ def test_a_cluster_of_its_own(tmp_path: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.long("Ray clusters")
 def test_a_cluster_of_its_own_that_is_too_small(tmp_path: Path) -> None:
     """Nobody can join it, so that nothing is waited for, and nothing begun."""
     script = "import setsup; from setsup.jobs import Ray; few = setsup.load('shapes3d-procedural').select([0])"
@@ -404,6 +411,7 @@ def drawn(folder: Path) -> int:
     return sum(map(bool, path.read_bytes())) if path.exists() else 0
 
 
+@pytest.mark.long("Ray clusters")
 def test_pictures_are_the_same_bytes_though_their_driver_is_killed(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -432,6 +440,7 @@ def test_pictures_are_the_same_bytes_though_their_driver_is_killed(
 # -- shards ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("Ray clusters")
 def test_shards_are_the_same_bytes_whoever_ends(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,8 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
+pytestmark = pytest.mark.long("wheels")
+
 
 def run(*command: str | Path, cwd: Path) -> str:
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}

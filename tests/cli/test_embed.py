@@ -72,6 +72,7 @@ def test_what_was_trained_on_another_split_and_all_of_it(setsup: Run, trained: P
         assert (data["run"], data["stand_in"]) == (RUN, False)
 
 
+@pytest.mark.long("trainings")
 def test_some_rows(setsup: Run, trained: Path, digits: Path) -> None:
     pictures = published(digits, "images-idx3", 16).reshape(400, 784)
     labels = published(digits, "labels-idx1", 8)
@@ -163,6 +164,7 @@ def test_an_interrupted_writing_leaves_what_was_there(
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -190,6 +192,7 @@ def test_what_is_refused(setsup: Run, trained: Path, words: list[str], sentence:
     assert not list(trained.glob("embeddings-*"))
 
 
+@pytest.mark.long("trainings")
 def test_what_the_method_cannot_embed(setsup: Run, trained: Path) -> None:
     found = setsup("embed", trained, "shapes3d-procedural", "--split", "dcodr-test", *MEAN)
     assert found.code == 2

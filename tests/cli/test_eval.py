@@ -165,6 +165,7 @@ def test_unfinished_runs_and_stand_ins_are_labelled(
     assert (entry["stand_in"], entry["finished"], entry["steps"]) == (True, False, 5)
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

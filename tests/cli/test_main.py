@@ -38,6 +38,7 @@ def test_help_imports_nothing_heavy(words: list[str]) -> None:
     assert done.stdout
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("words", [["train"], ["train", "--help"], ["train", "abc/fig3a", "--help"], ["report"]])
 def test_presets_and_reports_are_listed_without_torch(words: list[str]) -> None:
     done = spawned(*words)
@@ -171,6 +172,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert done.returncode == 141
 
 
+@pytest.mark.long("kills and interruptions")
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 @pytest.mark.parametrize("words", [["datasets"], ["info", "--json"], ["--help"], ["fetch", "--help"]])
 def test_a_full_disk_under_standard_output_gets_one_sentence(words: list[str]) -> None:

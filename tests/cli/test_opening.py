@@ -107,6 +107,7 @@ def test_whatever_the_word_it_is_read_or_refused(text: str, name: str) -> None:
     assert isinstance(value, kinds[name])
 
 
+@pytest.mark.long("large or genuine files")
 def test_all_declared_options_can_be_given() -> None:
     """Of every benchmark: no type among them is unknown to the command line."""
     from setsup.files import load_manifest, manifest_names
@@ -124,6 +125,7 @@ def test_all_declared_options_can_be_given() -> None:
 # -- verbs -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("large or genuine files")
 def test_what_is_drawn_is_of_the_data_set_so_opened_and_is_replayed_so(setsup: Run, digits: Path) -> None:
     words = ["sample", "affine-mnist", "--root", digits, "--option", "copies=2", "seed=5", "--inactive", "digit"]
     found = setsup(*words, "--json")
@@ -148,6 +150,7 @@ def test_what_is_drawn_is_of_the_data_set_so_opened_and_is_replayed_so(setsup: R
         refused(setsup("sample", "--root", digits, "--replay", "other.jsonl"), said)
 
 
+@pytest.mark.long("large or genuine files")
 def test_what_says_where_data_lie_is_given_anew(setsup: Run, synsets: Path) -> None:
     root = ["--root", synsets / "release"]
     opened = ["--option", f"synsets={synsets / 'two.txt'}", "size=32,32"]
@@ -181,6 +184,7 @@ def test_all_verbs_that_open_by_name_take_them(setsup: Run, digits: Path, monkey
     refused(other, "holds other shards")
 
 
+@pytest.mark.long("large or genuine files")
 def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) -> None:
     words = ["shard", "imagenet-100", "--root", synsets / "release", "--where", "split == 'val'", "--size", 24, 40]
     found = setsup("shard", *words[1:], "--out", "out", "--json")

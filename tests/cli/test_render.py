@@ -130,6 +130,7 @@ def test_json(setsup: Run, tmp_path: Path) -> None:
     assert again.json["drawn_now"] == 0
 
 
+@pytest.mark.long("worker processes")
 def test_the_same_bytes_for_one_and_two_processes(setsup: Run, tmp_path: Path) -> None:
     for processes in (1, 2):
         found = setsup("render", "shapes3d", "--out", f"out{processes}", *FEW, "--processes", processes)
@@ -185,6 +186,7 @@ def test_rooms(setsup: Run) -> None:
 # -- afterwards --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("renderings")
 def test_other_verbs_take_the_folder(setsup: Run, tmp_path: Path) -> None:
     assert setsup("render", "shapes3d", "--out", "shapes", *FEW).code == 0
     found = setsup("sample", "shapes", "--inactive", "shape", "--size", 6, "--out", "drawn")
@@ -207,6 +209,7 @@ def test_other_verbs_take_the_folder(setsup: Run, tmp_path: Path) -> None:
     assert "size 15: as many rows as every group has" in small.out
 
 
+@pytest.mark.long("renderings")
 def test_draws_of_another_folder_are_refused(setsup: Run) -> None:
     for name, seed in (("a", 0), ("b", 1)):
         words = ["--rows", 40, "--seed", seed, "--size", 8, 8, "--renderer", "embree", "--modalities", "image"]
@@ -227,6 +230,7 @@ def command(*words: object) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.long("kills and interruptions")
 @pytest.mark.parametrize(("processes", "number"), [(1, signal.SIGINT), (2, signal.SIGINT), (1, signal.SIGTERM)])
 def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int, number: signal.Signals) -> None:
     where = ["--where", "floor_hue == 0.1 and wall_hue in (0.6, 0.7)", "--modalities", "image"]
@@ -248,6 +252,7 @@ def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int,
     refused(found, "is not finished: give the same `setsup render` command again")
 
 
+@pytest.mark.long("kills and interruptions")
 def test_a_kill_loses_nothing(setsup: Run, tmp_path: Path) -> None:
     assert setsup("render", "shapes3d", "--out", "whole", *FEW).code == 0
     for wait in (0.0, 0.1, 0.3, 0.6):
@@ -268,6 +273,7 @@ def test_sigterm_is_given_back(setsup: Run) -> None:
     assert signal.getsignal(signal.SIGTERM) == before
 
 
+@pytest.mark.long("renderings")
 def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> None:
     """A process that finds the folder taken draws what the other has left, and here that is nothing."""
     words = ["render", "shapes3d", "--out", tmp_path / "out", *FEW]
@@ -327,12 +333,14 @@ def test_what_to_do_with_a_damaged_folder_does_what_it_says(setsup: Run) -> None
     assert contents(Path("out")) == before
 
 
+@pytest.mark.long("renderings")
 def test_another_seed_of_a_recipe_is_named(setsup: Run) -> None:
     words = ["render", "room", "--rooms", 1, "--pairs", 1, "--count", 0, 1, "--size", 8, 8, "--renderer", "embree"]
     assert setsup(*words, "--out", "out").code == 0
     refused(setsup(*words, "--out", "out", "--seed", 1), "begun with other options of the recipe (its seed, ")
 
 
+@pytest.mark.long("renderings")
 def test_another_rendering_is_not_mixed_in(setsup: Run, tmp_path: Path) -> None:
     words = ["--rows", 10, "--size", 8, 8, "--renderer", "embree", "--modalities", "image"]
     assert setsup("render", "shapes3d", "--out", "out", *words).code == 0

@@ -101,6 +101,7 @@ SAMPLERS = {
 }
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("words", SAMPLERS.values(), ids=SAMPLERS.keys())
 def test_a_replay_gives_the_same_files(setsup: Run, tmp_path: Path, words: list[object]) -> None:
     first = setsup("sample", *words, "--out", "a")
@@ -115,6 +116,7 @@ def test_a_replay_gives_the_same_files(setsup: Run, tmp_path: Path, words: list[
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
+@pytest.mark.long("statistics")
 def test_other_samplers_write_their_roles(setsup: Run, tmp_path: Path) -> None:
     assert setsup("sample", *SAMPLERS["orbit"]).code == 0
     arrays = np.load(tmp_path / "setsup-samples" / "draws.npz")
@@ -141,6 +143,7 @@ def test_json_holds_everything(setsup: Run, tmp_path: Path) -> None:
     assert (tmp_path / data["files"]["sheet"]).is_file()
 
 
+@pytest.mark.long("large or genuine files")
 def test_genuine_mnist(setsup: Run, genuine: Path, tmp_path: Path) -> None:
     root = genuine / "mnist"
     before = sorted(root.iterdir())
@@ -194,6 +197,7 @@ class TestTable:
         refused(setsup("sample", "--table", photos, "--inactive", "subject"), "03.png", "3")
         assert not (tmp_path / "setsup-samples").exists()
 
+    @pytest.mark.long("large or genuine files")
     @pytest.mark.parametrize(
         ("words", "note", "shape"),
         [
@@ -393,6 +397,7 @@ class TestReplay:
         refused(setsup("sample", "mnist", "--replay", "a/draws.jsonl"), "shapes3d-procedural", "mnist")
         refused(setsup("sample", "--table", "x.csv", "--replay", "a/draws.jsonl"), "shapes3d-procedural", "x.csv")
 
+    @pytest.mark.long("large or genuine files")
     @pytest.mark.parametrize("key", ["setsup", "format", "dataset", "rows", "fingerprint", "sampler", "steps"])
     def test_a_header_that_lacks_something(self, setsup: Run, tmp_path: Path, recorded: list[str], key: str) -> None:
         head = json.loads(recorded[0])

@@ -146,6 +146,7 @@ def test_shards_of_shards(setsup: Run, folder: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(few.source_rows(np.arange(len(few))), rows)
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_folder_of_renderings(setsup: Run, tmp_path: Path) -> None:
     pytest.importorskip("embreex")
     words = ["render", "shapes3d", "--out", "drawn", "--rows", 12, "--size", 8, 8, "--renderer", "embree"]
@@ -283,6 +284,7 @@ def test_folders_and_words_that_are_no_set(setsup: Run, folder: Path, tmp_path: 
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.long("stores")
 def test_a_store(setsup: Run, digits: Path, folder: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same shards, and all verbs that read, at an address."""
     fsspec = pytest.importorskip("fsspec")
@@ -322,6 +324,7 @@ def test_a_name_is_a_name(setsup: Run, digits: Path, tmp_path: Path) -> None:
 # -- stopped -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("kills and interruptions")
 @pytest.mark.parametrize(("processes", "number"), [(1, signal.SIGINT), (2, signal.SIGINT), (1, signal.SIGTERM)])
 def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int, number: signal.Signals) -> None:
     mnist.write(tmp_path / "release", per_split=2000)

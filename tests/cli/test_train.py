@@ -92,6 +92,7 @@ class TestItsFile:
         mine.write_text(mine.read_text().replace("dropout(", "alpha_dropout("))
         registry._run.cache_clear()
 
+    @pytest.mark.long("trainings")
     def test_a_change_is_said_wherever_the_run_is_read(self, setsup: Run, digits: Path, mine: Path) -> None:
         preset = ["--preset", f"{mine}:own/mean"]
         assert setsup("train", f"{mine}:own/mean", "--root", digits, "--steps", 3).code == 0
@@ -166,6 +167,7 @@ class TestItsFile:
         assert setsup("eval", self.RUN, "--preset", mine, "--json").json[0]["file_changed"] is None
 
 
+@pytest.mark.long("trainings")
 def test_options_of_the_data_set_are_settings_of_the_run(setsup: Run, digits: Path, tmp_path: Path) -> None:
     shutil.copy(str(OWN), tmp_path / "own_method.py")
     (tmp_path / "affine.py").write_text(
@@ -274,6 +276,7 @@ def test_what_is_refused_is_one_sentence_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long("trainings")
 def test_a_logger_that_is_not_installed_is_said_before_torch_is_imported(tmp_path: Path) -> None:
     script = (
         "import sys; from setsup_cli.main import main\n"
@@ -305,6 +308,7 @@ class TestMissingData:
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long("trainings")
 def test_a_shrunk_preset_on_its_stand_in_says_both_and_is_measured_shrunk(setsup: Run) -> None:
     found = setsup("train", "abc/fig3a", "--stand-in", "--smoke")
     assert (found.code, found.err) == (0, "")
@@ -420,6 +424,7 @@ def test_a_run_that_was_asked_to_stop_goes_on(setsup: Run, digits: Path, monkeyp
     assert len(whole.splitlines()) == 20
 
 
+@pytest.mark.long("kills and interruptions")
 def test_a_killed_command_goes_on(setsup: Run, digits: Path, tmp_path: Path) -> None:
     script = "import sys; from setsup_cli.main import main; sys.exit(main(sys.argv[1:]))"
     words = [sys.executable, "-c", script, "train", MEAN, "--root", str(digits)]

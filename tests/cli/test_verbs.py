@@ -110,6 +110,7 @@ class TestInfo:
 
 
 class TestFetchAndPrepare:
+    @pytest.mark.long("large or genuine files")
     def test_files_that_are_there_are_checked(self, setsup: Run, genuine: Path) -> None:
         found = setsup("fetch", "mnist", "--root", genuine / "mnist")
         assert (found.code, found.err) == (0, "")
@@ -205,6 +206,7 @@ class TestCache:
 
 
 class TestDoctor:
+    @pytest.mark.long("large or genuine files")
     def test_what_works_here(self, setsup: Run) -> None:
         found = setsup("doctor", "--json")
         checks = {check["name"]: check for check in found.json}
@@ -222,6 +224,7 @@ class TestDoctor:
         assert "SETSUP_CACHE" in found.out
 
 
+@pytest.mark.long("large or genuine files")
 def test_bench(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("setsup_cli.bench._SECONDS", 0.01)
     monkeypatch.setattr("setsup_cli.bench._DRAWS", 1)

@@ -122,6 +122,7 @@ def recorded(tmp_path_factory):
     return scenenn_frames.open(folder)
 
 
+@pytest.mark.long("large or genuine files")
 def test_frames_of_scenenn(recorded):
     """Two frames of the true format: the points of one are on surfaces of the other, and show the same object."""
     got = recorded.fetch([0, 2], ["depth", "pose", "intrinsics", "instances"])

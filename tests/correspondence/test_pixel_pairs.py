@@ -71,6 +71,7 @@ step = st.one_of(
 )
 
 
+@pytest.mark.long("large or genuine files")
 @given(steps=st.lists(step, max_size=4), seed=st.integers(0, 999))
 def test_pairs_go_where_a_picture_of_coordinates_goes(steps, seed):
     picture = coordinates(30, 34)

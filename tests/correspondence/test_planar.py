@@ -130,6 +130,7 @@ def test_inside_is_within_half_a_pixel_of_a_pixel(points, height, width) -> None
     assert planar.inside(points, height, width).tolist() == wanted
 
 
+@pytest.mark.long("large or genuine files")
 @given(st.floats(-180, 180), st.floats(-1, 1), FACTORS, FACTORS, st.booleans())
 def test_turning_is_the_orthogonal_part(degrees, slant, across, down, mirrored) -> None:
     matrix = affine(degrees, slant, across, down, 3, -4)

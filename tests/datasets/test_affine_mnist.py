@@ -270,6 +270,7 @@ def test_many_copies(folder):
     assert digits.factors.row(301 * 120 - 1)["member"] == 300
 
 
+@pytest.mark.long("fuzzing")
 def test_fuzzing(tmp_path):
     true.write(tmp_path, per_split=12)
     for name in ("train-images-idx3", "t10k-labels-idx1"):
@@ -295,6 +296,7 @@ def published():
 
 @pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published MNIST files are not beside the checkout")
 class TestPublished:
+    @pytest.mark.long("large or genuine files")
     def test_rows_and_splits(self, published):
         assert len(published) == 2_310_000
         assert published.factors.counts("split").tolist() == [1_650_000, 330_000, 330_000]
@@ -305,6 +307,7 @@ class TestPublished:
             setsup.load("affine-mnist", PUBLISHED, split="embedding").factors.counts("split").tolist()[0] == 1_650_000
         )
 
+    @pytest.mark.long("large or genuine files")
     def test_ranges(self, published):
         drawn = _parameters(published, slice(None))
         assert (drawn.min(0) >= np.float32(LOW)).all()
@@ -322,6 +325,7 @@ class TestPublished:
         expected = [_by_scipy(pictures[row // 33], drawn[at], ORDER) for at, row in enumerate(rows.tolist())]
         assert abs(found - expected).max() < 0.502
 
+    @pytest.mark.long("large or genuine files")
     @pytest.mark.parametrize(("order", "kept"), [(ORDER, 0.947), (("translate", "rotate", "shear", "scale"), 0.913)])
     def test_ink_that_stays_on_the_canvas(self, order, kept):
         digits = affine_mnist.open(PUBLISHED, order=order, copies=1)
@@ -333,6 +337,7 @@ class TestPublished:
         inside = np.flatnonzero(abs(_parameters(digits, rows)[:, 3:]).max(1) < 2)
         assert abs((ink / whole)[inside].mean() - 1) < 0.005
 
+    @pytest.mark.long("large or genuine files")
     def test_even_and_odd(self):
         seen, unseen = (setsup.load("even-odd", PUBLISHED, split=name) for name in ("embedding", "evaluation"))
         _, labels = _read(PUBLISHED)

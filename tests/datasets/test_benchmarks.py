@@ -14,6 +14,7 @@ import pytest
 
 import setsup
 from setsup.datasets import Dataset
+from setsup.datasets.images import checked_size
 from setsup.errors import DataError, SetsupError
 from setsup.files import load_manifest
 from setsup_cli.main import main
@@ -74,6 +75,7 @@ def test_no_factor_is_named_like_a_modality(dataset):
     assert not set(dataset.factors.names) & set(dataset.modalities)
 
 
+@pytest.mark.long("large or genuine files")
 def test_hugging_face_takes_it(dataset):
     few = dataset.select(range(min(2, len(dataset))))
     found = setsup.to_huggingface(few)
@@ -88,13 +90,19 @@ def test_hugging_face_takes_it(dataset):
             assert same, name
 
 
-@pytest.mark.parametrize("wrong", [64, (64,), (0, 5), (True, 5), (1.5, 2), "64", (1, 2, 3)], ids=str)
-def test_a_size_that_is_none_is_refused(release, wrong):
+def test_a_size_that_is_none_is_refused(release):
     opened = importlib.import_module(load_manifest(release[0]).adapter).open
     for option in {"size", "crop"} & set(inspect.signature(opened).parameters):
         with pytest.raises(SetsupError, match=rf"^{option} must be \(height, width\)") as found:
-            setsup.load(*release, **{option: wrong})
+            setsup.load(*release, **{option: (1.5, 2)})
         assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("wrong", [64, (64,), (0, 5), (True, 5), (1.5, 2), "64", (1, 2, 3)], ids=str)
+def test_sizes_that_are_none_are_refused(wrong):
+    with pytest.raises(SetsupError, match=r"^size must be \(height, width\)") as found:
+        checked_size(wrong)
+    assert "\n" not in str(found.value)
 
 
 def test_its_folder_may_be_a_text(release, dataset):
@@ -103,6 +111,7 @@ def test_its_folder_may_be_a_text(release, dataset):
     assert len(found) == len(dataset)
 
 
+@pytest.mark.long("large or genuine files")
 def test_its_splits_open_or_say_what_is_lacking(release, dataset):
     opened = []
     for split in load_manifest(release[0]).splits:
@@ -112,6 +121,7 @@ def test_its_splits_open_or_say_what_is_lacking(release, dataset):
     assert all(len(part) <= len(dataset) for part in opened)
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 3)])
 def test_fetching_any_shape(dataset, shape):
     rows = np.arange(int(np.prod(shape))).reshape(shape) % len(dataset)

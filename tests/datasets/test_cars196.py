@@ -92,6 +92,7 @@ def test_names_of_the_genuine_classes(genuine):
     assert body("Ford E-Series Wagon Van 2012") == "Van"
 
 
+@pytest.mark.long("large or genuine files")
 def test_the_genuine_devkit(genuine, tmp_path):
     """Its tables by scipy; pictures are named only, since none is opened before it is fetched."""
     shutil.copytree(genuine / "cars196" / "devkit", tmp_path / "devkit")
@@ -285,6 +286,7 @@ def test_files_that_are_missing_or_others(mine, tmp_path):
         cars196.open(tmp_path / "nothing")
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("file", ["devkit/cars_train_annos.mat", "devkit/cars_meta.mat"])
 def test_damaged_annotations(mine, file):
     path = mine / file

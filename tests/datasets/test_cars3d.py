@@ -72,6 +72,7 @@ def root(request, tmp_path, release):
     return tmp_path
 
 
+@pytest.mark.long("large or genuine files")
 def test_pictures_masks_and_factors(root, truth):
     dataset = cars3d.open(root)
     pictures, masks = truth
@@ -93,6 +94,7 @@ def test_pictures_masks_and_factors(root, truth):
         assert all(np.array_equal(out[name], found[name]) for name in found)
 
 
+@pytest.mark.long("worker processes")
 @FORKS
 def test_pickle_processes_and_threads(root, truth):
     dataset = cars3d.open(root)
@@ -106,6 +108,7 @@ def test_pickle_processes_and_threads(root, truth):
         assert np.array_equal(pool.apply(dataset.fetch, (rows,))["image"], truth[0][rows])
 
 
+@pytest.mark.long("worker processes")
 def test_spawned_processes(release, truth):
     with get_context("spawn").Pool(1) as pool:
         assert np.array_equal(pool.apply(cars3d.open(release).fetch, ([2, 65],))["image"], truth[0][[2, 65]])
@@ -146,6 +149,7 @@ def test_what_prepared_itself_reads_what_it_prepared(tmp_path, release, truth, m
     assert not dataset.computes
 
 
+@pytest.mark.long("large or genuine files")
 def test_prepared_arrays_belong_to_the_files(tmp_path, release, truth, caplog):
     shutil.copytree(release, tmp_path, dirs_exist_ok=True)
     cars3d.prepare(tmp_path)
@@ -285,6 +289,7 @@ WRONG = {
 }
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("kind", list(WRONG))
 def test_meshes_that_are_wrong(tmp_path, release, kind):
     make, sentence = WRONG[kind]
@@ -320,6 +325,7 @@ def test_masks_of_any_type(tmp_path, mask):
     assert 0.02 < found.mean() < 0.5
 
 
+@pytest.mark.long("large or genuine files")
 def test_long_lists_and_archives_of_many_folders_take_no_time(tmp_path):
     """Once half a minute each: every name was sought among all others."""
     names = [f"car_{number}_mesh" for number in range(60_000)]

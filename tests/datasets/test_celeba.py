@@ -534,6 +534,7 @@ def test_what_python_reads_is_read_here():
         assert found.columns == ("A", "B")
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("name", ["list_attr_celeba.txt", "identity_CelebA.txt", "list_landmarks68_celeba_x64.csv"])
 def test_damaged_copies(name):
     columns = {"list_attr_celeba.txt": 40, "identity_CelebA.txt": 1}.get(name, 136)

@@ -155,6 +155,7 @@ def test_very_few_digits(tmp_path, recipe):
         assert len(colored.fetch(range(len(colored)))["image"]) == count * (2 if recipe == "pixels" else 1)
 
 
+@pytest.mark.long("fuzzing")
 def test_fuzzing(tmp_path):
     true.write(tmp_path, per_split=20)
     path = tmp_path / "train-labels-idx1-ubyte.gz"
@@ -225,6 +226,7 @@ class TestPublished:
                 counts = stats.contingency.crosstab(one[rows], other[rows]).count
                 assert stats.chi2_contingency(counts).pvalue > 1e-4
 
+    @pytest.mark.long("large or genuine files")
     @pytest.mark.parametrize("recipe", RECIPES)
     def test_the_colour_is_seen_and_tells_the_label(self, published, recipe):
         """From pixels alone: the empty channel tells the label as well as the factor does."""

@@ -293,6 +293,7 @@ def test_damaged_lists(mine, file, content, why):
     assert path.name in str(found.value)
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize(
     "file",
     [

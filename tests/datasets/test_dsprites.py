@@ -58,6 +58,7 @@ def test_levels():
     assert [factor.kind for factor in table.factors[2:]] == [Kind.ORDINAL] * 4
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("kind", ["hdf5", "npz"])
 def test_a_part_of_the_rows_makes_columns(releases, kind):
     table = Dsprites(releases[kind]).factors
@@ -256,6 +257,7 @@ def test_no_rows(tmp_path):
         Dsprites(tmp_path / "x.npz")
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("kind", ["hdf5", "npz"])
 def test_damaged_copies(tmp_path, kind):
     path = write(tmp_path, kind, FEW)

@@ -224,6 +224,7 @@ def test_equal_digests_are_compared(monkeypatch):
     assert (rows.tolist(), squares.tolist()) == ([3, 0, 1, 0], [0, 0, 0, 0])
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_file_of_matches_that_is_another(release, catalogue, tmp_path):
     path = edges2shoes.prepare(release[0], catalogue[0])
     healthy = path.read_bytes()

@@ -344,6 +344,7 @@ def test_a_damaged_picture_is_named():
         data.fetch([2, 3])
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("name", ["data-00000-of-00001.arrow", "dataset_info.json", "state.json"])
 def test_damaged_folders_are_refused_or_read(tmp_path, name):
     arrays = np.arange(ROWS * 4).reshape(ROWS, 2, 2)
@@ -376,6 +377,7 @@ def fetched(data, queue):
     queue.put([data.fetch([3, 1])["image"].tobytes(), data.factors.fingerprint, os.getpid()])
 
 
+@pytest.mark.long("worker processes")
 @FORKS
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_other_processes(tmp_path, method):
@@ -400,6 +402,7 @@ def test_a_mapped_data_set_is_pickled_by_its_files(tmp_path):
     assert np.array_equal(again.fetch([23])["image"], PIXELS[[3]])
 
 
+@pytest.mark.long("large or genuine files")
 def test_loaders_take_it():
     data = from_huggingface(_photos())
     sampler = setsup.SetSampler(data.factors, inactive=["subject"], size=4)
@@ -413,6 +416,7 @@ def test_without_the_library_one_sentence_names_the_extra(monkeypatch):
         from_huggingface("somewhere")
 
 
+@pytest.mark.long("large or genuine files")
 def test_nothing_is_written_anywhere_and_nothing_asked_of_the_network(tmp_path):
     _photos().save_to_disk(tmp_path / "photos")
     before = sorted(tmp_path.rglob("*"))

@@ -275,6 +275,7 @@ def test_numbers_are_those_of_sorted_folders(tree):
     assert names == [path.relative_to(tree / "train").as_posix() for path in files]
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize("workers", [0, 2])
 def test_ids_are_the_same_in_every_epoch_and_worker(release, tree, workers):
     """What a memory bank needs: row i is the same picture at every step of every loader."""
@@ -425,6 +426,7 @@ def _labels(folder):
     return labels.categories(sorted(made.SYNSETS)), labels.of_validation(np.arange(1, 11))
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize(
     "name",
     [

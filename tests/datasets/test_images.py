@@ -61,6 +61,7 @@ def threads(request, monkeypatch):
 
 @pytest.mark.usefixtures("threads")
 class TestEqualToPillow:
+    @pytest.mark.long("large or genuine files")
     @pytest.mark.parametrize("size", [(1, 1), (1, 9), (7, 1), (17, 23), (64, 48), (129, 127)])
     @pytest.mark.parametrize("channels", [1, 3])
     @pytest.mark.parametrize(

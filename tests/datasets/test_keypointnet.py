@@ -177,6 +177,7 @@ def test_misaligned_knives(copy):
     assert points.factors.rows("misaligned == True").tolist() == [16, 17]
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_cached_index_is_used_and_made_anew(copy, own_cache, monkeypatch):
     monkeypatch.setattr("setsup.datasets.keypointnet.annotations._QUICK", 0)
     before = sorted(path.name for path in copy.rglob("*"))
@@ -275,6 +276,7 @@ def test_a_folder_without_annotations(tmp_path):
         keypointnet.open(tmp_path)
 
 
+@pytest.mark.long("fuzzing")
 def test_fuzzing(copy):
     path = copy / "annotations" / "chair.json"
 
@@ -287,6 +289,7 @@ def test_fuzzing(copy):
     assert survives(healthy, read, 150, head=3000, times=20) > 50
 
 
+@pytest.mark.long("large or genuine files")
 def test_the_genuine_chair(genuine):
     points = keypointnet.open(genuine / "keypointnet")
     published = json.loads((genuine / "keypointnet" / "annotations" / "chair.json").read_bytes())

@@ -146,6 +146,7 @@ class TestPublished:
         test = digits.factors.where("split == 'test'").counts("digit")
         assert test.tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
 
+    @pytest.mark.long("large or genuine files")
     def test_pixels(self, digits):
         with gzip.open(PUBLISHED / "train-images-idx3-ubyte.gz") as file:
             train = np.frombuffer(file.read(), np.uint8)[16:].reshape(-1, 28, 28, 1)

@@ -48,6 +48,7 @@ def _tiny(folder, names, size=(64, 48)):
         Image.new("RGB", size).save(path)
 
 
+@pytest.mark.long("large or genuine files")
 def test_factors_say_what_the_names_say(release, faces):
     files = _files(release)
     assert len(faces) == len(files) == sum(map(len, TAKEN.values())) * 15
@@ -175,6 +176,7 @@ def test_threads(faces):
     assert same == [True] * 4
 
 
+@pytest.mark.long("large or genuine files")
 def test_settings(tmp_path):
     """Train are the first 100 subjects of session 1 by id, and the first 200 with neutral faces of any session."""
     ids = [f"{number:03}" for number in range(1, 250) if number != 57]

@@ -38,6 +38,7 @@ def unit(*vector: float) -> Array:
     return np.asarray(np.array(vector) / np.linalg.norm(vector))
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("dtype", ["float32", "float64", ">f4"])
 @pytest.mark.parametrize("normal", [(0, 0, -1), (0, -1, 0), (1, 0, -0.2), (0.3, 0.8, -0.5), (-0.9, -0.3, -0.3)])
 def test_planes_are_exact_however_tilted(normal: tuple[float, ...], dtype: str) -> None:

@@ -86,6 +86,7 @@ def write_small(folder: Path, texts: dict[str, list[str]] | None = None, chunks:
 # -- what is in it -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("large or genuine files")
 def test_factors(release: Path) -> None:
     dataset = opened(release)
     assert isinstance(dataset, setsup.datasets.Dataset)
@@ -375,6 +376,7 @@ def test_labels_without_a_name_are_named_when_they_are_read(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir() if "npy" in path.name] == []
 
 
+@pytest.mark.long("fuzzing")
 def test_damaged_files(small: Path, tmp_path: Path) -> None:
     shutil.copy(small / "splits.mat", tmp_path / "splits.mat")
     whole = {name: array.tobytes() for name, array in nyu.open(small).fetch([0], list(KEYS)).items()}
@@ -392,6 +394,7 @@ def test_damaged_files(small: Path, tmp_path: Path) -> None:
 # -- processes and threads ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("worker processes")
 @FORKS
 @pytest.mark.parametrize("prepared", [False, True])
 def test_pickle_processes_and_threads(folder: Path, prepared: bool) -> None:
@@ -418,6 +421,7 @@ def test_pickle_processes_and_threads(folder: Path, prepared: bool) -> None:
 # -- prepare -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("large or genuine files")
 def test_prepared_arrays_are_the_same_and_are_used(
     folder: Path, arrays: dict[str, np.ndarray], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -112,6 +112,7 @@ def test_what_is_no_annotation(tmp_path, record):
         read_objects(tmp_path / "x.mat", "x.mat", "car")
 
 
+@pytest.mark.long("fuzzing")
 def test_damage(tmp_path):
     objects = [annotated("car", [1, 2, 30, 40], viewpoint(10.0, 5.0, 1.0, 20.0, 20.0)) for _ in range(2)]
     healthy = true.save(tmp_path, "car", "pascal", "2008_000203", objects).read_bytes()
@@ -167,6 +168,7 @@ def test_the_columns_are_kept_and_made_anew_when_the_release_changes(tmp_path, o
     assert len(open_records(open_members(tmp_path))) == len(first) + 1
 
 
+@pytest.mark.long("fuzzing")
 def test_a_damaged_index_is_made_anew(tmp_path, own_cache):
     true.write(tmp_path)
     first = open_records(open_members(tmp_path))

@@ -433,6 +433,7 @@ SAMPLERS: dict[str, Callable[[FactorTable], Any]] = {
 }
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize(("kind", "workers"), [*((kind, 0) for kind in SAMPLERS), ("sets", "thread"), ("sets", 2)])
 def test_loaders_of_every_sampler(kind: str, workers: Any) -> None:
     dataset = dots()
@@ -512,6 +513,7 @@ def test_the_bytes_are_those_of_the_renderer(shapes: RenderedDataset) -> None:
             np.testing.assert_array_equal(array[place], getattr(frame, part.get(name, name)))
 
 
+@pytest.mark.long("worker processes")
 def test_other_processes_draw_the_same(shapes: RenderedDataset) -> None:
     """A fresh process that was sent the data set, and a fork of it that has drawn already."""
     wanted = shapes.fetch([3, 70_000, 479_999])
@@ -532,6 +534,7 @@ def test_other_processes_draw_the_same(shapes: RenderedDataset) -> None:
     assert answer.stdout.decode().split() == [digest, digest]
 
 
+@pytest.mark.long("worker processes")
 def test_worker_processes_of_a_loader_draw_the_same(shapes: RenderedDataset) -> None:
     sets = setsup.SetSampler(shapes.factors, inactive=["wall_hue"], size=3, sets=2)
     for step, batch in zip(range(3), setsup.loader(shapes, sets, workers=2, to="numpy"), strict=False):

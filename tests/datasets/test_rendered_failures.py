@@ -83,6 +83,7 @@ def same_as_alone(folder: Path, alone: Mapping[str, bytes]) -> None:
 # -- told --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("processes", [1, 3])
 def test_all_others_are_drawn_and_the_broken_ones_named(tmp_path: Path, processes: int) -> None:
     folder = tmp_path / "out"
@@ -216,6 +217,7 @@ def test_a_full_disk_is_none_of_the_rows(tmp_path: Path, monkeypatch: pytest.Mon
 # -- left out ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("processes", [1, 3])
 def test_what_is_left_is_what_would_be_drawn_without_them(
     tmp_path: Path, alone: dict[str, bytes], processes: int
@@ -303,6 +305,7 @@ render(broken(), sys.argv[1], skip_broken=True)
 """
 
 
+@pytest.mark.long("kills and interruptions")
 def test_kills_while_the_ranks_are_closed(tmp_path: Path, alone: dict[str, bytes]) -> None:
     dice, folder, between = random.Random(5), tmp_path / "out", 0
     with pytest.raises(DataError, match="cannot be drawn"):
@@ -334,6 +337,7 @@ def test_kills_while_the_ranks_are_closed(tmp_path: Path, alone: dict[str, bytes
     same_as_alone(folder, alone)
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -171,6 +171,7 @@ def test_transparent_pictures(tmp_path: Path) -> None:
 # -- the same bytes ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("worker processes")
 def test_any_number_of_processes_writes_the_same_bytes(whole: Path, tmp_path: Path) -> None:
     render(dots(), tmp_path / "three", processes=3)
     assert contents(tmp_path / "three") == contents(whole)
@@ -227,6 +228,7 @@ def drawn(folder: Path) -> int:
     return sum(map(bool, path.read_bytes())) if path.exists() else 0
 
 
+@pytest.mark.long("kills and interruptions")
 @pytest.mark.parametrize(("processes", "kills"), [(1, 12), (3, 3)])
 def test_kills_at_any_moment(whole: Path, tmp_path: Path, processes: int, kills: int) -> None:
     dice, folder, done = random.Random(processes), tmp_path / "out", 0
@@ -266,6 +268,7 @@ def test_stray_files_of_a_killed_process_go_away(whole: Path, tmp_path: Path) ->
     assert not list(tmp_path.glob("*.lock"))
 
 
+@pytest.mark.long("kills and interruptions")
 def test_two_at_a_time_make_one(whole: Path, tmp_path: Path) -> None:
     arguments = [sys.executable, "-c", SCRIPT, tmp_path / "out", "1"]
     children = [subprocess.Popen(arguments, cwd=CHECKOUT, stdout=subprocess.DEVNULL) for _ in range(2)]
@@ -331,6 +334,7 @@ def test_a_finished_folder_of_some_modalities_as_a_cache(tmp_path: Path) -> None
     assert contents(tmp_path / "some") == before
 
 
+@pytest.mark.long("worker processes")
 def test_workers_share_a_cache(whole: Path, tmp_path: Path) -> None:
     dataset = dots(cache=tmp_path / "cache")
     epoch = setsup.EpochSampler(dataset.factors, size=12, epochs=2)
@@ -424,6 +428,7 @@ def test_arguments_that_are_none(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long("kills and interruptions")
 def test_a_full_disk(tmp_path: Path) -> None:
     """A disk of 256 kB, mounted for one process; 24 × 24 pixels need 144 times 15.6 kB."""
     script = """
@@ -515,6 +520,7 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
         open_rendered(tmp_path / "file")
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize(
     ("name", "head"),
     [("rendered.json", 4096), ("names.json", 512), ("factors.parquet", 4096), ("depth.npy", 256)],
@@ -565,6 +571,7 @@ def test_what_is_written_each_second(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 # -- with a renderer that draws ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("worker processes")
 def test_embree_in_one_process_and_in_three(tmp_path: Path) -> None:
     pytest.importorskip("embreex")
     from setsup.scenes.recipes import Shapes3D
@@ -582,6 +589,7 @@ def test_embree_in_one_process_and_in_three(tmp_path: Path) -> None:
     assert one.camera(3) == some.camera(3)
 
 
+@pytest.mark.long("renderings")
 def test_auto_goes_on_with_what_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("embreex")
     from setsup.scenes.recipes import Shapes3D

@@ -52,6 +52,7 @@ def unpacked(release, scene):
     return [struct.unpack_from("<6f3Bi", content, content.index(b"end_header\n") + 11 + 31 * i) for i in range(count)]
 
 
+@pytest.mark.long("large or genuine files")
 def test_factors_and_boxes(release, rooms):
     expected = annotated(release)
     assert len(rooms) == len(expected) == 36
@@ -105,6 +106,7 @@ def test_meshes_as_trimesh_reads_them(release, rooms):
         rooms.mesh(36)
 
 
+@pytest.mark.long("large or genuine files")
 def test_previews_show_the_object(release, rooms):
     found = rooms.fetch(range(36), ["preview"])["preview"]
     assert found.shape == (36, 128, 128, 3)
@@ -168,6 +170,7 @@ def test_preparing_into_a_cache_that_cannot_be_written(release, tmp_path, monkey
     assert "\n" not in str(found.value)
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("kind", ["zip", "tar", "wrapped", "below", "nyu_class"])
 def test_where_releases_lie(release, rooms, tmp_path, kind):
     if kind == "zip":
@@ -230,6 +233,7 @@ def test_no_mesh_is_read_for_boxes(release, tmp_path):
         boxes.mesh(35)
 
 
+@pytest.mark.long("worker processes")
 @FORKS
 def test_processes_and_threads(release):
     here = scenenn.open(release)
@@ -298,6 +302,7 @@ def test_boxes_that_are_not_there(tmp_path):
     assert all(np.isnan(array).all() for array in rooms.fetch([0, 1], ["aabb", "obb"]).values())
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
@@ -362,6 +367,7 @@ def test_damage_of_annotations():
     assert survives(true.xml(0), read, rounds=300, head=1500) > 150
 
 
+@pytest.mark.long("fuzzing")
 def test_damage_of_meshes(tmp_path, monkeypatch):
     vertices, normals, colors, ids, triangles = true.scene_mesh(0)
     few = np.flatnonzero(ids == true.FLOOR)

@@ -37,6 +37,7 @@ def picture(release, row, kind):
     return np.array(Image.open(release / scene / kind / f"{kind}{frame:05d}.png"))
 
 
+@pytest.mark.long("large or genuine files")
 def test_factors(frames):
     table = frames.factors
     assert table.names == ("scene", "frame", "time", "tracked", "sensor", "online3d")
@@ -138,6 +139,7 @@ def test_the_folder_of_scenenn_is_among_the_usual_places(release, tmp_path, monk
     assert len(scenenn_frames.open()) == 24
 
 
+@pytest.mark.long("worker processes")
 @FORKS
 def test_processes(frames):
     expected = frames.fetch([0, 23])
@@ -272,6 +274,7 @@ def test_poses_that_are_none(tmp_path, matrix):
     assert scenenn_frames.open(tmp_path).factors.values("tracked").tolist() == [False, False, True, True]
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize(
     ("kind", "array", "sentence"),
     [
@@ -302,6 +305,7 @@ def test_nothing_is_there(tmp_path):
         scenenn_frames.open(tmp_path)
 
 
+@pytest.mark.long("fuzzing")
 def test_damage_of_text_beside_pictures(tmp_path):
     written(tmp_path, scenes=1)
     refused = []

@@ -44,6 +44,7 @@ def _rows(folder):
     return sorted(made)
 
 
+@pytest.mark.long("large or genuine files")
 def test_values_are_those_of_the_files(release):
     models = shapenet.open(release)
     rows = _rows(release)
@@ -119,6 +120,7 @@ def _zipped(folder, path, top=""):
     return path
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("form", ["zip", "tar", "named", "wrapped", "root", "zips", "mixed", "deep"])
 def test_forms_in_which_copies_lie(release, tmp_path, form):
     root = tmp_path
@@ -242,6 +244,7 @@ def test_opening_looks_at_names_only(tmp_path, monkeypatch):
         )
 
 
+@pytest.mark.long("worker processes")
 @FORKS
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_other_processes(release, tmp_path, method):

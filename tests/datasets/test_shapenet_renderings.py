@@ -59,6 +59,7 @@ def read(files, record):
     return np.stack(pictures), np.array(matrices, np.float32).reshape(-1, 4, 4)
 
 
+@pytest.mark.long("large or genuine files")
 def test_every_view_is_what_was_written(views):
     row = 0
     for plural, category in (("cars", "car"), ("planes", "plane"), ("chairs", "chair")):
@@ -469,6 +470,7 @@ def test_a_root_without_permission(tmp_path, monkeypatch):
         shapenet_renderings.open(tmp_path / "mine")
 
 
+@pytest.mark.long("worker processes")
 @FORKS
 @pytest.mark.parametrize("name", ["cars", "cars.zip"])
 def test_pickle_processes_and_threads(tmp_path, cars, name):
@@ -640,6 +642,7 @@ def test_damaged_files_of_records_are_refused(cars):
     assert survives(content, lambda data: read_views(data, "f"), 400, slack=1 << 16) > 300
 
 
+@pytest.mark.long("fuzzing")
 def test_damaged_examples_with_right_checksums_are_refused_or_read():
     good = writer.example(GOOD)
 
@@ -652,6 +655,7 @@ def test_damaged_examples_with_right_checksums_are_refused_or_read():
     assert survives(good, views_of, 600, head=200) > 100
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("name", ["dev.txt", "job.txt", "projection.txt"])
 def test_damaged_lists(tmp_path, cars, name):
     writer.pack(cars, tmp_path / "cars")
@@ -663,6 +667,7 @@ def test_damaged_lists(tmp_path, cars, name):
     survives(cars[name], opened, 40)
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("name", ["cars.zip", "cars.tar"])
 def test_damaged_archives(tmp_path, name):
     writer.pack(writer.release("cars", (0, 1), 1), tmp_path / name)

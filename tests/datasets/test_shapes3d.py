@@ -337,6 +337,7 @@ def test_any_layout_is_read_and_converted(
     np.testing.assert_array_equal(Shapes3D(path).fetch(rows)["image"], expected)
 
 
+@pytest.mark.long("large or genuine files")
 def test_the_published_layout_is_read_and_converted(linked: Path) -> None:
     rows = np.random.default_rng(0).integers(0, ROWS, (2, 32))
     expected = pictures(rows.reshape(-1)).reshape(2, 32, 64, 64, 3)
@@ -476,6 +477,7 @@ def prepare_and_die(path: Path, at: int) -> None:
         prepare_array(dataset._prepared, images.block_rows, fill)
 
 
+@pytest.mark.long("kills and interruptions")
 def test_a_killed_conversion_goes_on(tmp_path: Path, linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = Shapes3D(linked)
     whole = dataset.prepare().read_bytes()
@@ -497,6 +499,7 @@ def fetched(dataset: Shapes3D, rows: list[int], results: Any) -> None:
     results.put(dataset.fetch(rows)["image"].tobytes())
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize("context", [FORK, SPAWN], ids=["fork", "spawn"])
 @pytest.mark.parametrize("prepared", [False, True])
 def test_other_processes_fetch_the_same(tmp_path: Path, context: Any, prepared: bool) -> None:
@@ -517,6 +520,7 @@ def test_other_processes_fetch_the_same(tmp_path: Path, context: Any, prepared: 
     assert copy.factors.fingerprint == dataset.factors.fingerprint
 
 
+@pytest.mark.long("worker processes")
 def test_threads_fetch_at_once(linked: Path) -> None:
     dataset = Shapes3D(linked)
     expected = pictures(np.arange(0, 4000, 500))
@@ -528,6 +532,7 @@ def test_threads_fetch_at_once(linked: Path) -> None:
 # -- hostile files -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("fuzzing")
 def test_damaged_bytes_end_in_one_sentence_or_the_right_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(h5_chunks, "_LEAST_CHUNK", 1)
     path = tmp_path / "3dshapes.h5"

@@ -60,6 +60,7 @@ def folder(request, tmp_path, packed, plain):
     return tmp_path
 
 
+@pytest.mark.long("large or genuine files")
 def test_pictures_and_factors(folder):
     dataset = smallnorb.open(folder)
     pictures, category, info = _expected(folder)

@@ -122,6 +122,7 @@ def test_the_archive_as_published(tmp_path, release, pictures, given, capsys):
     assert sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("given", ["folder", "archive", "usual places"])
 def test_the_archive_in_a_folder_that_is_read_only(tmp_path, release, pictures, given, monkeypatch):
     monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "cache"))
@@ -219,6 +220,7 @@ def test_files_that_change(copy):
         found.fetch([0])
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("name", ["train_y.bin", "fold_indices.txt", "class_names.txt"])
 def test_damage(copy, name):
     def read(content):

@@ -309,6 +309,7 @@ def test_images_packed_in_parquet(tmp_path, kind):
     assert open_table(tmp_path / "u.parquet").factors.names == ("label",)
 
 
+@pytest.mark.long("worker processes")
 @FORKS
 def test_packed_images_in_other_processes(tmp_path):
     images = [_png(_pixels(row)) for row in range(20)]
@@ -406,6 +407,7 @@ def _sum(data):
     return int(data.fetch(range(20))["image"].astype(int).sum())
 
 
+@pytest.mark.long("worker processes")
 @FORKS
 def test_pickle_threads_fork_and_spawn(photos):
     path, pixels = photos
@@ -444,6 +446,7 @@ def mutated(draw, content):
 CSV = b"image,subject,age\na.png,ann,4\nb.png,bob,5\na.png,bob,4.5\n"
 
 
+@pytest.mark.long("fuzzing")
 @settings(max_examples=300)
 @given(content=mutated(CSV))
 def test_mutated_csv(tmp_path_factory, content):
@@ -470,6 +473,7 @@ def _encoded(name):
     return stream.getvalue()
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.filterwarnings("ignore::UserWarning:PIL")
 @settings(max_examples=150)
 @pytest.mark.parametrize("name", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "PPM", "WEBP"])
@@ -487,6 +491,7 @@ def test_mutated_images(name, data):
         assert image.shape == (4, 4, 3)
 
 
+@pytest.mark.long("fuzzing")
 @settings(max_examples=150)
 @given(data=st.data())
 def test_mutated_parquet(tmp_path_factory, data):
@@ -504,6 +509,7 @@ def test_mutated_parquet(tmp_path_factory, data):
         return
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("workers", ["thread", 2])
 def test_an_image_that_breaks_while_loading_is_named_with_its_mend(tmp_path, workers):
     from setsup import SetSampler, loader

@@ -51,6 +51,7 @@ def _small(folder, stems, frames=20, rate=25, **options):
 # -- rows --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("videos")
 def test_factors_say_what_the_names_say(release, actions):
     files = sorted((release / "UCF-101").rglob("*.avi"), key=lambda path: path.relative_to(release).as_posix())
     assert actions.paths(range(len(actions))) == [path.relative_to(release).as_posix() for path in files]
@@ -67,6 +68,7 @@ def test_factors_say_what_the_names_say(release, actions):
     assert "v_HandStandPushups_g01_c01" in table["file"].levels
 
 
+@pytest.mark.long("videos")
 def test_a_row_is_the_middle_of_a_video(release, actions):
     assert len(actions) == len(listed())
     found = actions.fetch(range(len(actions)))
@@ -216,6 +218,7 @@ def test_listed_videos_that_are_not_there_are_counted(release, tmp_path, caplog)
     assert f"1 of the {count + 1} videos in the lists of split1 are not in the release (v_" in record.getMessage()
 
 
+@pytest.mark.long("fuzzing")
 def test_damaged_lists(release, tmp_path):
     _small(tmp_path, [stem(*clip) for clip in listed()], 16)
     lists = tmp_path / "ucfTrainTestlist"

@@ -135,6 +135,7 @@ def found(videos, tmp_path_factory):
     return table(out)
 
 
+@pytest.mark.long("videos")
 @pytest.mark.parametrize(("codec", "pix_fmt", "end"), [("ffv1", "bgr0", "mkv"), ("mpeg4", "yuv420p", "avi")])
 def test_cuts_are_found_exactly(tmp_path, codec, pix_fmt, end):
     path = tmp_path / f"monday.{end}"
@@ -153,6 +154,7 @@ def test_a_walk_is_no_cut(tmp_path):
     assert ContentCuts()(video) == []
 
 
+@pytest.mark.long("videos")
 def test_faces_are_where_they_were_drawn(found):
     """Detection against the known boxes: nothing but heads, and none missed that is turned by 20° or less."""
     known = truth(monday())
@@ -188,6 +190,7 @@ def test_tracks_follow_one_head_within_its_shot(found):
     assert all(float(row["time"]) == pytest.approx(int(row["frame"]) / RATE, abs=2e-3) for row in found)
 
 
+@pytest.mark.long("videos")
 def test_the_largest_track_of_a_video_is_kept_and_its_least_turned_face_is_canonical(videos, tmp_path):
     shots = monday()
     out = tmp_path / "orbits"
@@ -206,6 +209,7 @@ def test_the_largest_track_of_a_video_is_kept_and_its_least_turned_face_is_canon
     assert max(abs(turn - yaw) for turn, yaw in zip(turns, estimates, strict=True)) < 15
 
 
+@pytest.mark.long("videos")
 def test_ties_are_decided_by_the_score(videos, tmp_path):
     shots = monday()
     favoured = ground(3).copy()
@@ -218,6 +222,7 @@ def test_ties_are_decided_by_the_score(videos, tmp_path):
     assert [int(row["frame"]) for row in table(tmp_path / "orbits") if row["canonical"] == "true"] == [44 + 14]
 
 
+@pytest.mark.long("videos")
 @pytest.mark.parametrize(("keep", "kept"), [("shot", [24, 20, 30]), ("all", [24, 20, 20, 30])])
 def test_other_tracks_on_demand(videos, tmp_path, keep, kept):
     extract(videos, tmp_path / "orbits", detect=Known(monday()), confirm=None, keep=keep)
@@ -230,6 +235,7 @@ def test_other_tracks_on_demand(videos, tmp_path, keep, kept):
         assert float(next(row["left"] for row in rows if row["shot"] == "1")) < 100
 
 
+@pytest.mark.long("videos")
 def test_crops_show_what_the_box_says(videos, tmp_path):
     shots = monday()
     extract(videos, tmp_path / "orbits", detect=Known(shots), confirm=None, size=80, margin=0.1)
@@ -248,6 +254,7 @@ def test_crops_show_what_the_box_says(videos, tmp_path):
         assert np.abs(crop - np.asarray(expected)).max() <= 1  # the box is written to a hundredth of a pixel
 
 
+@pytest.mark.long("videos")
 def test_every_stage_can_be_replaced(videos, tmp_path):
     asked = []
 
@@ -285,6 +292,7 @@ def test_every_stage_can_be_replaced(videos, tmp_path):
     assert [int(row["frame"]) for row in rows if row["canonical"] == "true"] == [9, 49, 73]
 
 
+@pytest.mark.long("videos")
 @pytest.mark.parametrize(
     ("stage", "replacement", "says"),
     [
@@ -333,6 +341,7 @@ def recipe(several, out, **stages):
     return extract(several, out, **{"cuts": no_cuts, "detect": Known(*FILMS.values()), "confirm": None, **stages})
 
 
+@pytest.mark.long("videos")
 def test_ragged_orbits_are_drawn_with_their_canonical_member(several, tmp_path):
     recipe(several, tmp_path / "orbits")
     faces = setsup.load("video-orbits", tmp_path / "orbits")
@@ -367,6 +376,7 @@ def test_ragged_orbits_are_drawn_with_their_canonical_member(several, tmp_path):
     assert seen == set(lengths)
 
 
+@pytest.mark.long("kills and interruptions")
 def test_the_same_bytes_again_and_after_an_interruption(several, tmp_path, monkeypatch):
     recipe(several, tmp_path / "whole")
     known, looked = Known(*FILMS.values()), []
@@ -398,6 +408,7 @@ def test_the_same_bytes_again_and_after_an_interruption(several, tmp_path, monke
     assert video_orbits.open(tmp_path / "cut").modalities["image"].shape == (64, 64, 3)
 
 
+@pytest.mark.long("kills and interruptions")
 def test_killed_and_started_again(several, tmp_path):
     """The process is killed as soon as the first video is done."""
     script = tmp_path / "run.py"
@@ -425,6 +436,7 @@ def test_killed_and_started_again(several, tmp_path):
     }
 
 
+@pytest.mark.long("videos")
 def test_videos_without_a_face(several, tmp_path, caplog):
     folder = tmp_path / "videos"
     shutil.copytree(several, folder)
@@ -441,6 +453,7 @@ def test_videos_without_a_face(several, tmp_path, caplog):
         extract(tmp_path / "alone", tmp_path / "none", detect=Cascades(), confirm=None)
 
 
+@pytest.mark.long("fuzzing")
 def test_a_damaged_video_is_named_once_the_others_are_done(several, tmp_path):
     folder = tmp_path / "videos"
     shutil.copytree(several, folder)
@@ -457,6 +470,7 @@ def test_a_damaged_video_is_named_once_the_others_are_done(several, tmp_path):
     assert (tmp_path / "orbits" / "orbits.csv").read_bytes() == (tmp_path / "whole" / "orbits.csv").read_bytes()
 
 
+@pytest.mark.long("videos")
 def test_videos_in_an_archive(several, tmp_path):
     with zipfile.ZipFile(tmp_path / "videos.zip", "w") as file:
         for name in FILMS:
@@ -539,6 +553,7 @@ def test_the_command_says_what_it_needs(several, tmp_path, capsys):
     assert "confirm=None" in said
 
 
+@pytest.mark.long("videos")
 def test_the_command_finds_orbits(several, tmp_path, capsys, monkeypatch):
     folder = tmp_path / "videos"
     shutil.copytree(several, folder)
@@ -551,6 +566,7 @@ def test_the_command_finds_orbits(several, tmp_path, capsys, monkeypatch):
     assert "--root" in capsys.readouterr().err
 
 
+@pytest.mark.long("videos")
 def test_the_record_names_the_stages(several, tmp_path):
     recipe(several, tmp_path / "orbits", cuts=ContentCuts(shortest=0.4), track=_track)
     said = json.loads((tmp_path / "orbits" / "recipe.json").read_text())
@@ -564,6 +580,7 @@ def _track(boxes):
     return [np.zeros(len(each), int) for each in boxes]
 
 
+@pytest.mark.long("videos")
 def test_missing_libraries_are_named(several, tmp_path, monkeypatch):
     for name in ("cv2", "scenedetect"):
         with monkeypatch.context() as patch:

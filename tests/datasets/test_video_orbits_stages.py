@@ -169,6 +169,7 @@ def test_confirmed_looks_around_every_proposal():
     assert len(confirmed(frame, proposed, lambda part: Faces([], []))) == 0
 
 
+@pytest.mark.long("videos")
 def test_a_genuine_face_is_found_and_tracked():
     """A photograph of an astronaut, whose eyes stand near (202, 103) and (247, 104)."""
     pytest.importorskip("cv2")
@@ -278,6 +279,7 @@ def release(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long("videos")
 def test_factors_say_what_the_table_says(release):
     faces = setsup.load("video-orbits", release)
     with (release / "orbits.csv").open(newline="") as file:
@@ -355,6 +357,7 @@ def test_a_damaged_crop(release, tmp_path):
         faces.fetch(row)
 
 
+@pytest.mark.long("fuzzing")
 def test_fuzzed_tables(release, tmp_path):
     folder = copied(release, tmp_path)
     path = folder / "orbits.csv"

@@ -19,12 +19,14 @@ from setsup.files import load_manifest, manifest_names
 from setsup_cli.main import VERBS, main
 
 ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 OWN = ROOT / "examples" / "a_method_of_your_own.py"
 PLAN = ROOT / "examples" / "plan_shards.py"  # tests/docs/test_planning.py runs it
 HOOKS = ROOT / "docs" / "hooks"
 END = "\x1e"
+LONG = pytest.mark.long("documented pages and examples")
 
 SHORTER = {
     "--rows 500": "--rows 8",
@@ -99,7 +101,12 @@ def needs_files(words: list[str]) -> bool:
 # webdataset, on the page about shards, leaves the files that it opened to the garbage collector
 @pytest.mark.filterwarnings("ignore:Exception ignored in.*:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
-    "page", [path for path in [ROOT / "README.md", *PAGES] if "```python" in path.read_text()], ids=page_name
+    "page",
+    [
+        pytest.param(path, marks=[] if path == README else LONG, id=page_name(path))
+        for path in [README, *PAGES]
+        if "```python" in path.read_text(encoding="utf-8")
+    ],
 )
 def test_python_blocks_run_and_print_what_stands_below(
     page: Path, photos: Path, capsys: pytest.CaptureFixture[str]
@@ -120,6 +127,8 @@ def test_python_blocks_run_and_print_what_stands_below(
             assert [line.rstrip() for line in found.splitlines()] == shown, f"{page_name(page)}, line {start}"
 
 
+@pytest.mark.long("documented pages and examples")
+@LONG
 @pytest.mark.parametrize("page", [path for path in PAGES if "$ setsup" in path.read_text()], ids=page_name)
 def test_commands_run(page: Path, photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for start, lines, _ in fenced(page.read_text(), "console"):
@@ -137,7 +146,7 @@ def test_console_blocks_hold_known_commands() -> None:
 
 
 def test_the_commands_of_the_readme_run(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = replaced((ROOT / "README.md").read_text(), SHORTER).splitlines()
+    lines = replaced(README.read_text(encoding="utf-8"), SHORTER).splitlines()
     commands = [line.strip().partition("#")[0] for line in lines if line.startswith("    .venv/bin/setsup ")]
     assert len(commands) > 5
     for command in commands:
@@ -146,6 +155,7 @@ def test_the_commands_of_the_readme_run(photos: Path, capsys: pytest.CaptureFixt
             assert main(words) == 0, f"{command}: {capsys.readouterr().err}"
 
 
+@LONG
 @pytest.mark.parametrize("example", [path for path in EXAMPLES if path not in (OWN, PLAN)], ids=page_name)
 def test_examples_run_and_leave_the_folder_as_it_is(
     example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -165,6 +175,8 @@ def test_examples_run_and_leave_the_folder_as_it_is(
     assert (here / "photos.csv").read_text(encoding="utf-8") == "path,subject\n"
 
 
+@pytest.mark.long("documented pages and examples")
+@LONG
 def test_a_method_of_ones_own_learns_what_sets_hold(tmp_path: Path) -> None:
     code = [line for line in OWN.read_text().splitlines() if line.strip()]
     assert len(code) <= 60

@@ -182,6 +182,7 @@ LABELS = np.arange(300) % 3
 EMBEDDED = np.column_stack([WIDTHS, 5 * SHIFTS, 0.6 * LABELS, 0.3 * numbers(300, 2, seed=2)])
 
 
+@pytest.mark.long("large or genuine files")
 def test_measures_equal_those_of_scikit_learn_and_loops() -> None:
     from sklearn.decomposition import PCA
     from sklearn.linear_model import LinearRegression
@@ -222,6 +223,7 @@ def test_measures_equal_those_of_scikit_learn_and_loops() -> None:
     assert all(type(value) is float for value in asdict(found).values())
 
 
+@pytest.mark.long("large or genuine files")
 def test_noise_is_keyed_and_of_the_scale_that_is_asked_for() -> None:
     def noisy(sigma, seed=0):
         code = np.column_stack([4.0 * LABELS, EMBEDDED[:, 3:]])
@@ -237,6 +239,7 @@ def test_noise_is_keyed_and_of_the_scale_that_is_asked_for() -> None:
     assert abs(np.corrcoef(drawn.T)[0, 1]) < 0.03
 
 
+@pytest.mark.long("large or genuine files")
 def test_unknown_digits_and_one_dimension() -> None:
     labels = np.where(np.arange(300) < 30, -1, LABELS)
     code = LABELS[:, None] + 0.01 * numbers(300, 1)
@@ -278,6 +281,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         digit_measures(EMBEDDED, LABELS[1:], STROKES, EMBEDDED, STROKES)
 
 
+@pytest.mark.long("large or genuine files")
 def test_genuine_digits(genuine) -> None:
     if not (genuine / "mnist").is_dir():
         pytest.skip("the published MNIST files are not beside the checkout")

@@ -62,6 +62,7 @@ def plain_losses(points, values, sigma: float, steps: int, batch: int, rate: flo
     return found
 
 
+@pytest.mark.long("trainings")
 def test_losses_are_those_of_plain_networks_trained_by_autograd() -> None:
     points, factors = six()
     sigmas = np.array([0.3, 1.0, 2.0])
@@ -96,6 +97,7 @@ def test_written_gradients_are_those_of_autograd(shared: bool) -> None:
         torch.testing.assert_close(slope, layer.grad, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("unknown", [False, True])
 @pytest.mark.parametrize("sigma", [1.0, [0.5, 2.0]])
 def test_six_at_once_give_what_each_gives_alone(sigma, unknown: bool) -> None:
@@ -112,6 +114,7 @@ def test_six_at_once_give_what_each_gives_alone(sigma, unknown: bool) -> None:
         assert together.ceilings[at] == alone.ceilings[0]
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("sigmas", [np.ones(6), np.linspace(0.5, 2, 6)])
 def test_losses_of_six_at_once_are_those_of_each_alone_to_rounding(sigmas: np.ndarray) -> None:
     points, factors = six()
@@ -146,6 +149,7 @@ def test_the_estimate_is_the_mean_of_the_last_losses() -> None:
     assert found.nats[0] == pytest.approx(-np.mean(losses[-5:]), abs=1e-6)
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize(("steps", "last"), [(3, 3), (1_002, 1_000)])
 def test_a_thousand_steps_or_all_are_averaged(steps: int, last: int) -> None:
     points, factors = six(20)
@@ -175,6 +179,7 @@ def test_draws_are_a_function_of_the_step() -> None:
     assert rows.max() < 1000
 
 
+@pytest.mark.long("trainings")
 def test_correlated_gaussians() -> None:
     for rho in (0.0, 0.9):
         x, y, wanted = channels.gaussians(rho, 8000)
@@ -182,12 +187,14 @@ def test_correlated_gaussians() -> None:
     assert estimate(x, y, steps=1, last=1).ceilings[0] == math.inf
 
 
+@pytest.mark.long("trainings")
 def test_noise_on_a_gaussian_lowers_its_correlation() -> None:
     x, y, _ = channels.gaussians(0.9, 8000)
     wanted = -0.5 * math.log(1 - 0.9**2 / (1 + 1.5**2))
     assert estimate(x, y, sigma=1.5, **QUICK).nats[0] == pytest.approx(wanted, abs=0.05)
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("sigma", [0.1, 0.5])
 def test_binary_symmetric_channel_under_noise(sigma: float) -> None:
     levels, codes = channels.sent(channels.symmetric(2, 0.1), 8000)
@@ -195,6 +202,7 @@ def test_binary_symmetric_channel_under_noise(sigma: float) -> None:
     assert estimate(codes, levels, sigma=sigma, **QUICK).nats[0] == pytest.approx(wanted, abs=0.05)
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("channel", [channels.symmetric(4, 0.3), channels.erasure(4, 0.3)])
 def test_channels_of_four_levels(channel: np.ndarray) -> None:
     levels, codes = channels.sent(channel, 8000)

@@ -22,7 +22,7 @@ from tests.experiments.banked import BANKED, NORMED  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
 from tests.experiments.small import FEW, PLAIN  # noqa: E402
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long("trainings")
 
 ROOT = Path(__file__).resolve().parents[2]
 SHAPES = setsup.load("shapes3d-procedural")

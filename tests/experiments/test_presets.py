@@ -51,6 +51,7 @@ def opened(preset: Preset, digits: Path) -> setsup.datasets.Dataset:
     return preset.data.open(digits) if preset.data.stand_in is None else preset.data.open(stand_in=True)
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("name", TRAINING)
 def test_its_first_batch_fits_its_method(name: str, digits: Path) -> None:
     preset = presets()[name]
@@ -193,6 +194,7 @@ def trained_and_measured(name: str, folder: Path, digits: Path) -> None:
             assert (folder / picture).stat().st_size > 0
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("name", KINDS)
 def test_one_of_each_kind_trains_and_is_measured(name: str, tmp_path: Path, digits: Path) -> None:
     trained_and_measured(name, tmp_path / "run", digits)

@@ -367,6 +367,7 @@ def test_a_malicious_checkpoint_is_refused_and_not_executed(folder: Path, tmp_pa
     assert marker.exists(), "the trap works"
 
 
+@pytest.mark.long("trainings")
 def test_a_checkpoint_that_is_none_of_this_run(folder: Path) -> None:
     path = folder / "last.ckpt"
     whole = torch.load(path, weights_only=True)
@@ -401,6 +402,7 @@ def test_a_checkpoint_cut_off_is_refused(folder: Path, share: float) -> None:
     refused(DataError, "last.ckpt is (damaged|not opened)", *ways(folder))
 
 
+@pytest.mark.long("fuzzing")
 def test_checkpoints_damaged_in_many_ways_are_refused_or_whole(folder: Path) -> None:
     path = folder / "last.ckpt"
     content = path.read_bytes()

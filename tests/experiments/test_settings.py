@@ -75,6 +75,7 @@ def plain(value: Any) -> Any:
     return [plain(part) for part in value] if isinstance(value, tuple) else value
 
 
+@pytest.mark.long("trainings")
 @given(outers, outers)
 def test_flat_values_survive_json_and_make_the_settings_again(settings: Outer, others: Outer) -> None:
     values = flat(settings)
@@ -86,6 +87,7 @@ def test_flat_values_survive_json_and_make_the_settings_again(settings: Outer, o
     assert not changes(values, kept)
 
 
+@pytest.mark.long("trainings")
 @given(outers, outers)
 def test_changes_are_what_differs_and_make_one_the_other(settings: Outer, others: Outer) -> None:
     before, after = flat(settings), flat(others)

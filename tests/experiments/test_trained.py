@@ -203,6 +203,7 @@ def test_the_untrained_method_is_where_training_began(tmp_path: Path) -> None:
         assert not torch.equal(moved.method.state_dict()[name], weight)
 
 
+@pytest.mark.long("trainings")
 def test_a_run_remembers_where_its_files_were(tmp_path: Path) -> None:
     mnist.write(tmp_path / "files")
     preset = replace(find_preset("abc/mnist"), steps=1)

@@ -125,6 +125,7 @@ def test_the_table_of_metrics_has_what_the_lines_have(tmp_path: Path) -> None:
     assert [float(loss) for _, loss in rows] == losses(run)
 
 
+@pytest.mark.long("trainings")
 def test_bfloat16_stays_close_to_float32(tmp_path: Path) -> None:
     plain = train(SHORT, tmp_path / "32", how=HERE)
     half = train(SHORT, tmp_path / "16", how=How(workers=0, precision="bf16"))
@@ -152,6 +153,7 @@ def checked_compiled(folder: Path) -> None:
     np.testing.assert_allclose(there, here, atol=1e-4)
 
 
+@pytest.mark.long("trainings")
 def test_a_compiled_run_opens_without_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled, whole = [], nn.Module.compile
 
@@ -279,6 +281,7 @@ def fake_wandb(monkeypatch: pytest.MonkeyPatch) -> list[FakeRun]:
     return FakeRun.begun
 
 
+@pytest.mark.long("trainings")
 def test_wandb_goes_on_in_the_run_that_was_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_wandb: list[FakeRun]
 ) -> None:
@@ -733,6 +736,7 @@ class Turned:
         return replace(self, small=True)
 
 
+@pytest.mark.long("trainings")
 def test_an_augmentation_has_settings_of_its_own(tmp_path: Path) -> None:
     preset = replace(AUGMENTED, steps=2, augmentation=Turned(0.5))
     run = train(preset, tmp_path / "half", how=HERE)

@@ -163,6 +163,7 @@ def test_an_edge_belongs_to_the_bin_that_it_starts(place, width):
     assert level == pytest.approx(edge, abs=1e-9)
 
 
+@pytest.mark.long("large or genuine files")
 @given(st.lists(st.floats(-1000, 1000, width=32), min_size=1, max_size=20), st.sampled_from([0.25, 0.5, 1.0, 8.0]))
 def test_every_number_is_in_its_bin(values, width):
     """Widths that are powers of two leave no rounding."""

@@ -76,6 +76,7 @@ def test_fields_are_read_by_the_rules(tmp_path, monkeypatch, fields, factor, cod
     np.testing.assert_array_equal(table.codes("x"), np.asarray(codes, dtype=table.codes("x").dtype))
 
 
+@pytest.mark.long("large or genuine files")
 @given(data=st.data())
 def test_small_and_converted_files_give_the_same_table(tmp_path_factory, data):
     """Whatever the fields, both ways agree, also on what is wrong."""

@@ -112,6 +112,7 @@ def test_grids_against_a_dictionary_and_against_columns(grid, data):
     check(columns.group_by(names), columns, outer(grid, names))
 
 
+@pytest.mark.long("large or genuine files")
 @given(table=st.one_of(tables(), grids()), data=st.data())
 def test_where_as_text_and_as_mask(table, data):
     names = data.draw(st.lists(st.sampled_from(table.names), unique=True))

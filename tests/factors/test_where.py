@@ -450,6 +450,7 @@ def outcome(expression):
         return str(error)
 
 
+@pytest.mark.long("fuzzing")
 @given(st.text(max_size=40) | st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
 @example("(" * 300 + "digit" + ")" * 300)
 @example("not " * 20_000 + "digit == 1")

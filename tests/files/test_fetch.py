@@ -498,6 +498,7 @@ def run(manifest: Manifest, root: Path) -> None:
     fetch(manifest, root)
 
 
+@pytest.mark.long("worker processes")
 def test_two_processes_fetch_at_once(tmp_path: Path, mirror: Any, noise: Noise) -> None:
     body = noise(400_000)
     manifest = toy(published(body, mirror.add("x.bin", body, go_on=threading.Event())))
@@ -515,6 +516,7 @@ def test_two_processes_fetch_at_once(tmp_path: Path, mirror: Any, noise: Noise) 
     assert len(mirror.asked) == 1
 
 
+@pytest.mark.long("kills and interruptions")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_fetch_is_resumed(tmp_path: Path, mirror: Any, noise: Noise, end: signal.Signals) -> None:
     body = noise(2_000_000)

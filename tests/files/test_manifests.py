@@ -205,6 +205,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.long("fuzzing")
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
@@ -237,6 +238,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.long("fuzzing")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_value_in_any_place(tmp_path: Path, data: st.DataObject) -> None:

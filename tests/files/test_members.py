@@ -172,6 +172,7 @@ class TestStretch:
         with pytest.raises(DataError, match=r"b/long\.bin is damaged: the archive ends inside it"):
             found.stretch(1, 70_000, 5)
 
+    @pytest.mark.long("fuzzing")
     def test_damage_of_any_kind(self, tmp_path):
         healthy = self.stored("zip", tmp_path / "x").source.read_bytes()
 
@@ -265,6 +266,7 @@ class TestProcesses:
         with pytest.raises(DataError, match="has changed since the data set was opened"):
             pickle.loads(packed)
 
+    @pytest.mark.long("worker processes")
     @pytest.mark.parametrize("how", ["fork", "spawn"])
     @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
     def test_other_processes_read(self, members, how):
@@ -399,6 +401,7 @@ class TestKept:
         shutil.copy(other, mine)
         assert open_members(tmp_path / "a.zip").names.to_pylist() == ["a"]
 
+    @pytest.mark.long("fuzzing")
     def test_damage_of_any_kind(self, tmp_path, own_cache):
         expected = of("tar", FILES, tmp_path / "x")
         (index,) = cached(own_cache)

@@ -231,6 +231,7 @@ def run_until_killed(folder: Path, at: int, where: str) -> None:
     prepare_array(array_of(folder), BLOCK, Filler(at, kill if where == "fill" else None), check)
 
 
+@pytest.mark.long("kills and interruptions")
 @pytest.mark.parametrize(
     ("at", "where"),
     [
@@ -342,6 +343,7 @@ def prepare_and_count(folder: Path, counts: Any) -> None:
     counts.put((len(filler.filled), path.read_bytes()[4096:] == content(0, ROWS).tobytes()))
 
 
+@pytest.mark.long("kills and interruptions")
 def test_two_processes_at_once_share_the_work(array: PreparedArray, tmp_path: Path) -> None:
     counts = SPAWN.Queue()
     workers = [SPAWN.Process(target=prepare_and_count, args=(tmp_path, counts)) for _ in range(3)]

@@ -251,6 +251,7 @@ class TestBad:
         with pytest.raises(DataError, match=r"x\.tar: a is damaged: the archive ends inside it"):
             found.read(0)
 
+    @pytest.mark.long("fuzzing")
     @pytest.mark.parametrize("form", FORMS)
     def test_damage_of_any_kind(self, tmp_path, form):
         files = {name: content[:600] for name, content in FILES.items() if form != "ustar" or len(name) < 200}

@@ -239,6 +239,7 @@ class TestHostile:
         with pytest.raises(DataError, match="is stored with its holes left out"):
             unpack(raw_tar(tmp_path / "x", (info, b""), packed=True), tmp_path / "out")
 
+    @pytest.mark.long("fuzzing")
     @pytest.mark.parametrize("kind", KINDS)
     def test_damage_of_any_kind(self, tmp_path, kind):
         files = {"a/b": b"1" * 300, "c" * 120: b"2", "d": os.urandom(400)}

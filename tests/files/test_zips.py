@@ -118,6 +118,7 @@ class TestGood:
         path.write_bytes(b"before" + path.read_bytes())
         assert read_all(path) == FILES
 
+    @pytest.mark.long("large or genuine files")
     def test_more_than_65535_files(self, tmp_path):
         names = [f"{number:06d}" for number in range(66_000)]
         path = zip_of(dict.fromkeys(names, b""), tmp_path / "x.zip", zipfile.ZIP_STORED)
@@ -238,6 +239,7 @@ class TestBad:
         with pytest.raises(DataError, match=r"x\.zip is not there"):
             found.read(0)
 
+    @pytest.mark.long("fuzzing")
     @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
     def test_damage_of_any_kind(self, tmp_path, method):
         small = {name: content[:200] for name, content in FILES.items()}

@@ -201,6 +201,7 @@ def test_the_loader_thread_takes_no_cores_from_training() -> None:
         torch.set_num_threads(before)
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("workers", [0, "thread", 2])
 def test_a_second_iterator_goes_on_and_the_first_one_says_so(workers: Any) -> None:
     loader = setsup.loader(Pictures(), sets(), workers=workers, to="numpy")
@@ -271,12 +272,14 @@ def test_a_sampler_of_another_table_is_refused() -> None:
         setsup.loader(Pictures(), other)
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("workers", [0, "thread", 1])
 def test_an_error_in_fetch_is_raised_where_the_batch_is_asked_for(workers: Any) -> None:
     with pytest.raises(DataError, match="picture 7 is damaged"):
         next(iter(setsup.loader(Damaged(), sets(), workers=workers, to="numpy")))
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("workers", ["thread", 2])
 def test_an_abandoned_stream_leaves_nothing_behind(workers: Any) -> None:
     threads = threading.active_count()
@@ -315,6 +318,7 @@ def test_a_stream_may_be_found_by_the_garbage_collector_in_its_own_thread() -> N
     assert threading.active_count() == threads
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("workers", [0, "thread", 1])
 def test_a_draw_that_failed_is_not_delivered(workers: Any) -> None:
     def failing(batch: dict[str, Any]) -> dict[str, Any]:
@@ -343,6 +347,7 @@ def test_a_transform_changes_batches_and_keeps_their_slots() -> None:
         next(iter(setsup.loader(Pictures(), sets(), transform=halved, workers=0, to="numpy")))
 
 
+@pytest.mark.long("kills and interruptions")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer that interrupts is of POSIX systems")
 @pytest.mark.parametrize("workers", [0, "thread", 2])
 def test_who_interrupts_a_stream_and_goes_on_misses_no_draw(workers: Any) -> None:

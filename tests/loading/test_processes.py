@@ -96,12 +96,14 @@ def test_batches_come_in_the_order_of_the_draws(workers: int) -> None:
         np.testing.assert_array_equal(batch["image"], dataset.images[sets()[step].indices])
 
 
+@pytest.mark.long("worker processes")
 def test_a_short_stream_needs_not_all_workers() -> None:
     epoch = setsup.EpochSampler(FACTORS, size=60, epochs=1, shuffle=False)
     batches = list(setsup.loader(Pictures(), epoch, workers=4, to="numpy"))
     assert [batch["indices"][0, 0] for batch in batches] == [0, 60]
 
 
+@pytest.mark.long("worker processes")
 def test_batches_that_are_kept_stay_as_they_are() -> None:
     dataset = Pictures()
     batches = list(itertools.islice(setsup.loader(dataset, sets(), workers=2, to="numpy"), 40))
@@ -109,6 +111,7 @@ def test_batches_that_are_kept_stay_as_they_are() -> None:
         np.testing.assert_array_equal(batch["image"], dataset.images[sets()[step].indices])
 
 
+@pytest.mark.long("worker processes")
 def test_a_request_larger_than_a_socket_takes() -> None:
     wide = setsup.SetSampler(FACTORS, inactive=[], size=100, sets=1_000)  # 800 kB of row numbers
     table = setsup.loader(Pictures(), wide, modalities=[], workers=1, to="numpy")
@@ -132,6 +135,7 @@ def test_a_worker_that_ended_by_a_bus_error_names_what_causes_it() -> None:
         next(batches)
 
 
+@pytest.mark.long("kills and interruptions")
 @linux
 def test_a_killed_worker_takes_the_others_with_it() -> None:
     batches = iter(setsup.loader(Pictures(), sets(), workers=3, to="numpy"))
@@ -172,11 +176,13 @@ class Sealed:
         return int, ("no number",)
 
 
+@pytest.mark.long("worker processes")
 def test_what_a_worker_cannot_open_is_said() -> None:
     with pytest.raises(SetsupError, match=r"cannot open what it was sent: ValueError: invalid literal"):
         next(iter(setsup.loader(Pictures(), sets(), transform=Sealed(), workers=1, to="numpy")))
 
 
+@pytest.mark.long("worker processes")
 def test_a_lambda_is_a_transform() -> None:
     dark = setsup.loader(Pictures(), sets(), transform=lambda batch: batch["image"].dark, workers=1, to="numpy")
     with pytest.raises(AttributeError, match="dark") as caught:
@@ -184,6 +190,7 @@ def test_a_lambda_is_a_transform() -> None:
     assert "in a worker process of the loader" in caught.value.__notes__[0]
 
 
+@pytest.mark.long("worker processes")
 def test_an_exception_that_does_not_travel_is_named() -> None:
     class Odd(Exception):
         def __init__(self, first: str, second: str) -> None:
@@ -196,6 +203,7 @@ def test_an_exception_that_does_not_travel_is_named() -> None:
         next(iter(setsup.loader(Pictures(), sets(), transform=fail, workers=1, to="numpy")))
 
 
+@pytest.mark.long("worker processes")
 def test_a_batch_that_does_not_pickle_says_so() -> None:
     odd = setsup.loader(Pictures(), sets(), transform=lambda batch: {"odd": threading.Lock()}, workers=1, to="numpy")
     with pytest.raises(TypeError, match=r"cannot pickle '_thread\.lock' object") as caught:
@@ -203,6 +211,7 @@ def test_a_batch_that_does_not_pickle_says_so() -> None:
     assert "in a worker process of the loader" in caught.value.__notes__[0]
 
 
+@pytest.mark.long("worker processes")
 def test_views_arrive_as_they_were_made() -> None:
     def views(batch: dict[str, Any]) -> dict[str, Any]:
         image = batch["image"]
@@ -217,6 +226,7 @@ def test_views_arrive_as_they_were_made() -> None:
             np.testing.assert_array_equal(one[name], other[name])
 
 
+@pytest.mark.long("worker processes")
 def test_paths_that_are_no_strings_do_no_harm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
     assert next(iter(setsup.loader(Pictures(), sets(), workers=1, to="numpy")))["step"] == 0
@@ -239,6 +249,7 @@ def test_a_crew_let_go_before_it_is_there_makes_nothing() -> None:
     assert all(worker._process.returncode is not None for worker in crew._workers)
 
 
+@pytest.mark.long("worker processes")
 def test_transforms_run_where_batches_are_made() -> None:
     def where(batch: dict[str, Any]) -> dict[str, Any]:
         return batch | {"pid": os.getpid(), "thread": threading.current_thread().name}
@@ -281,6 +292,7 @@ def script(slow: float = 0.0, last: int = 3) -> list[str]:
     return [sys.executable, "-c", f"SLOW, LAST = {slow}, {last}\n" + textwrap.dedent(SCRIPT)]
 
 
+@pytest.mark.long("worker processes")
 def test_a_script_needs_no_guard_and_may_define_the_data_set(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(script()[-1])
@@ -295,6 +307,7 @@ def said_by(script: str, *shell: str) -> tuple[int, list[str], str]:
     return done.returncode, done.stdout.split(), done.stderr
 
 
+@pytest.mark.long("worker processes")
 def test_what_a_script_defines_comes_back_as_the_same_class() -> None:
     script = """
         import setsup
@@ -316,6 +329,7 @@ def test_what_a_script_defines_comes_back_as_the_same_class() -> None:
     assert said_by(script) == (0, ["True", "mine"], "")
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize("closed", ["<&-", "<&- >&-"])
 def test_closed_standard_streams_do_no_harm(closed: str) -> None:
     done = subprocess.run(
@@ -325,6 +339,7 @@ def test_closed_standard_streams_do_no_harm(closed: str) -> None:
     assert closed != "<&-" or done.stdout.split() == ["0", "1", "2", "3"]
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize("workers", ["thread", 1])
 def test_a_stream_that_is_held_to_the_end_ends_before_the_interpreter(workers: Any) -> None:
     script = f"""
@@ -340,6 +355,7 @@ def test_a_stream_that_is_held_to_the_end_ends_before_the_interpreter(workers: A
     assert said_by(script) == (0, ["threads", "2", "threads", "1"], "")
 
 
+@pytest.mark.long("worker processes")
 def test_a_fork_leaves_the_stream_to_its_parent() -> None:
     script = """
         import os
@@ -389,6 +405,7 @@ def started(slow: float) -> Iterator[Any]:
     assert until(lambda: not orphaned(set(os.listdir("/dev/shm")) - before))
 
 
+@pytest.mark.long("kills and interruptions")
 @linux
 @pytest.mark.parametrize("slow", [0.0, 0.3])
 def test_an_interrupt_ends_all_and_leaves_nothing(slow: float) -> None:
@@ -407,6 +424,7 @@ def test_a_killed_parent_leaves_no_orphans() -> None:
         process.communicate(timeout=60)
 
 
+@pytest.mark.long("worker processes")
 @linux
 def test_a_worker_ends_with_the_loader_even_amid_a_slow_fetch() -> None:
     class Slow(Pictures):
@@ -425,6 +443,7 @@ def test_a_worker_ends_with_the_loader_even_amid_a_slow_fetch() -> None:
     assert not any(alive(pid) for pid in crew)
 
 
+@pytest.mark.long("worker processes")
 def test_a_worker_that_lets_nothing_else_run_does_not_keep_the_loader() -> None:
     def seize(batch: dict[str, Any]) -> dict[str, Any]:
         if batch["step"]:

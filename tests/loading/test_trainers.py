@@ -119,6 +119,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize(("sampler", "options", "saving", "counts"), WAYS)
 def test_lightning_resumes_after_a_crash_as_if_there_had_been_none(
     tmp_path: Path, sampler: Any, options: dict[str, Any], saving: dict[str, Any], counts: tuple[int, int]
@@ -225,6 +226,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long("trainings")
 def test_two_ranks_of_lightning_share_the_draws_and_one_goes_on(tmp_path: Path) -> None:
     pytest.importorskip("lightning", reason="lightning is not installed")
     (tmp_path / "ranks.py").write_text(RANKS_OF_LIGHTNING)
@@ -288,6 +290,7 @@ def trained(
     return seen
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize(
     "options",
     [{}, {"gradient_accumulation_steps": 3}, {"restore_callback_states_from_checkpoint": True}],
@@ -312,6 +315,7 @@ def test_a_loop_of_three_ranks_goes_on_from_a_checkpoint_of_hugging_face(tmp_pat
     assert numbers(SETS)(next(iter(batches))) == 5 + 3 + 2
 
 
+@pytest.mark.long("trainings")
 def test_a_checkpoint_without_a_position_and_batches_of_others_are_refused(tmp_path: Path) -> None:
     trained(tmp_path, 3)
     path = tmp_path / "checkpoint-3" / "trainer_state.json"
@@ -406,6 +410,7 @@ print(json.dumps([state["delivered"], seen]))
 """
 
 
+@pytest.mark.long("worker processes")
 def test_ranks_of_gloo_see_the_stream_of_one_process_whatever_their_number_was(tmp_path: Path) -> None:
     start = 8_675_309  # a step like any other
     (tmp_path / "ranks.py").write_text(RANKS)
@@ -428,7 +433,7 @@ def test_the_example_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
     assert alone.startswith("rank 0 of 1: 20 batches of draws 40 to 60,")
 
 
-@pytest.mark.long
+@pytest.mark.long("worker processes")
 def test_the_example_with_accelerate_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     example = ROOT / "examples" / "accelerate_loop.py"
@@ -467,7 +472,7 @@ accelerator.end_training()
 """
 
 
-@pytest.mark.long
+@pytest.mark.long("worker processes")
 def test_accelerate_gets_every_draw_once_or_a_refusal(tmp_path: Path) -> None:
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     (tmp_path / "ranks.py").write_text(WITH_ACCELERATE)

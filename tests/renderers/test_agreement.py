@@ -81,6 +81,7 @@ def furnished() -> tuple[Scene, list[Camera]]:
     return scene, [recipe.camera(row, scene) for row in rows]
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("name", NAMES)
 def test_geometry_is_that_of_rays_through_the_centres_of_pixels(drawing: Drawing, views: Views, name: str) -> None:
     scene, cameras = views(AMBIENT)
@@ -148,6 +149,7 @@ def test_even_colours_in_even_light_are_equal_bytes(drawing: Drawing, views: Vie
         assert (first.rgb[inner] == second.rgb[inner]).all()
 
 
+@pytest.mark.long("renderings")
 def test_lit_colours_of_embree_and_gl_are_within_two_bytes(drawing: Drawing, views: Views) -> None:
     scene, cameras = views(LIT)
     for name in ("embree", "gl"):
@@ -159,6 +161,7 @@ def test_lit_colours_of_embree_and_gl_are_within_two_bytes(drawing: Drawing, vie
         assert np.abs(first.rgb[same].astype(int) - second.rgb[same]).max() <= 2
 
 
+@pytest.mark.long("renderings")
 def test_lit_colours_of_pyrender_are_near_but_for_its_gloss(drawing: Drawing, views: Views) -> None:
     scene, cameras = views(LIT)
     for name in ("embree", "pyrender"):
@@ -171,6 +174,7 @@ def test_lit_colours_of_pyrender_are_near_but_for_its_gloss(drawing: Drawing, vi
         assert np.abs(apart.mean()) <= 6
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("name", NAMES)
 def test_checkers_are_registered_to_a_tenth_of_a_pixel(drawing: Drawing, name: str) -> None:
     texture = checker(12, 12, (255, 255, 255), (0, 0, 0), texels=32)
@@ -263,6 +267,7 @@ def test_a_renderer_that_has_drawn_pickles_as_its_options(drawing: Drawing, name
     again.close()
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize(("before", "after"), [("gl", "pyrender"), ("pyrender", "gl")])
 def test_a_fork_after_one_renderer_drew_refuses_the_other_and_does_not_hang(
     drawing: Drawing, before: str, after: str

@@ -101,6 +101,7 @@ def test_it_is_a_renderer_and_says_on_what_it_draws(gl: str) -> None:
     assert GLRenderer.check() == gl  # now of a context
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("far", [0.0, 1e4])
 def test_geometry_is_that_of_a_ray_caster_in_float64(gl: str, far: float) -> None:
     rng = np.random.default_rng(3)
@@ -335,6 +336,7 @@ def test_many_materials_kinds_and_copies_keep_their_numbers(gl: str) -> None:
         assert (frame.rgb[frame.triangle == number] == wanted).all()
 
 
+@pytest.mark.long("renderings")
 def test_millions_of_triangles(gl: str) -> None:
     columns, rows = 1280, 900
     x, y = np.meshgrid(np.arange(columns + 1), np.arange(rows + 1))

@@ -68,6 +68,7 @@ def test_it_is_a_renderer_and_says_on_what_it_draws(works: str) -> None:
     assert ("software" in works) == ("llvmpipe" in works or "softpipe" in works)
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("background", [(1, 77, 200), None])
 def test_every_byte_comes_out_as_it_is_under_ambient_light(works: str, background: tuple[int, int, int] | None) -> None:
     corner = np.array([(x, y) for y in range(16) for x in range(16)], float)
@@ -240,6 +241,7 @@ def test_any_number_of_lights_adds_up(works: str) -> None:
         assert middle(*[light] * 7)[0] == pytest.approx(int(to_bytes(0.7)), abs=2)
 
 
+@pytest.mark.long("renderings")
 def test_lamps_give_what_embree_gives_on_white(works: str) -> None:
     lamps = (
         Lamp((1, -1.2, 2.3), (0.3, 0.6, 0.2), axis=(-0.3, 0.5, -1), exponent=0.4, shadow=True),
@@ -385,6 +387,7 @@ def test_missing_libraries_are_one_sentence_with_the_packages() -> None:
     assert said.endswith("on Debian: apt-get install libegl1 libgl1 libxrender1\n")
 
 
+@pytest.mark.long("renderings")
 def test_other_platforms_are_refused(works: str) -> None:
     said = "PYOPENGL_PLATFORM is 'glx', but pyrender draws without a window on 'egl' or 'osmesa' only\n"
     assert elsewhere(FAILS, PYOPENGL_PLATFORM="glx") == said
@@ -394,11 +397,13 @@ def test_other_platforms_are_refused(works: str) -> None:
     assert elsewhere(before + FAILS, PYOPENGL_PLATFORM="glx") == said
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("number", ["99", "-1", "first"])
 def test_gpus_that_do_not_exist_are_refused(works: str, number: str) -> None:
     assert elsewhere(FAILS, EGL_DEVICE_ID=number).startswith(f"EGL_DEVICE_ID is {number!r}, but EGL has devices 0 … ")
 
 
+@pytest.mark.long("worker processes")
 def test_forked_processes_are_refused_and_do_not_hang(works: str) -> None:
     said = elsewhere(
         """
@@ -427,6 +432,7 @@ def test_forked_processes_are_refused_and_do_not_hang(works: str) -> None:
     )
 
 
+@pytest.mark.long("worker processes")
 def test_checking_leaves_forked_processes_free_to_draw(works: str) -> None:
     said = elsewhere(
         """
@@ -443,12 +449,14 @@ def test_checking_leaves_forked_processes_free_to_draw(works: str) -> None:
     assert said == f"{works} False\n[189, 189, 189]\n"
 
 
+@pytest.mark.long("worker processes")
 def test_spawned_processes_draw(works: str) -> None:
     scene = primitives()
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert (pool.apply_async(drawn, [scene]).get(100) == drawn(scene)).all()
 
 
+@pytest.mark.long("renderings")
 def test_scenes_do_not_pile_up(works: str) -> None:
     said = elsewhere(
         """

@@ -61,6 +61,7 @@ def near(image, colour: str, most: float = 4.0) -> np.ndarray:
 # -- what all have in common -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("charts")
 @pytest.mark.parametrize("name", EVERY)
 def test_equal_arguments_give_equal_pictures_whatever_the_users_style(name: str) -> None:
     import matplotlib
@@ -74,6 +75,7 @@ def test_equal_arguments_give_equal_pictures_whatever_the_users_style(name: str)
         assert png(EVERY[name]()) == png(plain)
 
 
+@pytest.mark.long("charts")
 def test_pyplot_is_never_imported_and_matplotlib_only_to_draw() -> None:
     script = (
         "import sys; from setsup.reports import scatter, scatter_panels, image_scatter, bars, curves;"
@@ -95,6 +97,7 @@ def test_a_chart_without_matplotlib_says_what_to_install(name: str, monkeypatch:
         EVERY[name]()
 
 
+@pytest.mark.long("charts")
 @pytest.mark.parametrize("name", ["$x^{2}$", "$unclosed", "_hidden", "", "犬", "a\nb", "x" * 500, "\u202e%s\\"])
 def test_any_text_is_a_title_a_label_and_a_name(name: str) -> None:
     assert scatter(SQUARE, [name, "b", "c", "d"], title=name, x_label=name).mode == "RGB"
@@ -117,6 +120,7 @@ def test_points_have_the_colours_of_their_levels_at_their_places() -> None:
     assert across == pytest.approx(up, abs=2)
 
 
+@pytest.mark.long("charts")
 def test_only_levels_that_are_there_are_explained() -> None:
     image = scatter(SQUARE, [0, 0, 2, 2], SHAPE)
     shown = [len(where(image, colour)) for colour in DISTINCT]
@@ -126,6 +130,7 @@ def test_only_levels_that_are_there_are_explained() -> None:
     assert not len(near(image, UNKNOWN, 1))
 
 
+@pytest.mark.long("charts")
 def test_of_many_levels_the_most_frequent_have_colours() -> None:
     many = Factor("who", Kind.NOMINAL, tuple(f"n{i}" for i in range(50)))
     codes = np.concatenate([np.repeat(np.arange(30, 48), 6), np.arange(50)])
@@ -150,6 +155,7 @@ def test_an_order_gets_lighter_along_it() -> None:
     assert greys == sorted(greys)
 
 
+@pytest.mark.long("charts")
 def test_a_period_closes() -> None:
     ends = [scatter(SQUARE, [0, angle, 90, 200], ANGLE) for angle in (10, 370, -350)]
     assert png(ends[0]) == png(ends[1]) == png(ends[2])
@@ -164,6 +170,7 @@ def test_order_of_rows_hides_no_level() -> None:
     assert 0.3 < first / (first + second) < 0.7
 
 
+@pytest.mark.long("charts")
 def test_values_without_a_factor_are_names_or_numbers() -> None:
     named = scatter(SQUARE, ["b", "a", "b", "c"])
     assert png(named) == png(scatter(SQUARE, np.array(["b", "a", "b", "c"])))
@@ -172,6 +179,7 @@ def test_values_without_a_factor_are_names_or_numbers() -> None:
     assert not len(where(scatter(SQUARE, [1.0, 2.0, 3.0, 4.0]), DISTINCT[1]))
 
 
+@pytest.mark.long("charts")
 @settings(max_examples=8)
 @given(st.integers(1, 40), st.floats(1e-6, 1e9), st.integers(0, 99))
 def test_any_points_make_a_chart(rows: int, scale: float, seed: int) -> None:
@@ -182,6 +190,7 @@ def test_any_points_make_a_chart(rows: int, scale: float, seed: int) -> None:
     assert image_scatter(points, images).size == (1204, 1008)
 
 
+@pytest.mark.long("charts")
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7, 13])
 def test_each_factor_has_its_panel(count: int) -> None:
     factors = [Factor(f"f{i}", Kind.NOMINAL, ("a", "b")) for i in range(count)]
@@ -223,6 +232,7 @@ def solid(count: int, side: int) -> np.ndarray:
     return np.broadcast_to(colour[:, None, None].astype(np.uint8), (count, side, side, 3))
 
 
+@pytest.mark.long("charts")
 @settings(max_examples=6)
 @given(st.integers(2, 300), st.integers(0, 99), st.sampled_from([14, 28, 64]))
 def test_pictures_are_whole_and_stand_at_their_points(count: int, seed: int, side: int) -> None:
@@ -308,6 +318,7 @@ def test_a_bar_below_0_hangs_and_error_bars_reach_their_ends() -> None:
     assert len(dark) == pytest.approx(2 * unit, abs=5)
 
 
+@pytest.mark.long("charts")
 def test_ceilings_are_lines_across_their_groups() -> None:
     ceilings = {"x": 4.0, "y": 3.0}
     image = bars(

@@ -83,6 +83,7 @@ HOLES = {
 }
 
 
+@pytest.mark.long("statistics")
 @pytest.mark.parametrize("choose", ["levels", "groups", "rows"])
 @pytest.mark.parametrize("holes", HOLES)
 def test_one_group_follows_the_law(holes, choose):
@@ -98,6 +99,7 @@ def test_one_group_follows_the_law(holes, choose):
         assert p_value(pairs, both, 6000) > RARE
 
 
+@pytest.mark.long("statistics")
 @pytest.mark.parametrize("sets", [2, 3])
 @pytest.mark.parametrize("choose", ["levels", "groups", "rows"])
 @pytest.mark.parametrize("holes", HOLES)

@@ -52,6 +52,7 @@ def assert_agrees(drawn, chances):
     assert chisquare([counts[triplet] for triplet in chances], expected).pvalue > 1e-4
 
 
+@pytest.mark.long("statistics")
 @pytest.mark.parametrize("choose", ["rows", "groups", "levels"])
 @pytest.mark.parametrize("sizes", [[2, 3, 4], [1, 4, 2, 1], [2, 2], [1, 3]], ids=str)
 def test_triplets_come_as_often_as_documented(sizes, choose):

@@ -68,6 +68,7 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.long("statistics")
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 @pytest.mark.parametrize("which", WEIGHTS)
 def test_sets_follow_successive_sampling(which, size):

@@ -68,6 +68,7 @@ def tables(draw):
     return table_of(x, a, period)
 
 
+@pytest.mark.long("statistics")
 @given(table=tables(), data=st.data())
 def test_every_member_lies_within_the_tolerance_and_every_reachable_row_comes(table, data):
     names = data.draw(st.sampled_from([(), ("a",)]))
@@ -123,6 +124,7 @@ def test_neighbourhoods_do_not_depend_on_how_many_are_sought_at_a_time(monkeypat
     np.testing.assert_array_equal(*draws)
 
 
+@pytest.mark.long("statistics")
 @given(table=tables(), data=st.data())
 def test_steps_blocks_and_plain_data_agree(table, data):
     options = data.draw(st.sampled_from([{}, {"values": "equal"}, {"unconstrained": 1}, {"random": 1}]))

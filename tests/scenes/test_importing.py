@@ -487,6 +487,7 @@ HEALTHY = {
 }
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("kind", HEALTHY)
 def test_fuzzing(tmp_path, kind):
     mesh = square(tmp_path)
@@ -535,6 +536,7 @@ def test_expected_sizes_may_be_given_and_an_empty_scene_has_none(caplog):
 # -- genuine files -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("renderings")
 def test_the_genuine_cow(genuine, caplog):
     path = genuine / "meshes" / "pytorch3d" / "cow.obj"
     mesh = load_mesh(path)

@@ -308,6 +308,7 @@ def test_a_copy_that_is_wrong_is_read_once_more(tmp_path: Path) -> None:
     assert set(stale.dropped) == {1}
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("form", ["npy", "png", "webp"])
 @pytest.mark.parametrize("check", ["crc32c", "header"])
 def test_damaged_tars_give_the_right_pixels_or_a_sentence(tmp_path: Path, form: str, check: str) -> None:
@@ -338,6 +339,7 @@ def test_damaged_tars_give_the_right_pixels_or_a_sentence(tmp_path: Path, form: 
 # -- loaders and processes ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("workers", [0, "thread", 2])
 def test_loaders(made: tuple[ShardedDataset, np.ndarray, np.ndarray], workers: int | str) -> None:
     dataset, images, depths = made
@@ -373,6 +375,7 @@ def _in_child(dataset: ShardedDataset, images: np.ndarray) -> None:
     os._exit(0 if (dataset.fetch(range(7))["image"] == images).all() else 1)
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("way", ["fork", "spawn"])
 def test_other_processes(made: tuple[ShardedDataset, np.ndarray, np.ndarray], way: str) -> None:

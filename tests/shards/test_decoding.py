@@ -41,6 +41,7 @@ def read(content: bytes) -> np.ndarray:
     return npy_array(memoryview(content), "it")
 
 
+@pytest.mark.long("large or genuine files")
 @settings(max_examples=200)
 @given(ARRAYS, st.sampled_from([(1, 0), (2, 0), (3, 0)]), st.booleans())
 def test_what_numpy_writes_is_read(array: np.ndarray, version: tuple[int, int], fortran: bool) -> None:

@@ -137,6 +137,7 @@ def test_a_tar_that_changed_is_noticed_when_it_is_read(tmp_path):
     assert again.catalogue.shards[0].digest != dataset.catalogue.shards[0].digest
 
 
+@pytest.mark.long("fuzzing")
 def test_mutated_tars(tmp_path):
     members = [
         (f"k/{row}.{name}", content)
@@ -159,6 +160,7 @@ def test_mutated_tars(tmp_path):
     assert survives(healthy, read, 100, head=2048, times=400) > 25
 
 
+@pytest.mark.long("fuzzing")
 def test_mutated_json(tmp_path):
     folder = tmp_path / "set"
 

@@ -65,6 +65,7 @@ def test_what_was_made_by_hand(tmp_path: Path) -> None:
 ROWS = st.integers(1, 40)
 
 
+@pytest.mark.long("large or genuine files")
 @settings(max_examples=40)
 @given(ROWS, st.lists(st.integers(1, 15), min_size=1, max_size=6), st.integers(1, 16))
 def test_parts_of_any_size_give_one_index(
@@ -316,6 +317,7 @@ def test_a_sample_that_is_said_to_lie_in_another_place(tmp_path: Path) -> None:
             dataset.fetch([row])
 
 
+@pytest.mark.long("fuzzing")
 def test_a_damaged_index_is_refused(tmp_path: Path) -> None:
     folder, images, _ = small_set(tmp_path / "set")
     file = folder / "index.parquet"
@@ -331,6 +333,7 @@ def test_a_damaged_index_is_refused(tmp_path: Path) -> None:
     assert survives(file.read_bytes(), use, 150, slack=16 << 20) == 150
 
 
+@pytest.mark.long("fuzzing")
 def test_a_forged_index_breaks_nothing(tmp_path: Path) -> None:
     """With the right digest in the catalogue, too; what it then says of factors, nobody can know better."""
     folder, images, _ = small_set(tmp_path / "set")

@@ -69,6 +69,7 @@ FACTORS = st.lists(
 ).map(tuple)
 
 
+@pytest.mark.long("large or genuine files")
 @given(SHARDS, MEMBERS, FACTORS, st.dictionaries(TEXTS, TEXTS, max_size=3), st.sampled_from([CRC32C, HEADER]))
 def test_written_and_read_again(shards: list[Shard], members: Any, factors: Any, about: Any, check: str) -> None:
     index = Shard("index.parquet", sum(one.rows for one in shards), 7, DIGEST)

@@ -77,6 +77,7 @@ def requests(web):
     return found
 
 
+@pytest.mark.long("stores")
 @pytest.mark.parametrize("cache", [0, PLENTY, 1 << 20])
 @pytest.mark.parametrize("kind", ["web", "s3", "memory", "folder"])
 def test_any_ranges_come_from_any_store(kind, cache, request, tmp_path):
@@ -221,6 +222,7 @@ def test_equal_headers_at_two_addresses_do_not_make_one_copy(served):
     assert bytes(other.read(*asked)[0]) == SHARDS[2][:1000]
 
 
+@pytest.mark.long("stores")
 @pytest.mark.parametrize("kind", ["web", "s3"])
 @pytest.mark.parametrize("size", [100_000, 900_000])
 def test_a_shard_of_another_size_has_changed(kind, size, request, tmp_path, short_waits):
@@ -267,6 +269,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(served, tmp_path, monkey
     assert len([one for one in caplog.messages if "SETSUP_CACHE" in one]) == 1
 
 
+@pytest.mark.long("worker processes")
 def test_it_travels_and_is_used_by_threads_and_forks(served):
     reader = pickle.loads(pickle.dumps(reader_of(served)))
     with ThreadPoolExecutor(8) as pool:
@@ -286,6 +289,7 @@ def _check(reader, seed):
     os._exit(0 if right(reader, seed, 30) else 3)
 
 
+@pytest.mark.long("worker processes")
 def test_threads_that_fork_meanwhile(served):
     """A child never waits for a lock that a thread of its parent held."""
     reader = reader_of(served)

@@ -32,6 +32,7 @@ def store(request, tmp_path):
 # -- what every store that can be written does ---------------------------------------------------------------------
 
 
+@pytest.mark.long("stores")
 def test_what_was_put_is_listed_and_can_be_had(store, tmp_path):
     assert store.names() == []
     assert store.size("data-00000.tar") is None
@@ -53,6 +54,7 @@ def test_what_was_put_is_listed_and_can_be_had(store, tmp_path):
     assert store.size("in") is None
 
 
+@pytest.mark.long("stores")
 def test_ranges_come_in_the_order_asked_for(store, tmp_path):
     data = {f"{number}.tar": content(number, 5000) for number in range(3)}
     for name, one in data.items():
@@ -78,6 +80,7 @@ def test_a_copy_on_the_disk_is_whole(store, tmp_path, monkeypatch):
     assert [path.name for path in (tmp_path / "copies").iterdir()] == ["x.bin"]
 
 
+@pytest.mark.long("stores")
 def test_a_small_file_is_written_over_or_only_where_there_is_none(store):
     assert store.put_bytes(".setsup/plan.json", b"mine", fresh=True) is True
     assert store.put_bytes(".setsup/plan.json", b"theirs", fresh=True) is False
@@ -96,6 +99,7 @@ def test_of_many_who_write_a_fresh_file_one_does(store):
         assert store.read("plan.json", 10) == b"%d" % wrote.index(True)
 
 
+@pytest.mark.long("stores")
 def test_what_is_removed_is_gone_and_what_was_not_there_does_not_matter(store):
     for name in ("a.tar", ".setsup/parts/0", ".setsup/parts/1"):
         store.put_bytes(name, b"x")
@@ -141,6 +145,7 @@ def test_what_is_missing_too_long_or_cut_off_is_named(store, short_waits):
         assert str(caught.value).startswith(where)
 
 
+@pytest.mark.long("worker processes")
 def test_a_store_travels_and_survives_forks_and_threads(store):
     store.put_bytes("a.tar", b"0123456789")
     there = pickle.loads(pickle.dumps(store))
@@ -278,6 +283,7 @@ def test_folders_may_have_colons(tmp_path, monkeypatch):
         assert open_store(name).folder == tmp_path / name
 
 
+@pytest.mark.long("stores")
 @pytest.mark.parametrize("address", ["s3://", "s3:///set", "gs://", "https:///set", "simplecache::s3://"])
 def test_an_address_without_a_bucket_is_told_as_given(address):
     if "::" in address:

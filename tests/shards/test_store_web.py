@@ -193,6 +193,7 @@ def test_an_address_that_cannot_be_reached_is_told(short_waits):
             open_store(address).ranges([Range("a.tar", 0, 1)])
 
 
+@pytest.mark.long("stores")
 @pytest.mark.parametrize("kind", ["http", "http by name", "s3"])
 def test_where_nobody_answers_is_tried_twice(kind, bucket, short_waits, caplog):
     address = {"http": "http://127.0.0.1:9/set", "http by name": "https://no-such-host.invalid/set", "s3": bucket.url}

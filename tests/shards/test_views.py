@@ -97,6 +97,7 @@ def test_the_set_opens_with_its_cameras(drawn, tmp_path):
     assert small.names(0) == shards.names(0)
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("kind", ["drawn", "folder", "shards", "selection"])
 def test_equal_views_give_equal_bytes_wherever_they_come_from(drawn, tmp_path, kind):
     options = {"modalities": ["image"], "order": "shuffle", "seed": 3, "per_shard": 60}
@@ -167,6 +168,7 @@ def test_with_hugging_face(drawn, tmp_path):
 # -- pairs -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("large or genuine files")
 def test_pairs_of_pixels_are_those_of_the_rendering(tmp_path):
     pytest.importorskip("embreex")
     from setsup.loading.transforms import SpatialDescriptors, SpatialPairs
@@ -271,6 +273,7 @@ def test_catalogues_that_tell_otherwise(drawn, tmp_path, change, said):
         setsup.open_shards(tmp_path / "set")
 
 
+@pytest.mark.long("large or genuine files")
 def test_an_index_of_the_tars_knows_the_cameras_by_the_catalogue(drawn, tmp_path):
     write_shards(drawn, tmp_path / "set", per_shard=50)
     write_foreign_index(tmp_path / "set", tmp_path / "beside")

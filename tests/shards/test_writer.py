@@ -184,6 +184,7 @@ def _stop(plan, rows):
 # -- the same bytes ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize("processes", [2, 3])
 def test_any_number_of_processes_gives_the_same_bytes(tmp_path, whole, processes):
     write_shards(Varied(), tmp_path / "elsewhere" / "deep", processes=processes, **FEW)
@@ -220,6 +221,7 @@ def test_a_store_gets_the_same_bytes(memory, whole):
     assert in_store(memory) == contents(whole)
 
 
+@pytest.mark.long("worker processes")
 def test_a_bucket_gets_the_same_bytes_from_two_processes(bucket, whole):
     shards = write_shards(Varied(), bucket.url, processes=2, storage_options=bucket.options, **FEW)
     assert in_store(bucket.url, bucket.options) == contents(whole)
@@ -227,6 +229,7 @@ def test_a_bucket_gets_the_same_bytes_from_two_processes(bucket, whole):
     np.testing.assert_array_equal(shards.fetch([4, 41], ["image"])["image"], Varied().fetch(rows, ["image"])["image"])
 
 
+@pytest.mark.long("stores")
 def test_a_job_in_a_bucket_goes_on(bucket, monkeypatch, whole):
     from setsup.shards.stores.remote import RemoteStore
 
@@ -256,6 +259,7 @@ def test_a_job_in_a_bucket_goes_on(bucket, monkeypatch, whole):
     assert in_store(bucket.url, bucket.options) == contents(whole)
 
 
+@pytest.mark.long("stores")
 def test_a_bucket_with_other_files_is_refused(bucket):
     import fsspec
 

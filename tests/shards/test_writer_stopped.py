@@ -24,6 +24,7 @@ from tests.shards.sets import FEW, NAMES, in_store
 # -- stopped and started again -------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("kills and interruptions")
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_error_in_the_middle_leaves_what_is_finished(tmp_path, processes):
     folder = tmp_path / "set"
@@ -159,6 +160,7 @@ def test_a_stop_at_the_very_end_is_mended(tmp_path, monkeypatch, whole, stop):
     assert not (folder / ".setsup").exists()
 
 
+@pytest.mark.long("kills and interruptions")
 def test_a_kill_is_mended(tmp_path, whole):
     folder = tmp_path / "set"
     script = f"""
@@ -196,6 +198,7 @@ def test_a_finished_set_is_opened(tmp_path, whole):
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 
+@pytest.mark.long("kills and interruptions")
 @pytest.mark.parametrize("processes", [1, 2])
 def test_tars_of_a_finished_set_that_are_lost_are_written_again(tmp_path, whole, processes):
     """Those alone; content is not looked at, and what verify() names comes back once it is removed."""
@@ -220,6 +223,7 @@ def test_tars_of_a_finished_set_that_are_lost_are_written_again(tmp_path, whole,
     assert [path.name for path in folder.iterdir() if path.is_dir()] == []
 
 
+@pytest.mark.long("kills and interruptions")
 def test_a_lost_tar_of_a_bucket_is_written_again(bucket, whole):
     import fsspec
 
@@ -280,6 +284,7 @@ def test_a_catalogue_of_other_tars_is_refused(tmp_path, whole):
         write_shards(Varied(), folder, **FEW)
 
 
+@pytest.mark.long("Ray clusters")
 def test_a_cluster_that_cannot_be_used_leaves_nothing_behind(tmp_path, memory):
     from setsup.jobs import Ray
 
@@ -358,6 +363,7 @@ def test_files_that_only_look_like_what_a_kill_leaves_stay(tmp_path, name):
     assert (folder / name).read_text() == "mine"
 
 
+@pytest.mark.long("kills and interruptions")
 def test_two_jobs_at_once_in_a_folder(tmp_path, whole):
     """The second waits for the first, and finds all done."""
     context = multiprocessing.get_context("spawn")

@@ -157,6 +157,7 @@ def _total(file):
     return int(file.array().astype(int).sum())
 
 
+@pytest.mark.long("worker processes")
 @FORKS
 @pytest.mark.parametrize("name", ["a", "a.gz"])
 def test_pickle_threads_fork_and_spawn(tmp_path, name):
@@ -227,6 +228,7 @@ def _read(path):
         return None
 
 
+@pytest.mark.long("fuzzing")
 @settings(max_examples=300)
 @given(content=mutated(IMAGES))
 def test_mutated_plain_files(tmp_path_factory, content):
@@ -238,6 +240,7 @@ def test_mutated_plain_files(tmp_path_factory, content):
         assert idx_bytes(array.astype(array.dtype.newbyteorder("="))) == content
 
 
+@pytest.mark.long("fuzzing")
 @settings(max_examples=300)
 @given(content=mutated(gzip.compress(IMAGES, mtime=0)))
 def test_mutated_gzip_files(tmp_path_factory, content):
@@ -249,6 +252,7 @@ def test_mutated_gzip_files(tmp_path_factory, content):
         assert np.array_equal(array, np.arange(24, dtype="u1").reshape(2, 3, 4))
 
 
+@pytest.mark.long("fuzzing")
 @settings(max_examples=200)
 @given(content=mutated(IMAGES))
 def test_mutated_content_packed_anew(tmp_path_factory, content):

@@ -94,6 +94,7 @@ def test_what_scipy_writes_is_read_as_scipy_reads_it(tmp_path, packed):
         read_mat(content, "f.mat", ["mask", "im", "nothere"], LIMIT)
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("name", GENUINE)
 def test_genuine_files(genuine, name):
     path = genuine / name
@@ -224,6 +225,7 @@ def test_sparse_matrices_are_refused(name):
     assert list(read_mat(content, "f", ["other"], LIMIT)) == ["other"]
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("names", [["im", "real", "text", "yes"], ["objects", "record", "cell"], None])
 def test_fuzzing(packed, names):
@@ -232,6 +234,7 @@ def test_fuzzing(packed, names):
     assert refused > 100
 
 
+@pytest.mark.long("fuzzing")
 def test_fuzzing_of_what_was_packed():
     """Damage below the compression, where the checksum of zlib does not catch it."""
     content = _saved({name: CONTENT[name] for name in ("objects", "cell", "lines", "imaginary")})

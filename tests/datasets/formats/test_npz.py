@@ -38,6 +38,7 @@ def _whole(array):
     return out
 
 
+@pytest.mark.long("large or genuine files")
 @given(
     array=hnp.arrays(
         st.sampled_from(["u1", "<i2", ">i8", "<f8", "?"]), hnp.array_shapes(max_dims=4, max_side=9), elements=st.just(1)
@@ -156,6 +157,7 @@ def test_a_damaged_kind_of_number_is_refused(tmp_path, kind):
         NpzArray(path, "a")
 
 
+@pytest.mark.long("fuzzing")
 @settings(deadline=None, max_examples=300)
 @given(st.text("<>|=?biufcaOSUVMm0123456789,()[] ", max_size=6))
 def test_any_kind_of_number_is_read_or_refused(kind):
@@ -231,6 +233,7 @@ def test_what_is_packed_is_not_mapped(tmp_path):
         NpzArray(tmp_path / "x.npz", "a").mapped()
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_damaged_copies(tmp_path, save):
     save(tmp_path / "x.npz", a=np.arange(600, dtype=np.uint16).reshape(30, 20))

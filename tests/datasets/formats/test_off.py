@@ -36,6 +36,7 @@ def test_polygons_become_fans():
     assert read_off(b"OFF\n1 0 0\n1 2 3", "x").faces.shape == (0, 3)
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_genuine_file_as_trimesh_reads_it(genuine):
     import trimesh
 

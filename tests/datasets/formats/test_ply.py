@@ -74,6 +74,7 @@ def test_line_ends_of_all_systems_and_a_file_on_the_disk(tmp_path):
         read_ply(tmp_path, "the folder")
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize(
     "name",
     ["meshes/trimesh/bunny.ply", "meshes/trimesh/cycloidal.ply", "meshes/trimesh/suzanne.ply", "model_normalized.ply"],
@@ -152,6 +153,7 @@ def test_a_binary_file_of_the_other_order_or_cut_off(kind):
         read_ply(content.replace(kind.encode(), other.encode()), "bad.ply")
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("kind", ["ascii", *ORDERS])
 @pytest.mark.parametrize("faces", [[(0, 1, 2)] * 40, [(0, 1, 2), (0, 1, 2, 3)] * 30])
 def test_fuzzing(kind, faces):

@@ -76,6 +76,7 @@ def test_any_frame_is_the_one_of_that_number(kind):
     assert np.array_equal(known.read([COUNT - 1, 30, 30]), expected[[COUNT - 1, 30, 30]])
 
 
+@pytest.mark.long("videos")
 @settings(max_examples=40, deadline=None)
 @given(asked=st.lists(st.lists(st.integers(0, COUNT - 1), max_size=5), min_size=1, max_size=6))
 def test_readings_do_not_bear_on_each_other(mp4, asked):
@@ -401,6 +402,7 @@ def test_an_index_of_another_file(mp4):
         VideoFile(mp4, index=longer).read(55)
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize(
     "kind", ["mpeg4 with B frames in avi", "h264 with B frames in mp4", "h264, open groups, in mkv"]
 )
@@ -418,6 +420,7 @@ def test_damaged_files(kind):
     assert survives(content, read, 150, head=len(content) // 4) > 30
 
 
+@pytest.mark.long("videos")
 def test_nothing_is_printed(avi):
     damaged = "\n".join(f"bytes.fromhex({content.hex()!r})," for content in mutations(avi, 20, head=3000))
     code = (

@@ -126,6 +126,7 @@ def test_two_points_in_one_dimension_by_quadrature(tau: float) -> None:
     assert error < 0.01
 
 
+@pytest.mark.long("trainings")
 def test_best_temperature_of_two_points_in_one_dimension_by_quadrature() -> None:
     exact = minimize_scalar(lambda log: expected_loss(math.exp(log)), bounds=(-3, 1), method="bounded")
     found = best_temperature(2, 1, 20_000)
@@ -133,6 +134,7 @@ def test_best_temperature_of_two_points_in_one_dimension_by_quadrature() -> None
     assert expected_loss(found) - exact.fun < 2e-4
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize(("size", "dimensions"), [(3, 1), (16, 1), (8, 4), (32, 2)])
 def test_no_temperature_of_a_fine_grid_is_better_on_the_same_draws(size: int, dimensions: int) -> None:
     tau = best_temperature(size, dimensions, 60, seed=1)
@@ -173,6 +175,7 @@ def test_temperatures_and_losses_are_those_of_the_functions() -> None:
     assert np.all(found.draws == 40)
 
 
+@pytest.mark.long("trainings")
 def test_draws_end_where_the_standard_error_is_small() -> None:
     whole, some, few = (simulate([8], [2], draws=2_000, error=error) for error in (0, 0.015, 0.9))
     assert (whole.draws.item(), few.draws.item()) == (2_000, 500)
@@ -184,6 +187,7 @@ def test_draws_end_where_the_standard_error_is_small() -> None:
     assert expected[1] >= 0.015 * expected[0]
 
 
+@pytest.mark.long("trainings")
 def test_more_points_want_more_dimensions() -> None:
     """The claim of the figure, at sizes far apart."""
     found = simulate([4, 32], [1, 2, 4], draws=1_000, error=0)
@@ -208,6 +212,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Simulation,
     return simulate(*GRID, **QUICK, folder=folder), (folder / "simulation.jsonl").read_bytes()
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 0.62, 0.99, 1.0])
 def test_a_file_cut_off_anywhere_is_completed(tmp_path: Path, uninterrupted, share: float) -> None:
     expected, content = uninterrupted

@@ -18,6 +18,7 @@ from tests.evaluation.channels import two_codes  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, trained  # noqa: E402
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize(("estimator", "steps"), [("mine", 1_200), ("probe", 600), ("neighbours", None)])
 def test_a_factor_that_is_embedded_is_known_and_no_other_is(estimator: Any, steps: int | None) -> None:
     measure = FactorInformation(factors=("size", "shape"), samples=4_000, estimator=estimator, steps=steps)
@@ -27,6 +28,7 @@ def test_a_factor_that_is_embedded_is_known_and_no_other_is(estimator: Any, step
     assert found["size"] == pytest.approx(0, abs=0.04)
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("estimator", ["probe", "neighbours"])
 @pytest.mark.parametrize("temperature", [0.09, 1.0, 4.0])
 def test_the_noise_is_the_root_of_the_temperature(estimator: Any, temperature: float) -> None:
@@ -77,6 +79,7 @@ def test_no_noise_is_made_up_for_a_method_that_does_not_say_which(kind: Any, met
     assert dataset.fetched == 0, "it is said before all is embedded"
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("method", [similar(), similar("cosine", 0.1), similar("l2sq", 100.0)])
 def test_noise_that_is_given_is_taken(method: Any) -> None:
     some = trained(method, Numbered(6_000))
@@ -158,6 +161,7 @@ def test_settings_of_the_training_reach_it() -> None:
     assert found != Accuracy(factors=("size",), samples=500, steps=30, rate=1e-2).measure(some).values["size"]
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize(
     ("estimator", "steps", "close"), [("mine", 1_000, 0.05), ("probe", 500, 0.05), ("neighbours", 1, 0.05)]
 )
@@ -184,6 +188,7 @@ def test_estimates_are_functions_of_the_seed() -> None:
     assert first == again != other
 
 
+@pytest.mark.long("trainings")
 def test_accuracy_is_that_of_the_best_guess() -> None:
     method = OneHot("colour", 2, temperature=0.25)
     found = Accuracy(factors=("colour", "shape"), samples=5_000, steps=800).measure(trained(method, Numbered(6_000)))
@@ -192,6 +197,7 @@ def test_accuracy_is_that_of_the_best_guess() -> None:
     assert found.values["shape"] == pytest.approx(1 / 4, abs=0.05)
 
 
+@pytest.mark.long("trainings")
 def test_information_falls_with_the_noise() -> None:
     sweep = NoiseSweep(factors=("colour",), samples=4_000, scales=4, steps=1_200)
     curves = sweep.measure(trained(OneHot("colour", 2, temperature=0.25), Numbered(6_000))).curves

@@ -106,6 +106,7 @@ MIXED = [
 # one place for all that lies on a pixel
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("copies", [None, 3])
 @pytest.mark.parametrize("geometry", ["independent", "copies", "sets"])
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def test_values_are_those_of_scikit_image(space, colors):
     assert (distance(space, converted(space, eight_bit), published(space, eight_bit)) < limit).all()
 
 
+@pytest.mark.long("large or genuine files")
 @given(colors=arrays(np.float32, (4, 3), elements=st.floats(0, 1, width=32)), space=st.sampled_from(sorted(SPACES)))
 @settings(max_examples=200, deadline=None)
 def test_values_of_any_colours_are_those_of_scikit_image(colors, space):

@@ -108,6 +108,7 @@ def test_the_documented_law():
         assert int(batch["color"][place]) == expected ^ (color < 0.2)
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize("workers", ["thread", 2])
 def test_workers_and_resuming_change_nothing(folder, workers):
     plain = iter(_loader(folder, "pixels", transform=FreshColors()))

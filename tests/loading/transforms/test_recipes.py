@@ -130,6 +130,7 @@ def test_each_runs_and_follows_its_step(name: str) -> None:
             assert any(not torch.equal(found[key], other[key]) for key in ADDED[name])
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("name", ["abc-shapes3d", "dcodr", "dcodr-simsiam", "cmc-stl10", "oxels-2d", "oxels-3d"])
 def test_a_loader_that_starts_later_gives_the_same(name: str) -> None:
     shapes = setsup.load("shapes3d-procedural")
@@ -358,6 +359,7 @@ def positive(image: Image.Image, slots: Slots) -> tuple[int, np.ndarray]:
     return which, np.asarray(enhancer(image).enhance(float(inner.uniform(1.8, 3)[0])))
 
 
+@pytest.mark.long("renderings")
 def test_dcodr_is_pillow_s_bit_for_bit() -> None:
     shapes = setsup.load("shapes3d-procedural")
     rows = np.arange(0, 480_000, 3_761)
@@ -430,6 +432,7 @@ def test_simsiam_happens_as_often_as_it_should() -> None:
         assert abs(share - wanted) < 4 * math.sqrt(wanted * (1 - wanted) / 2000)
 
 
+@pytest.mark.long("renderings")
 def test_simsiam_jitters_by_its_amounts() -> None:
     grey = recipe("dcodr-simsiam")(rooms(4, 300, (160, 160, 160)))["positive_image"][..., 0, 30, 30].numpy().ravel()
     changed = grey[grey != 160]  # on a uniform grey only brightness does anything
@@ -455,6 +458,7 @@ def cropped(image: torch.Tensor, matrix: np.ndarray, size: int) -> Image.Image:
     return picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if flipped else picture
 
 
+@pytest.mark.long("renderings")
 def test_simsiam_blurs_a_fifth_by_a_deviation_of_one_to_two() -> None:
     step = torch.full((3, 64, 64), 60, dtype=torch.uint8)
     step[..., 32:] = 170

@@ -276,6 +276,7 @@ def test_pictures_that_were_changed_unseen_are_refused(shapes, coordinates) -> N
         SpatialDescriptors(shapes, 5)({**batch, "instances": batch["instances"][..., :40, :40]})
 
 
+@pytest.mark.long("large or genuine files")
 def test_the_same_batches_whatever_makes_them(shapes) -> None:
     views = SpatialPairs(shapes, size=32)
     here, there = (first_batch(shapes, views, workers=workers) for workers in (0, 1))

@@ -56,6 +56,7 @@ def test_larger_pictures_show_the_same() -> None:
     assert Shapes3D((256, 256)).camera(ROW, scene) == RECIPE.camera(ROW, scene).resized(256, 256)
 
 
+@pytest.mark.long("renderings")
 def test_pictures_agree_with_those_of_the_procedural_set() -> None:
     """Ids are equal wherever a pixel sees one surface; of colours the module says what may differ, and by how much."""
     procedural, renderer = ProceduralShapes3D(), EmbreeRenderer(supersample=3)

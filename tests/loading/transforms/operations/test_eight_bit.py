@@ -147,6 +147,7 @@ def test_hue_of_many_colours_is_that_of_pillow(shift: int) -> None:
     np.testing.assert_array_equal(turned[0].permute(1, 2, 0).numpy(), np.asarray(wanted))
 
 
+@pytest.mark.long("large or genuine files")
 def test_shares_of_the_value_in_single_precision_are_enough() -> None:
     """All levels of hue, saturation and value, back through Pillow."""
     shares = eight_bit._shares()

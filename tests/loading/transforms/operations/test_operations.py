@@ -76,6 +76,7 @@ def test_images_in_images_out(operation, channels: int, eight_bit: bool) -> None
         assert torch.equal(found.mul(255).round() / 255, found)
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("eight_bit", [False, True])
 @pytest.mark.parametrize(("channels", "height", "width"), [(3, 65, 67), (1, 33, 35)])
 def test_an_image_s_result_is_its_own_whatever_stands_beside_it(

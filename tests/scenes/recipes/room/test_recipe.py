@@ -80,6 +80,7 @@ def test_it_is_a_recipe_of_three_factors() -> None:
     assert [groups.members(group).tolist() for group in range(2)] == [[0, 1], [2, 3]]
 
 
+@pytest.mark.long("renderings")
 def test_cameras_keep_the_published_bounds(furnished) -> None:
     for _, objects, pairs, both in furnished:
         centre = objects[0].translation
@@ -172,6 +173,7 @@ def test_instances_are_numbered_and_named(furnished) -> None:
         assert [names[number] for number in range(len(names) - len(objects), len(names))] == [o.name for o in objects]
 
 
+@pytest.mark.long("renderings")
 def test_the_number_of_objects_is_uniform() -> None:
     recipe = cheap(rooms=40, count=(2, 5))
     found = [len(recipe.scene({"room": room}).placements) - 1 for room in range(40)]
@@ -243,6 +245,7 @@ def test_the_sun_shines_through_the_window() -> None:
     assert suns > 3
 
 
+@pytest.mark.long("renderings")
 def test_rooms_and_pairs_differ_and_seeds_matter() -> None:
     recipe = Room(rooms=2, pairs=2)
     assert len({digest(recipe, 0), digest(recipe, 1), digest(Room(rooms=2, pairs=2, seed=1), 0)}) == 3
@@ -250,6 +253,7 @@ def test_rooms_and_pairs_differ_and_seeds_matter() -> None:
     assert not np.allclose(*eyes)
 
 
+@pytest.mark.long("worker processes")
 def test_nothing_depends_on_the_order_of_calls_or_the_process() -> None:
     recipe = Room(rooms=2, pairs=2, seed=3)
     forth = [digest(recipe, room) for room in range(2)]
@@ -329,6 +333,7 @@ def made() -> list[Scene]:
     return [made_room(fold(stream_key(4, "test"), number)) for number in range(12)]
 
 
+@pytest.mark.long("renderings")
 def test_furniture_stands_on_the_floor_and_within_the_walls(made) -> None:
     for scene in made:
         low, high = scene.placements[0].mesh.bounds
@@ -469,6 +474,7 @@ def test_objects_that_leave_no_place_for_cameras() -> None:
         recipe.camera({"room": 0, "pair": 0, "side": 0}, recipe.scene({"room": 0}))
 
 
+@pytest.mark.long("renderings")
 def test_a_room_in_millimetres_is_told(caplog: pytest.LogCaptureFixture) -> None:
     large = Mesh(np.array(shell().vertices) * 1000, shell().faces)
     recipe = cheap(meshes={"mm": large})
