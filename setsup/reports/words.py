@@ -57,8 +57,9 @@ class SetWords:
         return ", ".join(words) or "nothing"
 
     def varying_words(self, table: FactorTable) -> str:
-        """Say what varies, and over how many of its levels: ``shape 4 of 4, scale 7 of 8``."""
-        return ", ".join(_variation_words(table[name], found) for name, found in self.varies.items()) or "no factor"
+        """Say what varies, and over how many of its levels: ``shape 4 of 4, scale 7 of 8``; one value does not vary."""
+        varying = {name: found for name, found in self.varies.items() if found.distinct != 1}
+        return ", ".join(_variation_words(table[name], found) for name, found in varying.items()) or "no factor"
 
 
 def describe(table: FactorTable, draw: Draw, most: int | None = None) -> list[SetWords]:

@@ -12,12 +12,14 @@ import numpy.typing as npt
 
 from setsup.checks import one_of
 from setsup.errors import SamplerError
-from setsup.random import below, uniform
+from setsup.random import below, fold, stream_key, uniform
 from setsup.samplers.different import Different
 
 __all__ = ["CHOICES", "Chooser", "level_probabilities"]
 
 CHOICES = ("levels", "groups", "rows")
+
+_TRIED = 100_000  # sets drawn to find what share of them a group has
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
@@ -91,6 +93,20 @@ class Chooser:
         if self._ends is None:
             return np.full(self.count, 1 / self.count)
         return np.asarray(np.diff(self._ends, prepend=0.0) / self._ends[-1], dtype=np.float64)
+
+    def shares(self, sets: int) -> tuple[npt.NDArray[np.float64], bool]:
+        """Share of a step's sets that each group is expected to have where no two are the same; whether it is exact."""
+        if sets == self.count:
+            return np.full(self.count, 1 / self.count), True
+        different = self.different()
+        even = different.ends is None or self._ends is None
+        # while nothing above the groups is used up, the groups below a node are all alike at every turn
+        if sets == 1 or (even and (different.ends is not None or np.diff(different.firsts[-1]).min() >= sets)):
+            return self.probabilities(), True
+        steps = max(_TRIED // sets, 1)
+        words = fold(stream_key(0, "shares"), np.arange(steps * sets * self.words, dtype=np.uint64))
+        seen = np.bincount(different.pick(words.reshape(steps, sets, -1)).reshape(-1), minlength=self.count)
+        return seen / seen.sum(), False
 
     def pick(self, bits: Words) -> Rows:
         """One group for each word, independently."""

@@ -14,6 +14,7 @@ References
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -172,7 +173,10 @@ class DomainSampler(Sampler):
         title = f"DomainSampler: {self.sets} of {self._count} domains with {self.size} rows each"
         lap = self._count // math.gcd(self._count, self.sets)
         note = "a fresh choice each step" if self._independent else f"every domain comes equally often in {lap:,} steps"
-        return Report(title, [holding_report(self.table, self._holding, self.size)], [note])
+        entry = holding_report(self.table, self._holding, self.size, self.sets, "different")
+        if self.sets == 1 and not self._independent:
+            entry = replace(entry, shared_rows=math.nan)  # what two steps share depends on how far apart they are
+        return Report(title, [entry], [note])
 
 
 def _product_modulo(turn: Rows, size: int, sizes: Rows) -> Rows:

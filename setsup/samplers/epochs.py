@@ -112,7 +112,9 @@ class EpochSampler(Sampler):
     def report(self) -> Report:
         """What will be drawn, and what never can be, before any training."""
         left = self._count - self.steps_per_epoch * self.size
-        entry = Entry("nothing", 1, 1, self._count, self._count, excluded=len(self.table) - self._count)
+        never = 0 if self._shuffle else max(left, 0)
+        excluded = len(self.table) - self._count
+        entry = Entry("nothing", 1, 1, self._count, self._count, unreachable=never, excluded=excluded)
         notes = [f"{self.steps_per_epoch:,} steps an epoch"]
         if left > 0:
             notes.append(

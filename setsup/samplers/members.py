@@ -198,12 +198,15 @@ def drawable_groups(
     if few.any() and (small == "error" or few.all()):
         smallest = np.argsort(sizes, kind="stable")[:5]
         named = "; ".join(f"{groups.describe(table, int(g))}: {sizes[g]}" for g in smallest)
+        fewer = ", hold fewer factors" if len(groups.names) > 1 else ""  # without the last one, nothing would be held
         if nearby:
             mend = "widen the tolerance or lower size"
         elif "short" not in policies:
-            mend = "name fewer factors" if few.all() else "pass small='drop' to leave them out"
+            mend = "pass small='drop' to leave them out"
+            if few.all():
+                mend = "name fewer factors" if fewer else "name another factor"
         elif few.all():
-            mend = "lower size, hold fewer factors, or pass small='short' or 'replace' (--small short)"
+            mend = f"lower size{fewer}, or pass small='short' or 'replace' (--small short)"
         else:
             mend = "lower size, or pass small='drop' to leave them out, 'short' or 'replace' (--small drop)"
         raise SamplerError(

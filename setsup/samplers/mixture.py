@@ -9,8 +9,9 @@ References
 
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from setsup.errors import RowError, SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
 from setsup.samplers.draw import Draw
-from setsup.samplers.report import Report
+from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, Steps, length_of
 from setsup.samplers.within import MIX, Keys, distinct
 
@@ -175,7 +176,15 @@ class Mixture(Sampler):
         share = f"{p:g}" if not isinstance(p, Stepwise) else f"0 to {p.end:g} in steps of {p.every}"
         sets = ", ".join(str(number) for number in self._sets)
         note = f"slots of set {sets} come from a pool of {len(self._pool):,} rows with probability {share}"
-        return Report(f"Mixture over {found.title}", found.entries, [*found.notes, note])
+        entries = [self._mixed(entry) if entry.held == "nothing" and p != 0 else entry for entry in found.entries]
+        return Report(f"Mixture over {found.title}", entries, [*found.notes, note])
+
+    def _mixed(self, entry: Entry) -> Entry:
+        """Entry of sets whose rows are also those of the pool, which the base leaves out."""
+        excluded = entry.excluded - len(self._pool)
+        return replace(
+            entry, excluded=excluded, log10_sets=math.nan, shared_rows=math.nan, distinct={}, estimated=False
+        )
 
 
 def _checked_schedule(p: Any) -> float | Stepwise:

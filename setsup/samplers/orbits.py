@@ -165,7 +165,8 @@ class OrbitSampler(Sampler):
 
     def report(self) -> Report:
         """What will be drawn, and what never can be, before any training."""
-        entry = holding_report(self.table, self._holding, self.size)
+        values = "independent" if self._different is None else "different"
+        entry = holding_report(self.table, self._holding, self.size, self.sets, values)
         title = f"OrbitSampler: {self.sets} orbits a step, {'whole' if self._whole else f'{self.size} members each'}"
         left_out = f"{self._left_out:,} orbits without a canonical row are left out"
         return Report(title, [entry], [left_out] if self._left_out else [])

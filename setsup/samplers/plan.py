@@ -94,7 +94,7 @@ class Plan:
     """
 
     def __init__(self, lists: Sequence[Holding], size: int, small: str, values: str) -> None:
-        self.holdings = list(dict.fromkeys(lists))
+        self.lists, self.holdings = list(lists), list(dict.fromkeys(lists))
         self.shape = (len(lists), size)
         self._parts = []
         for holding in self.holdings:

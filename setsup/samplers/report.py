@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.factors.table import FactorTable
-from setsup.random import fold, stream_key
+from setsup.random import below, fold, stream_key, uniform
+from setsup.samplers.combinations import expected_levels, log_combinations, log_sum
 from setsup.samplers.holding import Holding
 from setsup.samplers.members import EvenMembers, WeightedMembers
 from setsup.samplers.window import WindowMembers
@@ -18,8 +19,9 @@ __all__ = ["Entry", "Report", "holding_report"]
 
 Rows = npt.NDArray[np.int64]
 
-_GROUPS = 200  # groups looked at for the expected number of distinct values
+_GROUPS = 200  # groups looked at for the expected number of distinct values, where not all are
 _ROWS = 400_000  # rows looked at in all for it
+_LEAST = 2_000  # rows looked at for each of many lists
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Entry:
         Groups, and those that can be drawn from.
     smallest, largest : int
         Rows of the smallest and of the largest group; for a tolerance, of their largest neighbourhood.
+    narrowest : int or None
+        For a tolerance, rows of the smallest neighbourhood of a row.
     unreachable : int
         Known rows that are never drawn, because their group is too small or left out, or no anchor is near.
     unknown, excluded : int
@@ -41,11 +45,13 @@ class Entry:
     log10_sets : float
         Decimal logarithm of the number of distinct sets.
     shared_rows : float
-        Rows that two independent sets are expected to have in common.
+        Rows that two sets of a step are expected to have in common, or where one set of a step holds this list, two
+        of different steps.
     distinct : mapping of str to float
-        Expected number of distinct values of each active factor within a set.
+        Expected number of distinct values of each active factor within a set; factors that are constant in every
+        group are left out.
     estimated : bool
-        Whether ``distinct`` looked at some groups or rows only.
+        Whether ``distinct`` is an estimate, from some groups or rows, or from some draws.
 
     """
 
@@ -61,13 +67,18 @@ class Entry:
     shared_rows: float = math.nan
     distinct: Mapping[str, float] = field(default_factory=dict)
     estimated: bool = False
+    narrowest: int | None = None
 
     def lines(self) -> list[str]:
         """The entry in words."""
         span = f"{self.smallest:,}" if self.smallest == self.largest else f"{self.smallest:,} to {self.largest:,}"
         each = " each" if self.groups > 1 else ""
         drawable = "all" if self.drawable == self.groups else f"{self.drawable:,}"
-        groups = f"groups of rows with equal held values: {self.groups:,}, of {span} rows{each}"
+        if self.narrowest is None:
+            groups = f"groups of rows with equal held values: {self.groups:,}, of {span} rows{each}"
+        else:
+            least = "" if self.narrowest == self.largest else f"{self.narrowest:,} to "
+            groups = f"groups: {self.groups:,}; {least}{self.largest:,} rows within the tolerance of a row"
         found = [f"held: {self.held}", f"  {groups}; {drawable} can be drawn"]
         lost = {
             "in groups too small or left out": self.unreachable,
@@ -110,95 +121,165 @@ class Report:
         return found
 
 
-def holding_report(table: FactorTable, holding: Holding, size: int) -> Entry:
-    """Entry for sets of ``size`` rows drawn by a holding."""
+def holding_report(
+    table: FactorTable, holding: Holding, size: int, sets: int = 1, values: str = "independent", lists: int = 1
+) -> Entry:
+    """Entry for the sets of a step that a holding draws.
+
+    Parameters
+    ----------
+    table, holding : FactorTable, Holding
+        What is drawn from.
+    size, sets : int
+        Rows a set, and sets a step.
+    values : str
+        ``independent``, ``equal`` or ``different``: how the sets of a step relate.
+    lists : int
+        Entries that the report will have, which share the rows that are looked at.
+
+    """
     groups, sizes = holding.groups, holding.members.sizes
-    drawable = holding.drawable
-    if isinstance(holding.members, WindowMembers):
-        never = holding.members.unreachable(drawable)
-    else:
-        never = groups.rows - int(groups.sizes[drawable].sum())
-    chance, again = holding.chooser.probabilities(), _repeating(holding)
-    exact = not isinstance(holding.members, WeightedMembers | WindowMembers)
-    distinct, estimated = _distinct(table, holding, size) if exact else ({}, False)
-    return Entry(
+    drawable, windows = holding.drawable, holding.members if isinstance(holding.members, WindowMembers) else None
+    entry = Entry(
         holding.describe(),
         len(groups),
         len(drawable),
         int(sizes.min()),
         int(sizes.max()),
-        unreachable=never,
+        unreachable=_never(holding),
         unknown=groups.unknown,
         excluded=groups.excluded,
-        log10_sets=_log10_sets(groups.sizes[drawable], again, size) if exact else math.nan,
-        shared_rows=float(chance**2 @ _shared(groups.sizes[drawable], again, size)) if exact else math.nan,
+        narrowest=None if windows is None else int(windows.widths.min()),
+    )
+    if isinstance(holding.members, WeightedMembers | WindowMembers):
+        return entry
+    sets_of = _Sets.of(holding, size, sets if values == "equal" else 1)
+    chance, shares_known = holding.chooser.shares(sets if values == "different" else 1)
+    budget = max(_ROWS // lists, _LEAST)
+    distinct, seen = _distinct(table, holding, sets_of, chance, budget)
+    return replace(
+        entry,
+        log10_sets=sets_of.log_number() / math.log(10),
+        shared_rows=sets_of.shared(holding.chooser.probabilities(), values if sets > 1 else "independent"),
         distinct=distinct,
-        estimated=estimated,
+        estimated=bool(distinct) and not (seen and shares_known),
     )
 
 
-def _repeating(holding: Holding) -> npt.NDArray[np.bool_]:
-    """Which drawable groups are drawn from with repeats."""
-    sizes = holding.groups.sizes[holding.drawable]
-    return np.asarray((sizes < holding.need) & (holding.small == "replace"))
+def _never(holding: Holding) -> int:
+    """Known rows that no draw has."""
+    if isinstance(holding.members, WindowMembers):
+        return holding.members.unreachable(holding.drawable)
+    return holding.groups.rows - int(holding.groups.sizes[holding.drawable].sum())
 
 
-def _shared(sizes: Rows, repeating: npt.NDArray[np.bool_], size: int) -> npt.NDArray[np.float64]:
-    """Rows that two independent sets of one group are expected to share: n times the squared chance of a row."""
-    chance = np.where(repeating, 1 - (1 - 1 / sizes) ** size, np.minimum(size, sizes) / sizes)
-    return np.asarray(sizes * chance**2)
+@dataclass(frozen=True, slots=True)
+class _Sets:
+    """What sets take from each drawable group; every array is (drawable groups,).
+
+    A group that is dealt out to several sets, and too small for them, gives some of them one row more than the rest.
+    """
+
+    rows: Rows
+    """Rows of the group."""
+    most: Rows
+    """Rows in a set."""
+    least: Rows
+    """Rows in the sets that have one less, where there are any."""
+    longer: npt.NDArray[np.float64]
+    """Share of the sets that have the most."""
+    repeating: npt.NDArray[np.bool_]
+    """Whether rows are drawn with repeats."""
+
+    @classmethod
+    def of(cls, holding: Holding, size: int, together: int) -> "_Sets":
+        """Sets of so many rows, so many of them together from one group."""
+        rows = holding.groups.sizes[holding.drawable]
+        few = rows < size * together
+        repeating = few & (holding.small == "replace")
+        most = np.where(few & ~repeating, -(-rows // together), size)
+        least = np.where(few & ~repeating, rows // together, size)
+        longer = np.where(most > least, rows % together / together, 1.0)
+        return cls(rows, most, least, longer, np.asarray(repeating))
+
+    def log_number(self) -> float:
+        """Logarithm of the number of distinct sets, empty ones left out."""
+        more = self.rows + (self.most - 1) * self.repeating  # C(n + k − 1, k) with repeats
+        other = (self.least < self.most) & (self.least > 0)
+        logs = [log_combinations(more, self.most), log_combinations(self.rows[other], self.least[other])]
+        return log_sum(np.concatenate(logs))
+
+    def shared(self, chance: npt.NDArray[np.float64], values: str) -> float:
+        """Rows that two sets are expected to share: n times the squared chance of a row, if they have one group."""
+        if values == "different":
+            return 0.0
+        drawn = np.where(self.repeating, 1 - (1 - 1 / self.rows) ** self.most, self.most / self.rows)
+        shared = self.rows * drawn**2
+        return float(chance**2 @ shared) if values == "independent" else float(chance @ (shared * self.repeating))
+
+    def expected(self, which: Rows, counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Chance that a set of a group (by its number among the drawable ones) has any of so many of its rows."""
+        rows, most, longer = self.rows[which], self.most[which], self.longer[which]
+        repeated = 1 - (1 - counts / rows) ** most
+        more = expected_levels(rows, counts, np.minimum(most, rows))
+        fewer = expected_levels(rows, counts, np.minimum(self.least[which], rows))
+        return np.asarray(np.where(self.repeating[which], repeated, longer * more + (1 - longer) * fewer))
 
 
-def _log10_sets(sizes: Rows, repeating: npt.NDArray[np.bool_], size: int) -> float:
-    """Decimal logarithm of Σ C(n, k) over groups; C(n + k − 1, k) with repeats."""
-    rows = np.where(repeating, size, np.minimum(size, sizes))
-    pairs, counts = np.unique(np.stack([sizes + (rows - 1) * repeating, rows]), axis=1, return_counts=True)
-    logs = [
-        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + math.log(count)
-        for n, k, count in zip(pairs[0].tolist(), pairs[1].tolist(), counts.tolist(), strict=True)
-    ]
-    top = max(logs)
-    return (top + math.log(sum(math.exp(log - top) for log in logs))) / math.log(10)
-
-
-def _distinct(table: FactorTable, holding: Holding, size: int) -> tuple[dict[str, float], bool]:
-    """Expected distinct values of each active factor in a set, averaged over groups as they are chosen."""
-    names = [
-        factor.name
+def _distinct(
+    table: FactorTable, holding: Holding, sets_of: _Sets, chance: npt.NDArray[np.float64], budget: int
+) -> tuple[dict[str, float], bool]:
+    """Expected distinct values of each factor that varies within groups, and whether all rows were looked at."""
+    factors = [
+        factor
         for factor in table.factors
         if not factor.continuous and factor.role == "variation" and factor.name not in holding.names
     ]
+    if isinstance(holding.members, EvenMembers) and holding.members.common is not None:
+        # a grid: in every group each level has equally many rows
+        one, rows = np.zeros(1, dtype=np.int64), holding.members.common
+        return {
+            factor.name: len(factor) * float(sets_of.expected(one, np.array([rows / len(factor)]))[0])
+            for factor in factors
+            if len(factor) > 1
+        }, True
+    looked, weights, rows_of, scale, whole = _looked_at(holding, chance, budget)
+    which = np.repeat(np.arange(len(looked)), [len(rows) for rows in rows_of])
+    rows = np.concatenate(rows_of)
+    found = {}
+    for factor in factors:
+        codes = table.codes(factor.name, rows)
+        known = codes >= 0
+        cells, counts = np.unique(which[known] * len(factor) + codes[known], return_counts=True)
+        group = cells // len(factor)
+        if len(np.unique(group)) < len(group):  # else it is constant in all of them
+            found[factor.name] = float(weights[group] @ sets_of.expected(looked[group], counts * scale[group]))
+    return found, whole
+
+
+def _looked_at(
+    holding: Holding, chance: npt.NDArray[np.float64], budget: int
+) -> tuple[Rows, npt.NDArray[np.float64], list[Rows], npt.NDArray[np.float64], bool]:
+    """Groups by their numbers among the drawable ones, weights, rows, how many rows each stands for; whether all."""
     groups, drawable = holding.groups, holding.drawable
-    # a grid: every group looks the same
-    uniform = isinstance(holding.members, EvenMembers) and holding.members.common is not None
-    looked = drawable[:1] if uniform else drawable
-    chance = np.ones(1) if uniform else holding.chooser.probabilities()
-    if len(looked) > _GROUPS:
-        words = fold(stream_key(0, "report"), np.arange(_GROUPS, dtype=np.uint64))
-        looked, chance = drawable[holding.chooser.pick(words)], np.full(_GROUPS, 1 / _GROUPS)
-    most = max(_ROWS // len(looked), 1)
-    expected = dict.fromkeys(names, 0.0)
-    estimated = not uniform and len(looked) < len(drawable)
-    for group, weight in zip(looked.tolist(), chance.tolist(), strict=True):
-        count = int(groups.sizes[group])
-        estimated |= count > most
-        positions = np.arange(count) if count <= most else np.arange(most) * count // most
-        rows = groups.take(group, positions)
-        for name in names:
-            codes = table.codes(name, rows)
-            levels = np.bincount(codes[codes >= 0])
-            if holding.small == "replace" and count < holding.need:
-                expected[name] += weight * float((1 - (1 - levels / count) ** size).sum())
-            else:
-                expected[name] += weight * _expected_levels(levels, len(rows), min(size, count))
-    return expected, estimated
-
-
-def _expected_levels(counts: Rows, rows: int, size: int) -> float:
-    """Σ over levels of 1 − C(rows − count, size)/C(rows, size)."""
-    counts = counts[counts > 0]
-    size = min(size, rows)
-    absent = np.ones(len(counts))
-    for i in range(size):
-        absent *= np.maximum(rows - counts - i, 0) / (rows - i)
-    return float((1 - absent).sum())
+    sizes = groups.sizes[drawable]
+    looked, weights = np.arange(len(drawable)), chance
+    if sizes.sum() > budget and len(drawable) > _GROUPS:
+        ends = np.cumsum(chance)
+        words = uniform(fold(stream_key(0, "report"), np.arange(_GROUPS, dtype=np.uint64)))
+        looked = np.minimum(np.searchsorted(ends, words * ends[-1], side="right"), len(drawable) - 1)
+        weights = np.full(_GROUPS, 1 / _GROUPS)
+    most = budget // len(looked) + 1
+    if sizes[looked].sum() <= budget:
+        most = int(sizes[looked].max())
+    key = stream_key(0, "report rows")
+    rows, scale = [], np.ones(len(looked))
+    for place, number in enumerate(looked.tolist()):
+        count = int(sizes[number])
+        if count <= most:
+            positions = np.arange(count)
+        else:  # not evenly spaced ones, which may miss levels that follow the rows
+            positions = below(fold(fold(key, number), np.arange(most)), count)
+            scale[place] = count / most
+        rows.append(groups.take(int(drawable[number]), positions))
+    return looked, weights, rows, scale, len(looked) == len(drawable) and bool((scale == 1).all())

@@ -193,8 +193,15 @@ class SetSampler(Sampler):
         """What will be drawn, and what never can be, before any training."""
         holdings = {holding.describe(): holding for plan in self._plans.plans for holding in plan.holdings}
         title = f"SetSampler: {self.sets} sets of {self.size}, {self._values} values"
-        entries = [holding_report(self.table, holding, self.size) for holding in holdings.values()]
+        entries = [
+            holding_report(self.table, holding, self.size, self._sets_that_hold(held), self._values, len(holdings))
+            for held, holding in holdings.items()
+        ]
         return Report(title, entries, self._notes())
+
+    def _sets_that_hold(self, held: str) -> int:
+        """Sets of a step that hold a list, in a step that has any."""
+        return max(sum(holding.describe() == held for holding in plan.lists) for plan in self._plans.plans)
 
     def _notes(self) -> list[str]:
         """Continuous factors that naming the active ones does not hold."""

@@ -122,6 +122,8 @@ class TripletSampler(Sampler):
             unreachable=0,  # rows of orbits too small for an anchor are negatives
             log10_sets=math.log10((sizes * (sizes - 1) * (groups.rows - sizes)).sum()),
             shared_rows=math.nan,
+            distinct={},  # anchor and positive are a pair, and the negative has what it has
+            estimated=False,
         )
         lonely = len(groups) - len(drawable)
         notes = [f"{lonely:,} orbits of one row are drawn as negatives only"] if lonely else []

@@ -127,7 +127,6 @@ def test_python_blocks_run_and_print_what_stands_below(
             assert [line.rstrip() for line in found.splitlines()] == shown, f"{page_name(page)}, line {start}"
 
 
-@pytest.mark.long("documented pages and examples")
 @LONG
 @pytest.mark.parametrize("page", [path for path in PAGES if "$ setsup" in path.read_text()], ids=page_name)
 def test_commands_run(page: Path, photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,7 +174,6 @@ def test_examples_run_and_leave_the_folder_as_it_is(
     assert (here / "photos.csv").read_text(encoding="utf-8") == "path,subject\n"
 
 
-@pytest.mark.long("documented pages and examples")
 @LONG
 def test_a_method_of_ones_own_learns_what_sets_hold(tmp_path: Path) -> None:
     code = [line for line in OWN.read_text().splitlines() if line.strip()]

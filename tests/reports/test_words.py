@@ -46,6 +46,12 @@ def test_padding_and_unknown_values_do_not_count() -> None:
     assert "angle unknown" in describe(TABLE, Draw(np.array([[2]]), {}))[0].varying_words(TABLE)
 
 
+def test_what_has_one_value_does_not_vary() -> None:
+    found = describe(TABLE, Draw(np.array([[0, 5]]), {"hue": np.array([1])}))[0]
+    assert found.varies["shape"] == Variation(1, 2)
+    assert "shape" not in found.varying_words(TABLE)
+
+
 def test_a_set_that_does_not_hold_a_factor_varies_by_it() -> None:
     draw = Draw(np.array([[0, 1], [3, 4]]), {"hue": np.array([1, -1])})
     held, free = describe(TABLE, draw)

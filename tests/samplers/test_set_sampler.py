@@ -495,7 +495,7 @@ def test_error_when_even_the_largest_group_is_too_small():
     for small in ("error", "drop"):
         with pytest.raises(SamplerError, match="7 of 7 groups") as error:
             SetSampler(UNEVEN, ["a"], size=10, small=small)
-        assert "hold fewer factors" in str(error.value)
+        assert "lower size, or pass small='short'" in str(error.value)  # with fewer factors it would hold none
         assert "small='drop'" not in str(error.value)
 
 

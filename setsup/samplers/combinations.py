@@ -1,0 +1,46 @@
+"""Numbers of combinations by their logarithms, as exact for 2⁶⁰ rows as for ten."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["expected_levels", "log_combinations", "log_sum"]
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+_log_gamma = np.frompyfunc(math.lgamma, 1, 1)
+_SERIES = 1000  # rows from which Stirling's series has all digits
+
+
+def log_falling(n: Array, k: Array) -> Floats:
+    """Logarithm of n·(n − 1)⋯(n − k + 1), −∞ where k > n; n need be no integer."""
+    n, k = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(k, dtype=np.float64))
+    found = np.full(n.shape, -np.inf)
+    series = (n > _SERIES) & (2 * k < n)
+    # the difference of two large logarithms would lose the digits of a small one
+    many, few = n[series], k[series]
+    left = many - few
+    found[series] = few * np.log(many) - few - (left + 0.5) * np.log1p(-few / many) + (1 / many - 1 / left) / 12
+    plain = ~series & (k <= n)
+    found[plain] = _log_gamma(n[plain] + 1) - _log_gamma(n[plain] - k[plain] + 1)
+    return found
+
+
+def log_combinations(n: Array, k: Array) -> Floats:
+    """Logarithm of C(n, k), of the shape of both."""
+    return log_falling(n, k) - log_falling(k, k)
+
+
+def log_sum(logs: Floats) -> float:
+    """Logarithm of the sum of numbers given by theirs."""
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).sum()))
+
+
+def expected_levels(rows: Array, counts: Array, size: Array) -> Floats:
+    """Chance that ``size`` of so many rows have any of the ``counts``: 1 − C(rows − counts, size)/C(rows, size)."""
+    absent = log_falling(rows - counts, size) - log_falling(rows, size)
+    return np.asarray(-np.expm1(absent), dtype=np.float64)
