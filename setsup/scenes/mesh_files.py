@@ -45,6 +45,8 @@ class Assets:
         Folder that no name may leave, not empty.
     check : callable, optional
         ``check(content, label)`` raises a DataError where the content is no picture; Pillow must read it, by default.
+    hint : str
+        What to do where a name leads to a folder above.
 
     Attributes
     ----------
@@ -53,8 +55,15 @@ class Assets:
 
     """
 
-    def __init__(self, read: Read, folder: str, top: str, check: Callable[[bytes, str], object] | None = None) -> None:
-        self._read, self._folder, self._top = read, folder, top
+    def __init__(
+        self,
+        read: Read,
+        folder: str,
+        top: str,
+        check: Callable[[bytes, str], object] | None = None,
+        hint: str = "",
+    ) -> None:
+        self._read, self._folder, self._top, self._hint = read, folder, top, hint
         self._check = check or _check_picture
         self.missing: list[str] = []
 
@@ -77,7 +86,8 @@ class Assets:
     def _content(self, name: str) -> bytes:
         path = inside(self._folder, name, self._top)
         if path is None:
-            raise self._miss(f"the path {name!r} leads out of the model's folder and was not followed")
+            hint = self._hint if name.replace("\\", "/").startswith("../") else ""
+            raise self._miss(f"the path {name!r} leads out of the model's folder and was not followed{hint}")
         # glTF writes a space as %20
         for found in dict.fromkeys((path, inside(self._folder, unquote(name), self._top))):
             try:
@@ -157,7 +167,8 @@ def file_assets(path: Path, top: Path | str | None = None) -> Assets:
         file = root / name.removeprefix(f"{_TOP}/")
         return read_file(os.fsencode(file), most) if file.is_file() else None
 
-    return Assets(read, posixpath.join(_TOP, path.parent.relative_to(root).as_posix()), _TOP)
+    hint = "; name a folder that holds both the mesh and that file (top=, or --top on the command line)"
+    return Assets(read, posixpath.join(_TOP, path.parent.relative_to(root).as_posix()), _TOP, hint=hint)
 
 
 def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
