@@ -71,7 +71,7 @@ def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArr
 
 
 def decode_channels(source: Source, label: str, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
-    """Decode a PNG of four channels of 8 bits, in the order in which they are stored.
+    """Decode a PNG of three or four channels of 8 bits, in the order in which they are stored.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def decode_channels(source: Source, label: str, size: tuple[int, int]) -> npt.ND
 
     Returns
     -------
-    (height, width, 4) uint8
+    (height, width, 3 or 4) uint8
 
     Raises
     ------
@@ -94,9 +94,9 @@ def decode_channels(source: Source, label: str, size: tuple[int, int]) -> npt.ND
     """
     content = _content(source, label)
     head = png_head(content)
-    if head is None or head.channels != 4:
-        raise DataError(f"{label} is no PNG of four channels of 8 bits, as was expected; {_MEND}")
-    _check_size((head.height, head.width), size, content, 32, label)
+    if head is None or head.channels not in (3, 4):
+        raise DataError(f"{label} is no PNG of three or four channels of 8 bits, as was expected; {_MEND}")
+    _check_size((head.height, head.width), size, content, 8 * head.channels, label)
     try:
         return png_pixels(content, head)
     except ValueError as error:

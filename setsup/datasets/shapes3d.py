@@ -1,6 +1,7 @@
-"""Shapes3D: 480,000 pictures of an object in a room, read from the published ``3dshapes.h5``."""
+"""Shapes3D: 480,000 images of an object in a room, from the published ``3dshapes.h5`` or disentanglement_lib's npz."""
 
 import logging
+import math
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.datasets.formats.h5_images import H5Images, h5_dataset, h5_errors, h5_open
+from setsup.datasets.formats.npz import NpzArray
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 from setsup.files.prepared import PreparedArray
@@ -25,7 +27,10 @@ __all__ = ["Shapes3D", "open", "prepare"]
 Array = npt.NDArray[Any]
 Take = Callable[[npt.NDArray[np.int64], Array | None], Array]
 
-_FILE = "3dshapes.h5"
+# the published file, and the one that disentanglement_lib expects; the first that is there is opened
+_FILES = ("3dshapes.h5", "look-at-object-room_floor-hueXwall-hueXobj-hueXobj-sizeXobj-shapeXview-azi.npz")
+_FACTORS = 6  # axes of the npz, and columns of the labels
+_BLOCK = 1 << 13  # pictures of the npz that are converted at once
 _PICTURE = (64, 64, 3)
 _LABEL_ROWS = 1 << 16  # read at a time
 _LARGEST_RATIO = 1100  # of any filter that is read
@@ -47,12 +52,12 @@ class Shapes3D(Dataset):
     The published file holds every combination once, in C order, and its table is a grid; a file with other rows gets a
     table with columns. The one modality is ``image``, (64, 64, 3) uint8 sRGB. Pictures come from the array that
     :func:`prepare` makes where it is there and belongs to the file, else from the file itself, which is slow for the
-    published layout and said once.
+    published layout and said once. A packed ``.npz`` cannot be read at random, and has to be prepared.
 
     Parameters
     ----------
     file : Path or str
-        ``3dshapes.h5``.
+        ``3dshapes.h5``, or disentanglement_lib's ``.npz``, in which factors are axes; the name tells which.
     root : Path or str, optional
         What the user gave as root, for the command that messages name.
 
@@ -68,10 +73,15 @@ class Shapes3D(Dataset):
     def __init__(self, file: Path | str, root: Path | str | None = None) -> None:
         self.file = Path(file).absolute()
         self._option = "" if root is None else f" --root {shlex.quote(str(root))}"
-        with h5_errors(self.file), h5_open(self.file) as content:
-            images, labels = _checked(self.file, content)
-            shape = images.shape
-            self.factors = _table(self.file, labels)
+        self._zipped = self.file.suffix == ".npz"
+        if self._zipped:
+            shape = _npz_images(self.file).shape
+            self.factors = _npz_table(self.file)
+        else:
+            with h5_errors(self.file), h5_open(self.file) as content:
+                images, labels = _checked(self.file, content)
+                shape = images.shape
+                self.factors = _table(self.file, labels)
         self.modalities = {"image": Modality(_PICTURE, "uint8", color="srgb")}
         self._prepared = PreparedArray(self.file, "images", shape, "uint8")
         self._readers: dict[int, _Reader] = {}
@@ -95,10 +105,19 @@ class Shapes3D(Dataset):
         from setsup.files.prepare import prepare_array
         from setsup.progress import progress
 
-        with h5_open(self.file) as content:
-            images = self._images(content)
-            with progress(len(self), f"preparing {self.name}", "rows") as advance:
-                return prepare_array(self._prepared, images.block_rows, images.fill, images.check, advance)
+        if self._zipped:
+            found = self._npz()
+            if not found.packed:
+                return self.file
+            with progress(len(self), f"preparing {self.name}", "rows") as advance, found.rows() as fill:
+                made = prepare_array(self._prepared, _BLOCK, fill, None, advance)
+        else:
+            with h5_open(self.file) as content:
+                images = self._images(content)
+                with progress(len(self), f"preparing {self.name}", "rows") as advance:
+                    made = prepare_array(self._prepared, images.block_rows, images.fill, images.check, advance)
+        self._readers.pop(os.getpid(), None)  # from now on the array is read
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what this process has open."""
@@ -119,9 +138,18 @@ class Shapes3D(Dataset):
         prepared = self._prepared.open()
         if prepared is not None:
             return partial(gather, prepared)
+        outdated = self._prepared.outdated()
+        if self._zipped:
+            arrays = self._npz()
+            if not arrays.packed:
+                return partial(gather, arrays.mapped())
+            made = f" ({outdated} was made of another version of it)" if outdated else ""
+            raise DataError(
+                f"{self.file} can only be read from its begin to its end{made}; run `setsup prepare shapes3d"
+                f"{self._option}` once"
+            )
         images = self._images(h5_open(self.file))
         if not images.mapped:
-            outdated = self._prepared.outdated()
             why = f"{outdated} was made of another version of it" if outdated else "many pictures share a packed block"
             _log.warning(
                 "reading pictures straight from %s is slow (%s); `setsup prepare shapes3d%s` converts it once",
@@ -131,9 +159,17 @@ class Shapes3D(Dataset):
 
     def _images(self, content: Any) -> H5Images:
         images, _ = _checked(self.file, content)
-        if images.shape != self._prepared.shape:
-            raise DataError(f"{self.file} was replaced since it was opened; open it again")
+        self._same(images.shape)
         return H5Images(self.file, images)
+
+    def _npz(self) -> NpzArray:
+        images = _npz_images(self.file)
+        self._same(images.shape)
+        return images
+
+    def _same(self, shape: tuple[int, ...]) -> None:
+        if shape != self._prepared.shape:
+            raise DataError(f"{self.file} was replaced since it was opened; open it again")
 
 
 def open(root: Path | str | None = None) -> Shapes3D:
@@ -142,7 +178,8 @@ def open(root: Path | str | None = None) -> Shapes3D:
     Parameters
     ----------
     root : Path, str or None
-        Folder with ``3dshapes.h5``, or with a folder ``shapes3d`` that has it; None for the usual places.
+        Folder with ``3dshapes.h5``, or with a folder ``shapes3d`` or ``3dshapes`` that has it; None for the usual
+        places. The ``.npz`` that disentanglement_lib expects serves as well.
 
     Raises
     ------
@@ -152,7 +189,8 @@ def open(root: Path | str | None = None) -> Shapes3D:
     """
     from setsup.files import find_root
 
-    return Shapes3D(find_root("shapes3d", root, [_FILE]) / _FILE, root)
+    folder = find_root("shapes3d", root, [_FILES])
+    return Shapes3D(next(folder / name for name in _FILES if os.path.exists(folder / name)), root)
 
 
 def prepare(root: Path | str | None = None) -> Path:
@@ -169,7 +207,7 @@ def prepare(root: Path | str | None = None) -> Path:
     Returns
     -------
     Path
-        The array, a ``.npy`` file.
+        The array, a ``.npy`` file; the npz itself where its pictures are not packed, and none is made.
 
     Raises
     ------
@@ -198,6 +236,35 @@ def _checked(path: Path, content: Any) -> tuple[Any, Any]:
                 f"{path} claims {len(labels):,} labels, but holds {labels.id.get_storage_size():,} bytes of them"
             )
     return images, labels
+
+
+def _npz_images(path: Path) -> NpzArray:
+    """Give ``images`` of the npz, whose first axes are the factors, as rows."""
+    images = NpzArray(path, "images", _FACTORS)
+    if images.shape[1:] != _PICTURE or images.dtype != np.uint8:
+        raise DataError(
+            f"{path}: 'images' is {images.dtype} of {len(images):,} rows {images.shape[1:]}; uint8 (64, 64, 3) behind "
+            "six axes of factors was expected; it is not the npz of disentanglement_lib"
+        )
+    return images
+
+
+def _npz_table(path: Path) -> FactorTable:
+    """Factors of the npz: a grid where its axes have the published lengths, else what its labels say."""
+    axes = NpzArray(path, "images").shape[:_FACTORS]
+    grid = FactorTable(scene.factors())
+    if axes == tuple(map(len, grid.factors)):
+        return grid  # disentanglement_lib goes by the axes, too
+    stored = NpzArray(path, "labels", _FACTORS)
+    if stored.shape != (math.prod(axes), _FACTORS) or stored.dtype.kind != "f" or not len(stored):
+        raise DataError(
+            f"{path}: 'labels' is {stored.dtype} of {len(stored):,} rows {stored.shape[1:]}; six floating-point numbers "
+            f"for each of {math.prod(axes):,} images, were expected; it is not the npz of disentanglement_lib"
+        )
+    labels = np.empty(stored.shape, stored.dtype)
+    with stored.rows() as fill:
+        fill(0, len(stored), labels)
+    return _table(path, labels)
 
 
 def _table(path: Path, labels: Any) -> FactorTable:

@@ -38,6 +38,7 @@ Read = Callable[[str, int], bytes | None]
 
 _LARGEST_ASSET = 1 << 30
 _MEND = "fetch it again, or write it anew"
+_ABOVE = "; name a folder that holds both the mesh and that file (top=, or --top on the command line)"
 _OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 _LONGEST_HEAD = 1 << 14
@@ -59,6 +60,8 @@ class Assets:
         Folder that no name may leave, not empty.
     check : callable, optional
         ``check(content, label)`` raises a DataError where the content is no picture; Pillow must read it, by default.
+    hint : str
+        What to do where a name leads to a folder above.
 
     Attributes
     ----------
@@ -67,8 +70,15 @@ class Assets:
 
     """
 
-    def __init__(self, read: Read, folder: str, top: str, check: Callable[[bytes, str], object] | None = None) -> None:
-        self._read, self._folder, self._top = read, folder, top
+    def __init__(
+        self,
+        read: Read,
+        folder: str,
+        top: str,
+        check: Callable[[bytes, str], object] | None = None,
+        hint: str = "",
+    ) -> None:
+        self._read, self._folder, self._top, self._hint = read, folder, top, hint
         self._check = check or _check_picture
         self.missing: list[str] = []
 
@@ -91,7 +101,8 @@ class Assets:
     def _content(self, name: str) -> bytes:
         paths = self._paths(name)
         if not paths:
-            raise self._miss(f"the path {name!r} leads out of the model's folder and was not followed")
+            hint = self._hint if name.replace("\\", "/").startswith("../") else ""
+            raise self._miss(f"the path {name!r} leads out of the model's folder and was not followed{hint}")
         for found in paths:
             try:
                 content = self._read(found, _LARGEST_ASSET)
@@ -179,7 +190,8 @@ class FileAssets(Assets):
                 f"{path} does not lie in {self._root}, in which its textures should be looked for; give a folder above"
             )
         self._ends = {Path(os.path.realpath(self._root)), Path(os.path.realpath(path)).parent}
-        super().__init__(self._file_content, posixpath.join(_TOP, path.parent.relative_to(self._root).as_posix()), _TOP)
+        folder = posixpath.join(_TOP, path.parent.relative_to(self._root).as_posix())
+        super().__init__(self._file_content, folder, _TOP, hint=_ABOVE)
 
     def find(self, name: str) -> Path | None:
         """Find the file that is read under a name; None where none is, and nothing is noted."""

@@ -50,6 +50,7 @@ def test_channels_in_their_order():
     found = decode_channels(png(LABELS), "mask.png", (24, 32))
     assert found.dtype == np.uint8
     assert np.array_equal(found, LABELS)
+    assert np.array_equal(decode_channels(png(LABELS[..., :3]), "mask.png", (24, 32)), LABELS[..., :3])
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_a_small_file_cannot_claim_a_large_picture():
         decode_depth(by_hand(30_000, 30_000, 16, 0, b""), "depth.png", (30_000, 30_000))
 
 
-@pytest.mark.parametrize("content", [png(LABELS[..., :3]), png(LABELS[..., 0]), png(DEPTH), png(LABELS)[:-20]])
+@pytest.mark.parametrize("content", [png(LABELS[..., 0]), png(DEPTH), png(LABELS)[:-20]])
 def test_damaged_channels(content):
     with pytest.raises(DataError, match=r"^mask\.png"):
         decode_channels(content, "mask.png", (24, 32))

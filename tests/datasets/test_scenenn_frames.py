@@ -192,6 +192,27 @@ def test_without_anything_beside_the_pictures(tmp_path):
     assert np.array_equal(found["intrinsics"][0], np.array(expected, np.float32))
 
 
+@pytest.mark.parametrize("first", ["red", "blue"])
+def test_masks_of_three_channels_are_read_by_the_ids_of_the_scene(tmp_path, first):
+    folder = written(tmp_path) / "005"
+    ids = np.zeros((480, 640), np.uint32)
+    ids[:100], ids[100:200, :7], ids[300:] = 1203, 40, 7_654_321
+    bytes_ = ids.astype(">u4").view(np.uint8).reshape(480, 640, 4)[..., 1:]
+    path = folder / "mask" / "mask00001.png"
+    Image.fromarray(bytes_ if first == "red" else bytes_[..., ::-1]).save(path)
+    with pytest.raises(
+        DataError, match=r"mask00001\.png .*has three channels, and no id of the scene's XML file tells"
+    ):
+        scenenn_frames.open(tmp_path).fetch(0, ["instances"])
+    label = '<label id="{}" text="box"/>'
+    (folder / "005.xml").write_text(f"<scene>{label.format(1203)}{label.format(7654321)}</scene>")
+    frames = scenenn_frames.open(tmp_path)
+    assert np.array_equal(frames.fetch(0, ["instances"])["instances"], ids)
+    assert np.array_equal(pickle.loads(pickle.dumps(frames)).fetch(0, ["instances"])["instances"], ids)
+    Image.fromarray(np.full((480, 640, 3), 9, np.uint8)).save(path)  # the same in either order
+    assert np.unique(frames.fetch(0, ["instances"])["instances"]).tolist() == [0x090909]
+
+
 def test_ids_of_more_than_two_bytes(tmp_path):
     """Published ids have up to seven digits; blue is the most significant, then green, red and alpha."""
     written(tmp_path)
@@ -281,7 +302,7 @@ def test_poses_that_are_none(tmp_path, matrix):
         ("image", np.zeros((480, 600, 3), np.uint8), r"image00001\.png.*480 × 600 pixels; 480 × 640"),
         ("depth", np.zeros((240, 320), np.uint16), r"depth00001\.png.*240 × 320 pixels"),
         ("depth", np.zeros((480, 640), np.uint8), r"depth00001\.png.*16 bits"),
-        ("mask", np.zeros((480, 640, 3), np.uint8), r"mask00001\.png.*four channels"),
+        ("mask", np.zeros((480, 640), np.uint8), r"mask00001\.png.*three or four channels"),
         ("image", None, r"image00001\.png"),
         ("depth", None, r"depth00001\.png.*damaged"),
         ("mask", None, r"mask00001\.png.*damaged"),

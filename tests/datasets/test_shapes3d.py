@@ -24,6 +24,7 @@ from setsup.errors import DataError, RowError, SetsupError
 from setsup.factors import FactorTable
 from setsup.files.prepare import prepare_array
 from setsup.scenes import shapes3d as scene
+from tests.true_files.mpi3d_toy import write_stored
 
 SPAWN = multiprocessing.get_context("spawn")
 FORK = multiprocessing.get_context("fork")
@@ -558,3 +559,62 @@ def test_damaged_bytes_end_in_one_sentence_or_the_right_table(tmp_path: Path, mo
             assert found.shape == (2, 64, 64, 3)
     assert len(refusals) > 30
     assert all(str(path) in refusal for refusal in refusals)
+
+
+# -- the npz of disentanglement_lib ------------------------------------------------------------------------------------
+
+NPZ = "look-at-object-room_floor-hueXwall-hueXobj-hueXobj-sizeXobj-shapeXview-azi.npz"
+AXES = (2, 1, 2, 8, 4, 3)
+"""Lengths of the npz's axes here; the first levels of each factor."""
+
+
+def npz(folder: Path, write: Callable[..., None] = np.savez_compressed, **changed: Any) -> tuple[Path, np.ndarray]:
+    """Write an npz of a part of the grid; gives it, and the rows of the grid."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = np.ravel_multi_index(np.indices(AXES).reshape(6, -1), (10, 10, 10, 8, 4, 15))
+    arrays = {"images": pictures(rows).reshape(*AXES, 64, 64, 3), "labels": labels(rows).reshape(*AXES, 6)}
+    write(folder / NPZ, **{**arrays, **changed})
+    return folder / NPZ, rows
+
+
+@pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
+def test_the_npz_of_disentanglement_lib(tmp_path: Path, write: Callable[..., None]) -> None:
+    path, rows = npz(tmp_path / "3dshapes", write)
+    dataset = shapes3d.open(tmp_path)
+    grid = FactorTable(scene.factors())
+    for name in grid.names:
+        assert np.array_equal(dataset.factors.codes(name), grid.codes(name, rows)), name
+    if write is np.savez:
+        assert dataset.prepare() == path
+    else:
+        with pytest.raises(DataError, match=f"run `setsup prepare shapes3d --root {tmp_path}` once"):
+            dataset.fetch([0])
+        assert dataset.prepare() == shapes3d.prepare(tmp_path)
+    chosen = [len(rows) - 1, 0, 17, 17]
+    assert np.array_equal(dataset.fetch(chosen)["image"], pictures(rows[chosen]))
+    assert np.array_equal(pickle.loads(pickle.dumps(dataset)).fetch(5)["image"], pictures(rows[[5]])[0])
+
+
+def test_an_npz_of_the_published_lengths_is_a_grid(tmp_path: Path) -> None:
+    # as disentanglement_lib, by the axes alone; the pictures are holes of the file and cost no disk
+    write_stored(tmp_path / NPZ, (10, 10, 10, 8, 4, 15), {471_234: pictures(np.array([471_234]))[0]}, axes=True)
+    dataset = shapes3d.open(tmp_path)
+    assert dataset.factors.fingerprint == FactorTable(scene.factors()).fingerprint
+    assert np.array_equal(dataset.fetch(471_234)["image"], pictures(np.array([471_234]))[0])
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"images": np.zeros((4, 64, 64, 3), np.uint8)}, "'images' is uint8 .* six axes of factors was expected"),
+        ({"images": np.zeros((*AXES, 64, 64, 3), np.float32)}, "'images' is float32"),
+        ({"labels": np.zeros((*AXES, 5))}, "'labels' is float64 of 384 rows"),
+        ({"labels": np.zeros(AXES, object)}, "pickled Python objects"),
+        ({"labels": np.full((*AXES, 6), 0.5)}, "the scale of row 0 .* is none of its levels"),
+    ],
+)
+def test_an_npz_that_is_another(tmp_path: Path, changed: dict[str, Any], sentence: str) -> None:
+    npz(tmp_path, **changed)
+    with pytest.raises(DataError, match=sentence) as found:
+        shapes3d.open(tmp_path)
+    assert "\n" not in str(found.value)

@@ -120,6 +120,18 @@ def test_copies(tmp_path, release, shoes, packing):
     assert np.array_equal(pickle.loads(pickle.dumps(found)).fetch(3)["image"], found.fetch(3)["image"])
 
 
+def test_that_a_cell_has_more_values_than_its_level_is_said(release, caplog):
+    folder, rows = release
+    with caplog.at_level(logging.WARNING, "setsup"):
+        ut_zap50k.open(folder)
+    said = [record.getMessage() for record in caplog.records if "several values" in record.getMessage()]
+    assert len(said) == 1
+    for factor, column in (("closure", "Closure"), ("material", "Material"), ("gender", "Gender")):
+        assert f"{factor} in {sum(';' in row['values'][column] for row in rows)} rows" in said[0]
+    assert "category" not in said[0]
+    assert "listed(rows, factor) gives all" in said[0]
+
+
 def test_pictures_that_are_not_there(mine, release, caplog):
     for row in release[1][1:3]:
         (mine / "ut-zap50k-images" / true.file(row, 1)).unlink()

@@ -170,7 +170,8 @@ def test_a_folder_above_may_be_named(tmp_path, caplog):
     assert any(one.texture is not None for one in load_mesh(path, top=tmp_path).materials)
     assert caplog.text == ""
     assert not any(one.texture is not None for one in load_mesh(str(path)).materials)
-    assert "leads out" in caplog.text
+    assert "leads out of the model's folder and was not followed; name a folder that holds both" in caplog.text
+    assert "(top=, or --top on the command line)" in caplog.text
     with pytest.raises(DataError, match="does not lie in"):
         load_mesh(path, top=tmp_path / "images")
 

@@ -48,12 +48,15 @@ def drawn() -> Iterable[tuple[int, ...]]:
     return product(range(4), range(4), range(2), range(3), range(3), (0, 20), (0, 20))
 
 
-def write_stored(path: Path, sizes: Sequence[int], pictures: dict[int, npt.NDArray[np.uint8]]) -> None:
+def write_stored(
+    path: Path, sizes: Sequence[int], pictures: dict[int, npt.NDArray[np.uint8]], *, axes: bool = False
+) -> None:
     """Write an ``.npz`` as ``np.savez`` does, of more than 4 GiB, with holes where there is no picture.
 
-    The checksum of the content is left 0: nothing compares it where a file is mapped.
+    The checksum of the content is left 0: nothing compares it where a file is mapped. With `axes` each of `sizes` is an
+    axis of the array, else all are one.
     """
-    shape = (int(np.prod(sizes)), 64, 64, 3)
+    shape = (*(sizes if axes else [int(np.prod(sizes))]), 64, 64, 3)
     text = str({"descr": "|u1", "fortran_order": False, "shape": shape}).encode()
     head = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + text.ljust(117) + b"\n"
     size = len(head) + int(np.prod(shape))

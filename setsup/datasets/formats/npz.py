@@ -51,13 +51,15 @@ class NpzArray:
         The ``.npz``.
     name : str
         Name of the array, without ``.npy``.
+    axes : int
+        How many of its first axes count rows: they become one.
 
     Attributes
     ----------
     path : Path
         The ``.npz``.
     shape : tuple of int
-        Shape of the array, from its header.
+        Shape of the array, from its header, the first `axes` as one.
     dtype : numpy.dtype
         Type of its elements, in the byte order of the file.
     packed : bool
@@ -84,7 +86,7 @@ class NpzArray:
 
     """
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: Path, name: str, axes: int = 1) -> None:
         self.path = path
         index = indexed(path)
         if index.about.kind != "zip":
@@ -104,6 +106,7 @@ class NpzArray:
                 f"{self._label} gives the shape {self.shape} of {self.dtype}, {expected:,} bytes in all, but has "
                 f"{self._row.size:,}; fetch the file again"
             )
+        self.shape = (math.prod(self.shape[:axes]), *self.shape[axes:])
 
     def __len__(self) -> int:
         """Length of the first axis."""

@@ -8,6 +8,7 @@ z forward) to the frame of the scene's mesh, whose y points up. Intrinsics are i
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +20,7 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.datasets.depth_images import decode_channels, decode_depth
 from setsup.datasets.images import Source, decode, parallel
 from setsup.datasets.scenenn.cameras import ASUS, lens, looked_up, recorded
+from setsup.datasets.scenenn.objects import read_objects
 from setsup.datasets.scenenn.splits import online3d
 from setsup.datasets.sources import MemberImages
 from setsup.errors import DataError
@@ -38,6 +40,7 @@ _FRAME = rf"(?P<scene>[0-9]{{3}})/(?P<kind>{'|'.join(_KINDS)})(?P<frame>[0-9]{{5
 _MOST_FRAMES = 10**8
 _SENSORS = ("asus", "kinect2")
 _PICTURES = ("image", "depth", "mask")
+_MOST_XML = 1 << 24  # bytes of an annotation
 
 
 class SceneNNFrames(Dataset):
@@ -50,8 +53,10 @@ class SceneNNFrames(Dataset):
     Modalities are ``image``, (480, 640, 3) uint8; ``depth``, (480, 640) float32, m, 0 for none; ``pose``, (4, 4)
     float32, camera to world, NaN where a frame is not tracked; ``intrinsics``, (3, 3) float32, pixels; and, where there
     are any, ``instances``, (480, 640) int32: the id of each pixel's object as in the scene's XML file, -1 throughout
-    for a frame without one. Masks hold ids as colours, blue the most significant, then green, red and alpha: so the
-    authors' program mask_from_label reads them. This was not checked against a published mask.
+    for a frame without one. Masks hold ids as colours. Of four channels blue is the most significant, then green, red
+    and alpha: so the authors' program mask_from_label reads them. No program tells whether red or blue is the most
+    significant of three channels, as their README describes masks: it is the one by which more pixels have an id of
+    the scene's XML file, which has to lie in the scene's folder. Neither was checked against a published mask.
 
     Parameters
     ----------
@@ -100,7 +105,8 @@ class SceneNNFrames(Dataset):
                 split.name: parts,
             },
         )
-        self._source = members.source
+        self._source, self._members = members.source, members
+        self._annotated: dict[str, Rows] = {}
         self._pictures = {kind: MemberImages(members, found.places[kind]) for kind in ("image", "depth")}
         self._masked = found.places["mask"] >= 0
         if self._masked.any():
@@ -142,10 +148,24 @@ class SceneNNFrames(Dataset):
 
         def read(item: Any) -> None:
             (source, label), place = item
-            decoded[place] = _READ[name](source, label)
+            if name == "instances":
+                known = partial(self._known, int(distinct[place]))
+                decoded[place] = _ids(decode_channels(source, label, _SIZE), known, label)
+            else:
+                decoded[place] = _READ[name](source, label)
 
         parallel(read, items)
         return np.asarray(decoded[places.reshape(rows.shape)])
+
+    def _known(self, row: int) -> Rows:
+        """Ids of the objects in a row's scene, none where its annotation is not there."""
+        scene = str(self.factors.values("scene", row))
+        if scene not in self._annotated:
+            name = f"{scene}/{scene}.xml"
+            content = self._members.read(self._members.place(name), _MOST_XML) if name in self._members else None
+            objects = [] if content is None else read_objects(content, f"{self._source}: {name}")
+            self._annotated[scene] = np.array([one.id for one in objects], np.int64)
+        return self._annotated[scene]
 
 
 def open(root: Path | str | None = None, *, kinect2: Sequence[str] = ()) -> SceneNNFrames:
@@ -221,18 +241,42 @@ def _color(source: Source, label: str) -> Array:
     return found
 
 
-def _ids(source: Source, label: str) -> Array:
-    """Ids of objects: red, green, blue and alpha as one number, in the order of significance blue, green, red, alpha.
+def _ids(channels: Array, known: Callable[[], Rows], label: str) -> Array:
+    """Ids of objects: the colours of a mask as numbers.
 
-    The authors' program takes them in OpenCV's order of channels, which is not that of the file.
+    Parameters
+    ----------
+    channels : (height, width, 3 or 4) uint8
+        Red, green, blue, and alpha.
+    known : callable
+        Gives the ids that the scene's annotation has; asked only for three channels whose order matters.
+    label : str
+        What messages call the mask.
+
     """
-    channels = np.ascontiguousarray(decode_channels(source, label, _SIZE)[..., [2, 1, 0, 3]])
-    return channels.view(">i4")[..., 0].astype(np.int32)
+    if channels.shape[-1] == 4:
+        # the authors' program takes them in OpenCV's order of channels, which is not that of the file
+        return _number(channels[..., [2, 1, 0, 3]])
+    orders = [_number(channels), _number(channels[..., ::-1])]
+    if np.array_equal(*orders):
+        return orders[0]
+    hits = [int(np.isin(ids, known()).sum()) for ids in orders]
+    if hits[0] == hits[1]:
+        raise DataError(
+            f"{label} has three channels, and no id of the scene's XML file tells whether red or blue is the most "
+            "significant; put that file into the scene's folder, or take the mask out"
+        )
+    return orders[int(hits[1] > hits[0])]
 
 
-_READ: Mapping[str, Callable[[Source, str], Array]] = MappingProxyType(
-    {"image": _color, "depth": _metres, "instances": _ids}
-)
+def _number(channels: Array) -> Array:
+    """One number of a pixel's channels, the first the most significant."""
+    padded = np.zeros((*channels.shape[:2], 4), np.uint8)
+    padded[..., 4 - channels.shape[-1] :] = channels
+    return padded.view(">i4")[..., 0].astype(np.int32)
+
+
+_READ: Mapping[str, Callable[[Source, str], Array]] = MappingProxyType({"image": _color, "depth": _metres})
 _MODALITIES = MappingProxyType(
     {
         "image": Modality((*_SIZE, 3), "uint8", color="srgb"),

@@ -1,5 +1,6 @@
 """UT Zappos50K: 50,025 pictures of shoes, each with what a shop's catalogue says of it."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,15 @@ from setsup.datasets.images import checked_size
 from setsup.datasets.left_out import warn_left_out
 from setsup.datasets.pictures import PictureFiles
 from setsup.datasets.sources import MemberImages
-from setsup.datasets.ut_zap50k.files import COLUMNS, Shoes, find_shoes, first_values, read_shoes
+from setsup.datasets.ut_zap50k.files import COLUMNS, Shoes, find_shoes, first_values, read_shoes, several
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["UtZap50k", "open"]
 
 Array = npt.NDArray[Any]
+
+_log = logging.getLogger("setsup")
 
 
 class UtZap50k(PictureFiles):
@@ -103,7 +106,20 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None, sq
     size = checked_size(size)
     shoes = read_shoes(*find_shoes(root, square))
     warn_left_out(shoes.pictures.source, "images", shoes.lost, len(shoes.lost) + len(shoes.cids))
+    _say_several(shoes)
     return UtZap50k(shoes, size)
+
+
+def _say_several(shoes: Shoes) -> None:
+    """Warn of the values that are no levels: those behind the first of a cell."""
+    counts = {name: several(cells) for name, cells in shoes.cells.items()}
+    told = ", ".join(f"{name} in {count:,} rows" for name, count in counts.items() if count)
+    if told:
+        _log.warning(
+            "%s: the catalogue has several values joined by ';' for %s; the first is the level, and listed(rows, "
+            "factor) gives all",
+            *(shoes.pictures.source, told),
+        )
 
 
 def _table(shoes: Shoes) -> FactorTable:

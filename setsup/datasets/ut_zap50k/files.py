@@ -24,7 +24,7 @@ from setsup.errors import DataError, near
 from setsup.files.homes import expanded
 from setsup.files.members import Members, find_members
 
-__all__ = ["COLUMNS", "Shoes", "find_shoes", "first_values", "read_shoes"]
+__all__ = ["COLUMNS", "Shoes", "find_shoes", "first_values", "read_shoes", "several"]
 
 COLUMNS = {
     "category": "Category",
@@ -140,6 +140,20 @@ def read_shoes(pictures: Members, data: Members) -> Shoes:
         {name: column[rows] for name, column in cells.items()},
         [cids[row] for row in np.flatnonzero(places < 0).tolist()],
     )
+
+
+def several(cells: npt.NDArray[np.str_]) -> int:
+    """Count the cells of a column that hold more than one value.
+
+    Examples
+    --------
+    >>> several(np.array(["Leather;Suede", "", "Canvas", "Canvas;"]))
+    1
+
+    """
+    texts, counts = np.unique(cells, return_counts=True)
+    more = [sum(map(bool, map(str.strip, text.split(";")))) > 1 for text in texts.tolist()]
+    return int(counts[more].sum())
 
 
 def first_values(cells: npt.NDArray[np.str_]) -> tuple[tuple[str, ...], npt.NDArray[np.int64]]:
