@@ -35,6 +35,8 @@ class Web:
         Whether it knows ranges; without, the whole file comes.
     lists : bool
         Whether it lists folders.
+    redirects : dict of str to str
+        Where requests for paths are sent in place of an answer.
     seen : list of (str, str, str or None)
         Methods, paths and ranges of the requests so far.
     queries, headers : list of str, list of dict
@@ -51,6 +53,7 @@ class Web:
     pause: float = 0.0
     ranges: bool = True
     lists: bool = True
+    redirects: dict[str, str] = field(default_factory=dict)
     seen: list[tuple[str, str, str | None]] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -119,7 +122,9 @@ class _Handler(BaseHTTPRequestHandler):
         if wrong == -2:
             self.close_connection = True
             return
-        if wrong > 0:
+        if name in web.redirects:
+            self._send(302, b"", {"Location": web.redirects[name]})
+        elif wrong > 0:
             self._send(wrong, f"status {wrong}".encode())
         elif content is None and web.lists and (name == "" or name.endswith("/")):
             self._list(name)

@@ -22,7 +22,9 @@ To begin with: `setsup index photos`, a folder of tars. Pictures and .npy arrays
 KEY.json, the text of KEY.cls and the folders in keys become factors. Texts of more than 4,096 values of which more
 than half differ, lists and fields of mixed types are left out, each with the reason. The index (index.parquet) and the
 catalogue (shards.json) lie beside the tars, or where --out says. Give the same command again when tars were changed or
-added: all are walked again; factors stay as shards.json describes them, so kinds can be corrected there."""
+added: all are walked again; factors stay as shards.json describes them, so kinds can be corrected there. Of shards that
+`setsup shard` wrote, a damaged or missing shards.json, index.parquet or README.md is restored, byte for byte where
+backup.parquet is there."""
 
 _MOST = 12  # names that are listed
 
@@ -80,6 +82,8 @@ def _about(found: "Indexed") -> dict[str, Any]:
         },
         "left_out": dict(found.left_out),
         "not_read": list(found.not_fetched),
+        "restored": list(found.restored),
+        "notes": list(found.notes),
         "open": f"setsup.open_shards({', '.join([repr(found.url), *beside])})",
         "next": shlex.join(["setsup", *words, *(["--index", found.index] if found.index else [])]),
     }
@@ -88,6 +92,9 @@ def _about(found: "Indexed") -> dict[str, Any]:
 def _words(about: Mapping[str, Any]) -> Iterator[str]:
     tars = f"{about['tars']:,} tar{'s' * (about['tars'] != 1)}"
     yield f"{about['name']}: {about['samples']:,} samples in {tars}, {readable_size(about['bytes'])}"
+    if about["restored"]:
+        yield f"restored: {_listed(about['restored'])}"
+    yield from about["notes"]
     factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
     yield f"factors: {_listed(factors)}"
     modalities = [

@@ -129,8 +129,10 @@ def run(options: Options) -> int:
         sizes = " and ".join(f"{height} × {width}" for height, width in sorted(there))
         raise DataError(f"{error}; pictures there are of {sizes}, not of --size {asked[0]} {asked[1]}") from None
     except KeyboardInterrupt:
-        said = "" if plan is None else f"at {_there(options.out):,} of {plan.shards:,} shards; "
-        raise KeyboardInterrupt(f"{said}the same command goes on") from None
+        if plan is None:
+            raise KeyboardInterrupt("before anything was written; the same command starts again") from None
+        said = f"at {_there(options.out):,} of {plan.shards:,} shards"
+        raise KeyboardInterrupt(f"{said}; the same command goes on") from None
     about = _about(written, before, _left_out(dataset, written))
     if options.json:
         show_json(about)

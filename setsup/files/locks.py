@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setsup.files.cache import cache_folder
-from setsup.files.disk import disk_errors, make_folder
+from setsup.files.disk import disk_errors, make_folder, write_error
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -66,8 +66,7 @@ def _acquired(path: Path) -> "FileLock":
         return _wait(file, path)
     except OSError as error:
         if error.errno not in _READ_ONLY:
-            with disk_errors(file):
-                raise
+            raise write_error(error, path) from error
     # the same for every process that means the same thing, by whatever way it came there
     key = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()
     file = cache_folder() / "locks" / f"{key[:32]}.lock"
@@ -79,6 +78,8 @@ def _acquired(path: Path) -> "FileLock":
 def _wait(file: Path, path: Path) -> "FileLock":
     from filelock import FileLock, Timeout
 
+    # where no file can be made, as in /proc, filelock would try for ever
+    os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
     lock = FileLock(file)
     try:
         lock.acquire(blocking=False)

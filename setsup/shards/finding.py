@@ -97,7 +97,7 @@ def index_file(store: Store, catalogue: Catalogue) -> Path:
         if path.stat().st_size != index.size or content_digest(path) != index.digest:
             path.unlink()
             ours = catalogue.check == CRC32C
-            anew = "fetch both again" if ours else f"make it anew with `setsup index {store.url}`"
+            anew = f"{'restore' if ours else 'make'} it{'' if ours else ' anew'} with `setsup index {store.url}`"
             lies = joined(store.url, index.name)
             raise DataError(f"{lies} is not the index of which {CATALOGUE} there tells; {anew}")
 
@@ -107,7 +107,7 @@ def index_file(store: Store, catalogue: Catalogue) -> Path:
 def _no_index(store: Store, catalogue: Catalogue) -> DataError:
     lacks = f"{joined(store.url, catalogue.index.name)} is not there, the index of these shards"
     if catalogue.check != HEADER:
-        return DataError(f"{lacks}; fetch it again, or remove all of the set and write it anew with `setsup shard`")
+        return DataError(f"{lacks}; fetch it again, or restore it from the tars with `setsup index {store.url}`")
     if catalogue.shards and store.size(catalogue.shards[0].name) is not None:
         return DataError(f"{lacks}; make it anew with `setsup index {store.url}`")
     return DataError(f"{lacks}; make it anew with `setsup index FOLDER-OF-TARS --out {store.url}`")

@@ -37,7 +37,7 @@ from setsup.files.listing import as_numpy
 from setsup.files.tar_headers import BLOCK
 from setsup.shards.layout import Catalogue
 
-__all__ = ["GROUP", "KEY", "Places", "Spans", "open_index", "part", "write_index"]
+__all__ = ["GROUP", "KEY", "SOURCE_ROW", "Places", "Spans", "open_index", "part", "write_index"]
 
 KEY, SHARD, SOURCE_ROW = "__key__", "__shard__", "__source_row__"
 
@@ -343,7 +343,9 @@ def _column(path: Path, name: str, rows: npt.NDArray[np.int64], kinds: Sequence[
 
     with _readable(path), pq.ParquetFile(path) as file:
         if name not in file.schema_arrow.names:
-            raise DataError(f"{path} does not tell of {name}: the shards were written by another program")
+            raise DataError(
+                f"{path} does not tell of {name}: the shards were written by another program, or it was restored"
+            )
         about = file.metadata
         ends = np.cumsum([about.row_group(group).num_rows for group in range(file.num_row_groups)])
         groups, inverse = np.unique(np.searchsorted(ends, rows, "right"), return_inverse=True)

@@ -16,6 +16,8 @@ Beside the tars, under one address, lie
     A row a sample, in the order of the tars: its factors, its key, its shard, and where each of its members lies.
 ``README.md``
     The data card for the Hugging Face Hub.
+``backup.parquet``
+    A second copy of what the tars do not hold, from which the others are restored (:mod:`setsup.shards.backup`).
 
 Shards that others wrote have no ``shards.json``; :func:`setsup.shards.index_shards` makes one, and the index.
 """
@@ -33,6 +35,7 @@ from setsup.files.fields import Fields
 from setsup.files.values import digest, matching, one_of, relative, text, whole
 
 __all__ = [
+    "BACKUP",
     "CAMERA",
     "CARD",
     "CATALOGUE",
@@ -51,7 +54,7 @@ __all__ = [
     "split_name",
 ]
 
-CATALOGUE, INDEX, CARD = "shards.json", "index.parquet", "README.md"
+CATALOGUE, INDEX, CARD, BACKUP = "shards.json", "index.parquet", "README.md", "backup.parquet"
 
 WORK, PLAN = ".setsup", ".setsup/plan.json"
 """Folder of what is there only until a set is finished, and what in it says how the set is to be."""

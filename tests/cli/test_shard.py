@@ -324,6 +324,24 @@ def test_a_name_is_a_name(setsup: Run, digits: Path, tmp_path: Path) -> None:
 # -- stopped -----------------------------------------------------------------------------------------------------------
 
 
+def test_ctrl_c_before_anything_was_written(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from setsup.shards.writing import writer
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(writer, "write_shards", stopped)
+    found = setsup("shard", "--out", "out")
+    assert found.code == 130
+    assert found.err == "setsup: stopped before anything was written; the same command starts again\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_a_place_that_can_hold_no_file_is_an_error_at_once(setsup: Run) -> None:
+    rows = "shape == 'cube' and scale == 0.75"
+    refused(setsup("shard", "--where", rows, "--out", "/proc/x"), "/proc/x", "choose a folder you can write")
+
+
 @pytest.mark.long("kills and interruptions")
 @pytest.mark.parametrize(("processes", "number"), [(1, signal.SIGINT), (2, signal.SIGINT), (1, signal.SIGTERM)])
 def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int, number: signal.Signals) -> None:

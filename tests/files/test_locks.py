@@ -116,3 +116,20 @@ def test_nowhere_to_put_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(locks, "_wait", refuse)
     with pytest.raises(DataError, match=r"read-only; .*SETSUP_CACHE"), locked(tmp_path / "thing"):
         pass
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_a_folder_that_can_hold_no_file_is_an_error_at_once() -> None:
+    with (
+        pytest.raises(DataError, match=r"cannot write /proc/x: No such file or directory; choose a folder"),
+        locked("/proc/x"),
+    ):
+        pass
+    with pytest.raises(DataError, match=r"cannot write /proc/x/y: "), locked("/proc/x/y"):
+        pass
+
+
+def test_a_lock_file_that_is_a_folder_is_an_error_at_once(tmp_path: Path) -> None:
+    (tmp_path / "set.lock").mkdir()
+    with pytest.raises(DataError, match="set: a folder stands in its place"), locked(tmp_path / "set"):
+        pass

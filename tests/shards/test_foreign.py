@@ -245,7 +245,7 @@ def test_a_damaged_picture_does_not_hide_the_others(tmp_path):
 # -- sets that setsup wrote ----------------------------------------------------------------------------------------
 
 
-def test_a_set_of_ours_is_indexed_from_its_tars(tmp_path):
+def test_a_set_of_ours_is_indexed_from_its_tars(tmp_path, caplog):
     folder = tmp_path / "ours"
     source = Varied()
     ours = write_shards(source, folder, per_shard=12)
@@ -257,8 +257,8 @@ def test_a_set_of_ours_is_indexed_from_its_tars(tmp_path):
     found = setsup.open_shards(folder, index=tmp_path / "beside")
     index = folder / "index.parquet"
     index.write_bytes(bytes(index.stat().st_size))  # damaged, of the same size
-    again = index_shards(folder)
-    assert again.factors.fingerprint == found.factors.fingerprint
+    again = index_shards(folder)  # restored
+    assert again.catalogue == ours.catalogue
     assert found.factors.fingerprint == ours.factors.fingerprint
     assert dict(found.catalogue.about) == dict(ours.catalogue.about)
     assert found.name == ours.name
@@ -267,7 +267,9 @@ def test_a_set_of_ours_is_indexed_from_its_tars(tmp_path):
     assert found.modalities == ours.modalities
     (folder / "shards.json").unlink()
     (folder / "index.parquet").unlink()
+    (folder / "backup.parquet").unlink()
     bare = index_shards(folder)
+    assert any("their source rows, checksums" in message for message in caplog.messages)
     for row in range(len(ours)):
         told = {name: value for name, value in ours.factors.row(row).items() if name in bare.factors.names}
         assert bare.factors.row(row) == told

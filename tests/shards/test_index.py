@@ -206,7 +206,9 @@ def test_keys_from_row_groups_of_any_size(tmp_path: Path) -> None:
 def test_a_missing_index(tmp_path: Path) -> None:
     folder, *_ = small_set(tmp_path / "set")
     (folder / "index.parquet").unlink()
-    with pytest.raises(DataError, match=r"index\.parquet is not there.*; fetch it again, .*anew with `setsup shard`"):
+    with pytest.raises(
+        DataError, match=r"index\.parquet is not there.*; fetch it again, or restore it .* `setsup index"
+    ):
         open_shards(folder)
 
 

@@ -241,3 +241,46 @@ def test_ctrl_c_ends_the_requests(web, site):
         signal.signal(signal.SIGINT, before)
     time.sleep(1.0)
     assert len(web.seen) <= 4 * AT_ONCE
+
+
+def test_a_redirect_in_a_loop_is_one_sentence_at_once(web, site):
+    web.redirects = {"set/data-00000.tar": "/set/other.tar", "set/other.tar": "/set/data-00000.tar"}
+    with pytest.raises(
+        DataError, match=r"data-00000\.tar cannot be had: its server redirects in a loop; check the addr"
+    ):
+        site.read("data-00000.tar", 1 << 20)
+    asked = len(web.seen)
+    with pytest.raises(DataError, match="redirects in a loop"):
+        site.ranges([Range("data-00000.tar", 0, 10)])
+    assert len(web.seen) <= 2 * asked  # not tried again
+
+
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/x", "http:///x"])
+def test_a_redirect_to_no_web_address_is_one_sentence_at_once(web, site, target):
+    web.redirects = {"set/data-00000.tar": target}
+    with pytest.raises(DataError, match=r"data-00000\.tar cannot be had: its server redirects to no web address"):
+        site.read("data-00000.tar", 1 << 20)
+    assert len(web.seen) == 1
+
+
+def test_a_server_that_never_answers_is_said_to_and_given_up_after_two_attempts(web, site, monkeypatch, caplog):
+    monkeypatch.setattr(remote_store, "SECONDS", 0.3)
+    monkeypatch.setattr(remote_store, "SILENCE", 0.1)
+    monkeypatch.setattr(remote_store, "WAITS", (0.001, 0.002, 0.004))
+    web.delay = 1.5
+    with pytest.raises(DataError, match="does not answer in time"):
+        site.read("data-00000.tar", 1 << 20)
+    assert len(web.seen) == 2
+    assert [one.message for one in caplog.records if one.levelname == "WARNING"] == [
+        f"{web.url}/set has not answered for 0 s; it is given up after about 1 s"
+    ]
+
+
+def test_a_server_that_answered_before_is_waited_for_longer(web, site, monkeypatch):
+    assert site.size("data-00000.tar") == 60_000
+    monkeypatch.setattr(remote_store, "SECONDS", 0.1)
+    monkeypatch.setattr(remote_store, "WAITS", (0.001, 0.002, 0.004))
+    web.delay = 0.6
+    with pytest.raises(DataError, match="does not answer in time"):
+        site.ranges([Range("data-00000.tar", 0, 10)])
+    assert len(web.seen) == 5

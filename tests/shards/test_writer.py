@@ -205,7 +205,8 @@ def test_nothing_tells_the_place(tmp_path, whole):
     for name, content in contents(whole).items():
         assert not any(mark in content for mark in marks if len(mark) > 5), name
     assert sorted(contents(whole)) == [
-        "README.md", *(f"data-{number:05}.tar" for number in range(5)), "index.parquet", "shards.json",
+        *("README.md", "backup.parquet"), *(f"data-{number:05}.tar" for number in range(5)),
+        *("index.parquet", "shards.json"),
     ]  # fmt: skip
 
 
@@ -255,7 +256,7 @@ def test_a_job_in_a_bucket_goes_on(bucket, monkeypatch, whole):
         patch.setattr(RemoteStore, "put", lambda self, name, path: (puts.append(name), put(self, name, path)))
         more = {"storage_options": bucket.options, "begun": lambda plan, rows: said.append(plan.cuts.index(rows))}
         write_shards(Varied(), bucket.url, **more, **FEW)
-    assert (puts, said) == (["data-00003.tar", "data-00004.tar", "index.parquet"], [3])
+    assert (puts, said) == (["data-00003.tar", "data-00004.tar", "backup.parquet", "index.parquet"], [3])
     assert in_store(bucket.url, bucket.options) == contents(whole)
 
 

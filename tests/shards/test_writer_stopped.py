@@ -268,9 +268,7 @@ def test_a_finished_set_without_its_index_is_refused(tmp_path, whole, cut, said)
     else:
         os.truncate(folder / "index.parquet", cut)
     before = contents(folder)
-    with pytest.raises(
-        DataError, match=rf"index\.parquet {said}.*; fetch it again, or remove all of the set and write"
-    ):
+    with pytest.raises(DataError, match=rf"index\.parquet {said}.*; restore it from the tars with `setsup index"):
         write_shards(Varied(), folder, **FEW)
     assert contents(folder) == before
 

@@ -24,11 +24,13 @@ from setsup.files.homes import expanded
 from setsup.files.locks import lock_file
 from setsup.progress import progress
 from setsup.shards.finding import is_whole
+from setsup.shards.foreign.restoring import restore, written_here
 from setsup.shards.foreign.spool import Spool
 from setsup.shards.foreign.tar_set import FoundSet, read_tar
 from setsup.shards.foreign.walking import AT_ONCE, in_order
 from setsup.shards.index import SHARD, write_index
 from setsup.shards.layout import (
+    BACKUP,
     CAMERA,
     CATALOGUE,
     CRC32C,
@@ -52,6 +54,11 @@ __all__ = ["Indexed", "index_shards", "write_foreign_index"]
 
 _log = logging.getLogger("setsup")
 _LARGEST = 1 << 28  # bytes of a catalogue
+_UNDESCRIBED = (
+    f"setsup wrote these tars, and neither {CATALOGUE} nor {BACKUP} is there: their source rows, checksums, kinds and "
+    "unused levels of factors, units, colour spaces, licence and citation are lost; put a copy of either back, and "
+    f"remove {CATALOGUE} and {INDEX} of now, to restore them with the same command"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,10 @@ class Indexed:
         Why a field of the json members is no factor, or members are no modality.
     not_fetched : tuple of str
         Extensions of members that are neither pictures, arrays nor factors.
+    restored : tuple of str
+        Files of a set that setsup wrote which were made from its tars as they had been; nothing else was done then.
+    notes : tuple of str
+        What was lost of such a set.
 
     """
 
@@ -78,6 +89,8 @@ class Indexed:
     catalogue: Catalogue
     left_out: Mapping[str, str]
     not_fetched: tuple[str, ...]
+    restored: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def index_shards(
@@ -97,7 +110,8 @@ def index_shards(
     Indexed again, all tars are walked again, and the new files take the place of the old ones; factors stay as
     ``shards.json`` describes them as long as they have all values, so that kinds and the order of levels which somebody
     corrected there are kept. A set that :func:`~setsup.shards.writing.writer.write_shards` wrote has a better index
-    than this would give, and is refused as long as it has that.
+    than this would give: it is refused as long as it has that, and restored where catalogue or index are damaged or
+    missing; the log says which files, and what is lost.
 
     Parameters
     ----------
@@ -143,6 +157,10 @@ def index_shards(
     from setsup.shards.dataset import open_shards
 
     found = write_foreign_index(url, out, storage_options=storage_options, name=name)
+    if found.restored:
+        _log.warning("restored: %s", ", ".join(found.restored))
+    for note in found.notes:
+        _log.warning("%s", note)
     for what, why in found.left_out.items():
         _log.warning("%s is left out: %s", what, why)
     if found.not_fetched:
@@ -163,9 +181,15 @@ def write_foreign_index(
     about = store if out is None else open_store(out, storage_options)
     tars, packed = tar_names(store, wanted)
     _need_writable(about, out)
+    if out is None and wanted is None:
+        with _alone(about):
+            restored = restore(about)
+        if restored is not None:
+            return Indexed(base, None, restored.catalogue, {}, (), restored.files, restored.notes)
     older = _older(about)
     if older is not None and out is None:
         _need_foreign(about, older)
+    ours = out is None and older is None and bool(tars) and written_here(store, tars)
     if older is not None and (out is not None or wanted is not None):
         _need_own(about, older, tars, wanted is not None)
     if older is None and about is not store:
@@ -205,7 +229,9 @@ def write_foreign_index(
     for one in packed:
         found.columns.left_out[one] = "it is packed as a whole"
     where = None if out is None else str(out)
-    return Indexed(base, where, catalogue, found.columns.left_out, found.not_fetched)
+    return Indexed(
+        base, where, catalogue, found.columns.left_out, found.not_fetched, notes=(_UNDESCRIBED,) if ours else ()
+    )
 
 
 # -- catalogue and index -----------------------------------------------------------------------------------------------

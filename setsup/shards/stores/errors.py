@@ -35,6 +35,11 @@ _DROPPED = (
     "ProtocolError",
     "ResponseParserError",
 )
+_LOST_WAY = (  # redirects that do not end, or end at no web address
+    "TooManyRedirects",
+    "InvalidUrlRedirectClientError",
+    "NonHttpUrlRedirectClientError",
+)
 _UNKNOWN_USER = (
     "NoCredentialsError",
     "PartialCredentialsError",
@@ -47,6 +52,7 @@ _UNKNOWN_USER = (
     "SSOTokenLoadError",
     "UnauthorizedSSOTokenError",
 )
+_NO_ANSWER = "cannot be had now: the store does not answer in time; check the network, or try later"
 _SECRETS = re.compile(r"(://)[^\s/@'\"]*@|\?[^\s'\"]*=[^\s'\"]*")  # a user's name and password, a signed query
 _CREDENTIALS = {
     "s3": "set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (FSSPEC_S3_ANON=true for a public bucket)",
@@ -90,6 +96,8 @@ class Failure:
         The file ends before what was asked for.
     taken : bool
         A file is there, where there should be none.
+    silent : bool
+        The store did not answer: one that never did is not waited for as often.
     unknown : bool
         It is of no known kind: where it comes from tells more than its first line.
 
@@ -101,6 +109,7 @@ class Failure:
     missing: bool = False
     short: bool = False
     taken: bool = False
+    silent: bool = False
     unknown: bool = False
 
 
@@ -126,11 +135,15 @@ def failure(error: Exception, scheme: str) -> Failure:
         return Failure("ends before the bytes that were asked for", again=True, once=True, short=True)
     mend = _CREDENTIALS.get(scheme, "check the credentials in the address or in the options")
     names = _names(error)
+    if "TooManyRedirects" in names:
+        return Failure("cannot be had: its server redirects in a loop; check the address")
+    if names.intersection(_LOST_WAY):
+        return Failure(f"cannot be had: its server redirects to no web address ({_first(error)}); check the address")
     status = _status(error)
     if names.intersection(_UNKNOWN_USER):
         return Failure(f"cannot be reached without credentials ({_first(error)}); {mend}")
     if _kinds(error).intersection(_SILENT):
-        return Failure("cannot be had now: the store does not answer in time; check the network, or try later", True)
+        return Failure(_NO_ANSWER, True, silent=True)
     if status == 416:
         return Failure("ends before the bytes that were asked for", short=True)
     forbidden = "PermissionError" in names or str(error).startswith("Forbidden: ")  # the latter is gcsfs's
@@ -146,7 +159,7 @@ def failure(error: Exception, scheme: str) -> Failure:
     if status in _PASSING:
         return Failure(f"cannot be had now: the store answers HTTP {status} ({_first(error)}); try again later", True)
     if names.intersection(_SILENT):
-        return Failure("cannot be had now: the store does not answer in time; check the network, or try later", True)
+        return Failure(_NO_ANSWER, True, silent=True)
     if names.intersection(_DROPPED):
         return Failure("cannot be had now: the connection dropped; try again later", True)
     if names.intersection(_UNREACHED):
@@ -160,8 +173,8 @@ def failure(error: Exception, scheme: str) -> Failure:
 def passes(error: Exception) -> bool:
     """Whether an error would be the same, or as passing, if the file were asked for in another way."""
     names, status = _names(error), _status(error)
-    if isinstance(error, ShortRead | SetsupError) or "ClientSSLError" in names:
-        return not names.intersection(("ClientSSLError", "NoRanges"))
+    if isinstance(error, ShortRead | SetsupError) or names.intersection(("ClientSSLError", *_LOST_WAY)):
+        return not names.intersection(("ClientSSLError", "NoRanges", *_LOST_WAY))
     if status is not None:
         return status in _PASSING or status == 416
     return bool(names.intersection((*_SILENT, *_UNREACHED, *_DROPPED)))

@@ -10,7 +10,7 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,10 @@ __all__ = ["WAITS", "RemoteStore", "without_secrets"]
 Result = TypeVar("Result")
 
 WAITS = (0.5, 2.0, 6.0)
-"""Seconds before the second, third and fourth attempt."""
+"""Seconds before the second, third and fourth attempt; there are but two at a store that has never answered."""
+
+SILENCE = 10.0
+"""Seconds without an answer after which the log says so."""
 
 _PIECE = 8 << 20  # bytes that are copied at a time
 _PIECES = 4  # of them under way
@@ -82,6 +85,7 @@ class RemoteStore:
         self._address, self._options = address, dict(options or {})
         self._scheme = address.partition("::")[0].partition("://")[0].lower()
         self._opened: FileSystem | None = None
+        self._answered = 0  # requests so far
         self.url = without_secrets(address)
         need(f"{self.url} needs", "fsspec", *_LIBRARIES.get(self._scheme, ()))
         import fsspec
@@ -255,7 +259,7 @@ class RemoteStore:
 
         running = asyncio.run_coroutine_threadsafe(all_of_them(), self._open().system.loop)
         try:
-            running.result()
+            self._wait(running)
         except BaseExceptionGroup as errors:  # of which the first is as good as any
             raise errors.exceptions[0] from errors.exceptions[0].__cause__
         except BaseException:
@@ -263,11 +267,30 @@ class RemoteStore:
             raise
         return found
 
+    def _wait(self, running: Future[None]) -> None:
+        """Wait for requests; where none is answered for a while, say so."""
+        said = False
+        while True:
+            before = self._answered
+            try:
+                return running.result(None if said else SILENCE)
+            except TimeoutError:
+                if running.done():
+                    raise
+            if self._answered == before:
+                said = True
+                _log.warning(
+                    "%s has not answered for %.0f s; it is given up after about %.0f s",
+                    *(self.url, SILENCE, (len(WAITS) + 1 if before else 2) * SECONDS),
+                )
+
     async def _tried_async(self, name: str, size: int, request: Callable[[], Awaitable[Result]]) -> Result:
         for wait in self._waits():
             try:
                 async with asyncio.timeout(SECONDS + size / _RATE):
-                    return await request()
+                    found = await request()
+                self._answered += 1
+                return found
             except Exception as error:
                 seconds = self._again(name, failure(error, self._scheme), wait, error)
             await asyncio.sleep(seconds)
@@ -281,7 +304,9 @@ class RemoteStore:
         for wait in self._waits():
             try:
                 with turn or nullcontext():
-                    return request()
+                    done = request()
+                self._answered += 1
+                return done
             except Exception as error:
                 found = failure(error, self._scheme)
                 if (missing and found.missing) or (taken and found.taken):
@@ -292,7 +317,8 @@ class RemoteStore:
 
     def _again(self, name: str, found: Failure, wait: float | None, error: Exception) -> float:
         """Seconds after which a request is tried again; or the error, where that is of no use."""
-        if wait is None or not found.again or (found.once and wait != WAITS[0]):
+        once = found.once or (found.silent and not self._answered)
+        if wait is None or not found.again or (once and wait != WAITS[0]):
             raise self._refused(name, found, error) from (error if found.unknown else None)
         _log.info("%s %s; trying again in %.1f s", self._said(name), found.said, wait)
         return wait

@@ -22,8 +22,9 @@ from setsup.files.disk import make_folder
 from setsup.files.locks import lock_file
 from setsup.jobs import Ray, Unit, check_processes, run
 from setsup.jobs.cluster import Cluster
+from setsup.shards.backup import write_backup
 from setsup.shards.index import GROUP, Spans, part, write_index
-from setsup.shards.layout import CARD, CATALOGUE, INDEX, PLAN, WORK, Catalogue, Shard, parsed
+from setsup.shards.layout import BACKUP, CARD, CATALOGUE, INDEX, PLAN, WORK, Catalogue, Shard, parsed
 from setsup.shards.stores.store import Store, open_store
 from setsup.shards.writing.card import about, shards_card
 from setsup.shards.writing.material import catalogue_of, check_catalogue, looked_at, stored_members
@@ -238,7 +239,7 @@ class _Work:
         size = store.size(INDEX)
         if size != found.index.size:
             state = "is missing" if size is None else f"has {size:,} bytes, not {found.index.size:,}"
-            raise DataError(f"{store.url}/{INDEX} {state}; {_ANEW}")
+            raise DataError(f"{store.url}/{INDEX} {state}; restore it from the tars with `setsup index {store.url}`")
         sizes = parallel(store.size, names)
         return [number for number, shard in enumerate(found.shards) if sizes[number] != shard.size]
 
@@ -309,19 +310,22 @@ class _Work:
     def _finish(self) -> None:
         plan, store, dataset = self._plan, self._store, self._dataset
         shards: list[Shard] = []
+        manifests = manifests_of(dataset)
+        card = shards_card(dataset, plan, manifests)
         try:
             with scratch(store) as folder:
                 write_index(folder / INDEX, self._parts(shards))
                 index = Shard(INDEX, plan.rows, (folder / INDEX).stat().st_size, content_digest(folder / INDEX))
+                catalogue = catalogue_of(dataset, plan, about(manifests, plan.order), tuple(shards), index)
+                write_backup(folder / BACKUP, folder / INDEX, catalogue, card)
+                store.put(BACKUP, folder / BACKUP)
                 store.put(INDEX, folder / INDEX)
         except DataError:
             if self.finished() is None:  # in a store another job may have been faster
                 raise
             self._clear()
             return
-        manifests = manifests_of(dataset)
-        store.put_bytes(CARD, shards_card(dataset, plan, manifests).encode())
-        catalogue = catalogue_of(dataset, plan, about(manifests, plan.order), tuple(shards), index)
+        store.put_bytes(CARD, card.encode())
         store.put_bytes(CATALOGUE, catalogue.to_json().encode())
         self._clear()
 

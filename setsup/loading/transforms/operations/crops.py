@@ -48,7 +48,9 @@ class Crop:
 
 @dataclass(frozen=True)
 class CenterCrop:
-    """The box of fixed size in the middle; where it cannot be there exactly, half a pixel to the left and up.
+    """The box of fixed size in the middle, where torchvision's ``CenterCrop`` has it.
+
+    Where it cannot be in the middle exactly, what is left over at the top and on the left is rounded to an even number.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ class CenterCrop:
     def homography(self, slots: Slots, height: int, width: int) -> tuple[Matrices, Size]:
         """Matrices and size of the result."""
         rows, columns = _fitting(self.size, height, width, "CenterCrop")
-        matrix = planar.crop((width - columns) // 2, (height - rows) // 2)
+        matrix = planar.crop(round((width - columns) / 2), round((height - rows) / 2))
         return _for_all(matrix, slots), (rows, columns)
 
 

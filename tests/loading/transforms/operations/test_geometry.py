@@ -57,8 +57,15 @@ def test_a_centre_crop_leaves_the_same_on_both_sides(rows, columns, more_down, m
     matrices, size = CenterCrop((rows, columns)).homography(slots(2), height, width)
     left, top = -matrices[:, 0, 2], -matrices[:, 1, 2]
     assert size == (rows, columns)
-    assert left.tolist() == [more_across // 2] * 2
-    assert top.tolist() == [more_down // 2] * 2
+    assert left.tolist() == [np.rint(more_across / 2)] * 2  # half to even, as torchvision rounds
+    assert top.tolist() == [np.rint(more_down / 2)] * 2
+
+
+def test_a_centre_crop_is_that_of_torchvision() -> None:
+    for side, size, expected in ((64, 41, 12), (64, 43, 10), (224, 223, 0), (227, 224, 2), (65, 64, 0), (256, 224, 16)):
+        matrices, _ = CenterCrop(size).homography(slots(1), side, side)
+        # torchvision.transforms.functional.center_crop: int(round((height - crop_height) / 2.0))
+        assert -matrices[0, 0, 2] == -matrices[0, 1, 2] == expected, (side, size)
 
 
 def test_resize_covers_the_whole_image() -> None:

@@ -1,0 +1,271 @@
+"""Catalogue, index and data card of a set that setsup wrote, restored from its tars and from the second copy.
+
+The tars hold keys, values of factors, and all members; :mod:`setsup.shards.backup` has the rest. Where that is missing
+too, as in sets of before it was written, source rows are lost, and said to be.
+"""
+
+import json
+import logging
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.factors import Factor, FactorTable
+from setsup.files import content_digest
+from setsup.files.listing import Listing
+from setsup.files.tar_headers import BLOCK
+from setsup.files.tars import Stretch, joined, walk
+from setsup.progress import progress
+from setsup.shards.backup import Backup, read_backup, write_backup
+from setsup.shards.finding import is_whole
+from setsup.shards.index import Spans, part, write_index
+from setsup.shards.layout import BACKUP, CARD, CATALOGUE, CRC32C, INDEX, Catalogue, Shard, parsed, split_name
+from setsup.shards.stores.store import Range, Store
+from setsup.shards.stores.store import joined as address
+from setsup.shards.writing.parts import scratch
+from setsup.shards.writing.tar import headers
+
+__all__ = ["Restored", "restore", "written_here"]
+
+Array = npt.NDArray[Any]
+
+LOST = (
+    "the rows of the data set that was written (source rows) are lost: they stood in the index alone, since this set "
+    f"has no {BACKUP}"
+)
+OTHER_BYTES = f"{INDEX} has the same content in other bytes, since another version of pyarrow wrote it"
+
+_LARGEST = 1 << 28  # bytes of a catalogue
+_log = logging.getLogger("setsup")
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What was restored.
+
+    Attributes
+    ----------
+    catalogue : Catalogue
+        Of the set as it is now.
+    files : tuple of str
+        Names of the files that were written.
+    notes : tuple of str
+        What is lost, or differs from before.
+
+    """
+
+    catalogue: Catalogue
+    files: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def restore(store: Store) -> Restored | None:
+    """Restore what is damaged or missing of a set that setsup wrote; whoever calls holds its lock.
+
+    Parameters
+    ----------
+    store : Store
+        Where it lies.
+
+    Returns
+    -------
+    Restored or None
+        None where nothing is wrong with catalogue and index, and where no description of a set of setsup is left.
+
+    Raises
+    ------
+    DataError
+        A tar is missing or damaged, or the store refuses.
+
+    """
+    with scratch(store) as folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        backup, there = _backup(store, folder), _catalogue(store)
+        catalogue = there or (backup.catalogue if backup else None)
+        if catalogue is None or catalogue.check != CRC32C:
+            return None
+        if backup is not None and replace(backup.catalogue, index=catalogue.index) != catalogue:
+            _log.warning("%s is of another set, and is not used", address(store.url, BACKUP))
+            backup = None
+        index = replace(catalogue.index, name=INDEX)
+        whole = is_whole(store, index, CRC32C, _unseen)
+        if whole and there is not None:
+            return None
+        files, notes = [], []
+        if not whole:
+            fresh = folder / INDEX
+            source = None if backup is None else backup.source_rows
+            write_index(fresh, _parts(store, catalogue, source))
+            made = Shard(INDEX, catalogue.rows, fresh.stat().st_size, content_digest(fresh))
+            if made != index:
+                notes.append(LOST if backup is None else OTHER_BYTES)
+                catalogue = replace(catalogue, index=made)
+            if backup is not None:
+                write_backup(folder / BACKUP, fresh, catalogue, backup.card)
+                store.put(BACKUP, folder / BACKUP)
+            store.put(INDEX, fresh)
+            files.append(INDEX)
+        if backup is not None and store.size(CARD) is None:
+            store.put_bytes(CARD, backup.card.encode())
+            files.append(CARD)
+        if there != catalogue:  # last: it says what index is meant
+            store.put_bytes(CATALOGUE, catalogue.to_json().encode())
+            files.append(CATALOGUE)
+    return Restored(catalogue, tuple(files), tuple(notes))
+
+
+def written_here(store: Store, tars: list[str]) -> bool:
+    """Whether the first of some tars begins with a header as setsup writes it, and no other program."""
+    if (store.size(tars[0]) or 0) < BLOCK:
+        return False
+    (head,) = store.ranges([Range(tars[0], 0, BLOCK)])
+    try:
+        member = head[:100].rstrip(b"\0").decode()
+        return head == headers([member], [int(head[124:135], 8)]).tobytes()
+    except (ValueError, DataError):
+        return False
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+
+
+def _catalogue(store: Store) -> Catalogue | None:
+    if store.size(CATALOGUE) is None:
+        return None
+    try:
+        return parsed(store.read(CATALOGUE, _LARGEST), address(store.url, CATALOGUE))
+    except DataError as error:
+        _log.warning("%s", error)
+        return None
+
+
+def _backup(store: Store, folder: Path) -> Backup | None:
+    if store.size(BACKUP) is None:
+        return None
+    try:
+        if store.folder is not None:
+            return read_backup(store.folder / BACKUP)
+        store.get(BACKUP, folder / BACKUP)
+        return read_backup(folder / BACKUP)
+    except DataError as error:
+        _log.warning("%s; it is not used", error)
+        return None
+
+
+def _parts(store: Store, catalogue: Catalogue, source: npt.NDArray[np.int64] | None) -> Iterator[Any]:
+    """Rows of the index, a tar at a time."""
+    codes = {
+        factor.name: {_typed(level): code for code, level in enumerate(factor.levels)}
+        for factor in catalogue.factors
+        if factor.levels is not None
+    }
+    start = 0
+    with progress(sum(shard.size for shard in catalogue.shards), f"restoring {catalogue.name}", "B") as advance:
+        for number, shard in enumerate(catalogue.shards):
+            keys, documents, spans = _read(store, shard, catalogue)
+            table = FactorTable(
+                catalogue.factors,
+                {factor.name: _column(factor, documents, codes) for factor in catalogue.factors},
+            )
+            rows = None if source is None else source[start : start + shard.rows]
+            yield part(table, keys, number, spans, rows)
+            start += shard.rows
+            advance(shard.size)
+
+
+def _read(store: Store, shard: Shard, catalogue: Catalogue) -> tuple[list[str], list[Any], dict[str, Spans]]:
+    """Keys, values and places of a tar, which is read once, and must be the very one that was written."""
+    from google_crc32c import value
+
+    label = address(store.url, shard.name)
+    with _local(store, shard.name) as path:
+        content = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
+        if len(content) != shard.size:
+            raise _other(label, f"it has {len(content):,} bytes, not {shard.size:,}")
+        listing = _listed(content, label)
+        digest, at, checks = sha256(), 0, []
+        starts, stops = listing.offsets.tolist(), (listing.offsets + listing.stored).tolist()
+        for start, stop in zip(starts, stops, strict=True):
+            digest.update(content[at:stop].data)
+            checks.append(value(np.asarray(content[start:stop])))
+            at = stop
+        digest.update(content[at:].data)
+        if digest.hexdigest() != shard.digest:
+            raise _other(label, "its SHA-256 differs")
+        ends = {member.extension: name for name, member in catalogue.members.items()}
+        keys: dict[str, int] = {}
+        places: dict[str, list[tuple[int, int, int, int]]] = {name: [] for name in catalogue.members}
+        documents: list[Any] = []
+        for name, start, stop, check in zip(listing.names.to_pylist(), starts, stops, checks, strict=True):
+            key, extension = split_name(name)
+            row = keys.setdefault(key, len(keys))
+            if extension == "json":
+                documents.append(json.loads(content[start:stop].tobytes()))
+            else:
+                places[ends[extension]].append((row, start, stop - start, check))
+    if not len(keys) == len(documents) == shard.rows:
+        raise _other(label, f"it has {len(keys):,} samples, not {shard.rows:,}")
+    return list(keys), documents, {name: _spans(found, len(keys)) for name, found in places.items()}
+
+
+def _listed(content: npt.NDArray[np.uint8], label: str) -> Listing:
+    def read(at: int, count: int) -> bytes:
+        return content[at : at + count].tobytes()
+
+    return joined([Stretch().listing(label), *(one.listing(label) for one in walk(read, label, len(content)))])
+
+
+def _spans(found: list[tuple[int, int, int, int]], rows: int) -> Spans:
+    spans = Spans(np.full(rows, -1, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.uint32))
+    for row, *place in found:
+        for column, number in zip(spans, place, strict=True):
+            column[row] = number
+    return spans
+
+
+def _column(factor: Factor, documents: list[Any], codes: dict[str, dict[Any, int]]) -> Array:
+    """Codes of the values that the documents of samples have."""
+    values = [document[factor.name] for document in documents]
+    if factor.levels is None:
+        return np.array([np.nan if one is None else one for one in values], np.float32)
+    known = codes[factor.name]
+    return np.array([-1 if one is None else known[_typed(one)] for one in values], np.int64)
+
+
+def _typed(value: Any) -> tuple[type, Any]:
+    """A level that is told from equal ones of another type, such as 1 from True."""
+    return type(value), value
+
+
+@contextmanager
+def _local(store: Store, name: str) -> Iterator[Path]:
+    """A file of a set on a disk; that of a store is copied."""
+    if store.folder is not None:
+        path = store.folder / name
+        if not path.is_file():
+            raise _other(str(path), "it is missing")
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="setsup-") as folder:
+        path = Path(folder) / "tar"
+        store.get(name, path)
+        yield path
+
+
+def _other(label: str, why: str) -> DataError:
+    return DataError(
+        f"{label} is not the tar that `setsup shard` wrote ({why}), so the index cannot be restored from it; fetch it "
+        "again, or write the set again, and then give the same `setsup index` again"
+    )
+
+
+def _unseen(done: int = 1, /) -> None:
+    """How far the reading of an index is, which is soon done."""

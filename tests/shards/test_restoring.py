@@ -1,0 +1,144 @@
+"""Sets of setsup that lost a file: restored from their tars byte for byte, or with a word on what is lost."""
+
+import os
+import shutil
+from itertools import combinations
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import setsup
+from setsup.datasets import Dataset
+from setsup.errors import DataError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.shards.foreign.indexing import index_shards, write_foreign_index
+from setsup.shards.foreign.restoring import LOST
+from setsup.shards.writing.writer import write_shards
+from tests.sharded import Varied, contents
+from tests.shards.sets import FEW
+
+FILES = ("README.md", "index.parquet", "shards.json")
+DAMAGES = {
+    "lost": lambda path: path.unlink(),
+    "cut off": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+}
+
+
+@pytest.fixture
+def folder(tmp_path, whole):
+    return shutil.copytree(whole, tmp_path / "set")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["index.parquet", "shards.json"])
+def test_a_damaged_file_is_restored_byte_for_byte(folder, whole, name, damage):
+    DAMAGES[damage](folder / name)
+    with pytest.raises(DataError, match="setsup index"):
+        setsup.open_shards(folder)
+    found = write_foreign_index(folder)
+    assert found.restored == (name,)
+    assert found.notes == ()
+    assert contents(folder) == contents(whole)
+
+
+@pytest.mark.parametrize("names", list(combinations(FILES, 2)))
+def test_from_the_second_copy_all_others_are_restored(folder, whole, names):
+    for name in names:
+        (folder / name).unlink()
+    assert set(write_foreign_index(folder).restored) == set(names)
+    assert contents(folder) == contents(whole)
+
+
+def test_a_selection_in_another_order_keeps_its_source_rows(tmp_path):
+    chosen = Varied().select(np.arange(49, 5, -3))
+    written = write_shards(chosen, tmp_path / "set", order="shuffle", seed=4, per_shard=7)
+    before, rows = contents(tmp_path / "set"), written.source_rows(np.arange(15))
+    (tmp_path / "set" / "index.parquet").unlink()
+    again = index_shards(tmp_path / "set")
+    assert again.source_rows(np.arange(15)).tolist() == rows.tolist()
+    assert contents(tmp_path / "set") == before
+
+
+@pytest.mark.parametrize("backup", ["lost", "damaged", "of another set"])
+def test_without_the_second_copy_source_rows_are_lost_and_that_is_said(folder, whole, tmp_path, backup, caplog):
+    (folder / "index.parquet").unlink()
+    if backup == "lost":
+        (folder / "backup.parquet").unlink()
+    elif backup == "damaged":
+        content = bytearray((folder / "backup.parquet").read_bytes())
+        content[30:60] = bytes(30)
+        (folder / "backup.parquet").write_bytes(content)
+    else:
+        write_shards(Varied(20), tmp_path / "other")
+        shutil.copy(tmp_path / "other" / "backup.parquet", folder / "backup.parquet")
+    found = index_shards(folder)
+    assert LOST in caplog.messages
+    table = pq.read_table(whole / "index.parquet").drop_columns(["__source_row__"])
+    assert pq.read_table(folder / "index.parquet").equals(table)  # all but the source rows
+    assert found.catalogue.plan == setsup.open_shards(whole).catalogue.plan
+    assert found.verify() == []
+    with pytest.raises(DataError, match="or it was restored"):
+        found.source_rows([0])
+
+
+@pytest.mark.parametrize("change", ["damaged", "cut off", "lost"])
+def test_a_tar_that_is_another_is_named_and_nothing_is_written(folder, change):
+    (folder / "index.parquet").unlink()
+    tar = folder / "data-00002.tar"
+    if change == "damaged":
+        content = bytearray(tar.read_bytes())
+        content[600] ^= 1
+        tar.write_bytes(content)
+    elif change == "cut off":
+        os.truncate(tar, 4096)
+    else:
+        tar.unlink()
+    with pytest.raises(DataError, match=r"data-00002\.tar .*fetch it again"):
+        index_shards(folder)
+    assert not (folder / "index.parquet").exists()
+    assert not (folder / ".setsup").exists()
+
+
+class Levels(Dataset):
+    """Levels that are equal in Python, or that texts of numbers confuse."""
+
+    name = "levels"
+
+    def __init__(self):
+        values = {
+            "whole": (0, 1, 2),
+            "fraction": (0.1, 0.30000000000000004, 1e-320),
+            "lit": (False, True),
+            "text": ("1", "1.0", "null"),
+        }
+        factors = [Factor(name, Kind.NOMINAL, levels) for name, levels in values.items()]
+        factors.append(Factor("angle", Kind.CONTINUOUS))
+        dice = np.random.default_rng(0)
+        columns = {one.name: dice.integers(-1, len(one), 40) for one in factors[:-1]}
+        angle = dice.normal(0, 1e30, 40).astype(np.float32)
+        angle[3], angle[4], angle[5] = np.nan, -0.0, np.float32(1e-45)
+        self.factors = FactorTable(factors, {**columns, "angle": angle})
+        self.modalities = {"weight": setsup.datasets.Modality((), "int16")}
+
+    def fetch(self, indices, modalities=None):
+        rows, names = setsup.datasets.fetch_request(self, indices, modalities)
+        return {name: rows.astype(np.int16) for name in names}
+
+
+def test_values_come_back_exactly(tmp_path):
+    write_shards(Levels(), tmp_path / "set", per_shard=15)
+    before = contents(tmp_path / "set")
+    (tmp_path / "set" / "index.parquet").unlink()
+    index_shards(tmp_path / "set")
+    assert contents(tmp_path / "set") == before
+
+
+def test_the_second_copy_holds_what_the_tars_do_not(whole):
+    table = pq.read_table(whole / "backup.parquet")
+    assert table.column_names == ["__source_row__"]
+    assert table.column(0).equals(pq.read_table(whole / "index.parquet").column("__source_row__"))
+    about = table.schema.metadata[b"setsup"].decode()
+    assert '"card"' in about
+    assert FEW["order"] in about
