@@ -424,6 +424,17 @@ def test_a_run_that_was_asked_to_stop_goes_on(setsup: Run, digits: Path, monkeyp
     assert len(whole.splitlines()) == 20
 
 
+def test_a_loss_that_is_not_finite(setsup: Run, digits: Path) -> None:
+    common = ["train", MEAN, "--root", digits, "--steps", 3, "--learning.rate", "1e30"]
+    stopped = setsup(*common)
+    assert stopped.code == 2
+    assert re.match(r"^setsup: the loss of step 2 of own/mean is not finite: .*--allow-nonfinite\n$", stopped.err)
+    found = setsup(*common, "--allow-nonfinite", "--out", "on")
+    assert (found.code, found.err) == (0, "")
+    assert "3 steps" in found.out
+    assert described("on/seed-0")["how"]["allow_nonfinite"] is True
+
+
 @pytest.mark.long("kills and interruptions")
 def test_a_killed_command_goes_on(setsup: Run, digits: Path, tmp_path: Path) -> None:
     script = "import sys; from setsup_cli.main import main; sys.exit(main(sys.argv[1:]))"

@@ -31,8 +31,8 @@ def boosted(codes: Reals, levels: Codes, test: npt.NDArray[np.bool_]) -> tuple[R
 
     Examples
     --------
-    >>> factors = np.tile(np.indices((4, 4)).reshape(2, -1), 10).T
-    >>> importance, accuracy = boosted(factors * 1.0, factors[:, 0], np.arange(160) % 10 == 0)
+    >>> factors = np.tile(np.indices((2, 2)).reshape(2, -1), 10).T
+    >>> importance, accuracy = boosted(factors * 1.0, factors[:, 0], np.arange(40) % 10 == 0)
     >>> importance.round(3), accuracy
     (array([1., 0.]), 1.0)
 

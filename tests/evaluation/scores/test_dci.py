@@ -145,7 +145,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
 def test_boosting_is_that_of_scikit_learn_with_its_defaults() -> None:
     ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is not installed")
     codes = GRID[:400] + noise(400, 2) * 2
-    factors = GRID[:400]
+    factors = GRID[:400] % 2
     found = dci(codes, factors, seed=3)
     importance, accuracy = [], []
     for column in factors.T:

@@ -12,7 +12,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.evaluation import mine, probe_information  # noqa: E402
-from setsup.experiments import Trained  # noqa: E402
+from setsup.experiments import Trained, presets  # noqa: E402
 from setsup.experiments.measures import Accuracy, FactorInformation, NoiseSweep  # noqa: E402
 from tests.evaluation.channels import two_codes  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, trained  # noqa: E402
@@ -114,7 +114,7 @@ def test_an_estimator_that_trains_nothing_takes_no_settings_of_a_training(name: 
         (FactorInformation, {"rate": math.nan}, "rate is a positive number, not nan"),
         (
             FactorInformation,
-            {"steps": 5, "last": 6},
+            {"steps": 5, "last": 6, "estimator": "mine"},
             "the last 6 of 5 steps cannot be averaged: give fewer, or more steps",
         ),
         (
@@ -149,7 +149,7 @@ def test_settings_of_the_training_reach_it() -> None:
     some = trained(OneHot("shape"), Numbered(900), seed=2)
     given = embedded(some, 500, "shape", "size")
     how: dict[str, Any] = {"steps": 30, "batch": 40, "rate": 1e-2}
-    measure = FactorInformation(factors=("shape", "size"), samples=500, last=5, **how).measure(some)
+    measure = FactorInformation(factors=("shape", "size"), samples=500, estimator="mine", last=5, **how).measure(some)
     direct = mine(*given, seed=2, last=5, **how).nats
     assert list(measure.values.values()) == direct.tolist()
     assert direct.tolist() != mine(*given, seed=2, **how).nats.tolist(), "all 30 steps are another estimate"
@@ -182,6 +182,20 @@ def test_a_sweep_that_is_none(wrong: Any) -> None:
         NoiseSweep(factors=("colour",), **wrong)
 
 
+def test_the_held_out_probe_is_asked_where_no_paper_asks_for_mine() -> None:
+    some = trained(OneHot("shape"), Numbered(900), seed=2)
+    given, how = embedded(some, 500, "shape"), {"steps": 30, "batch": 40, "rate": 1e-2}
+    found = FactorInformation(factors=("shape",), samples=500, **how).measure(some).values["shape"]
+    assert found == probe_information(*given, seed=2, **how).nats[0]
+    asked = {
+        (type(one), one.estimator)
+        for preset in presets().values()
+        for one in preset.evaluations.values()
+        if hasattr(one, "estimator")
+    }
+    assert asked == {(FactorInformation, "mine"), (NoiseSweep, "mine")}, "as ABC's paper has it"
+
+
 def test_estimates_are_functions_of_the_seed() -> None:
     measure = FactorInformation(factors=("colour", "size"), samples=500, estimator="neighbours")
     first, again, other = (measure.measure(trained(OneHot(), Numbered(900), seed=seed)).values for seed in (0, 0, 1))
@@ -199,7 +213,7 @@ def test_accuracy_is_that_of_the_best_guess() -> None:
 
 @pytest.mark.long("trainings")
 def test_information_falls_with_the_noise() -> None:
-    sweep = NoiseSweep(factors=("colour",), samples=4_000, scales=4, steps=1_200)
+    sweep = NoiseSweep(factors=("colour",), samples=4_000, scales=4, estimator="mine", steps=1_200)
     curves = sweep.measure(trained(OneHot("colour", 2, temperature=0.25), Numbered(6_000))).curves
     ((name, (sigmas, nats)),) = curves.items()
     assert name == "colour"

@@ -29,10 +29,11 @@ def test_small_versions_fit_what_is_drawn() -> None:
     for measure in (
         Components(factors=FACTORS),
         FactorInformation(factors=FACTORS),
-        FactorInformation(factors=FACTORS, estimator="probe"),
+        FactorInformation(factors=FACTORS, estimator="mine"),
         FactorInformation(factors=FACTORS, estimator="neighbours"),
         NoiseSweep(factors=FACTORS),
-        FactorInformation(factors=FACTORS, batch=512, last=1_000, rate=1e-3),
+        NoiseSweep(factors=FACTORS, estimator="mine"),
+        FactorInformation(factors=FACTORS, estimator="mine", batch=512, last=1_000, rate=1e-3),
         NoiseSweep(factors=FACTORS, estimator="neighbours"),
         Accuracy(factors=FACTORS, held_out=0.2),
         Disentanglement(factors=FACTORS),
