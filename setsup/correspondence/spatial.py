@@ -72,9 +72,9 @@ def spatial(
     Notes
     -----
     Beside float64 brute force over all triangles, for 2,000,000 pixels of 1,000 random scenes, no pixel is wrongly
-    visible or missed, and partners agree to 10⁻⁶ px (99.9 %: 10⁻¹⁰ px). A camera stands at −Rᵀt, which is rounded: where
-    that puts it on a surface to the last bits, it may lie before or behind it, and so may a point that is as close to
-    the plane of camera 2.
+    visible or missed, and partners agree to 10⁻⁶ px (99.9 %: 10⁻¹⁰ px). A camera stands at −Rᵀt, which is rounded:
+    where that puts it on a surface to the last bits, it may lie before or behind it, and so may a point that is as
+    close to the plane of camera 2.
 
     Examples
     --------
