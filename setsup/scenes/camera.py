@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from setsup.errors import SetsupError
 from setsup.scenes.checks import checked_numbers, checked_rotation
+from setsup.scenes.portable import length, product, sin_cos
 
 __all__ = ["Camera"]
 
@@ -114,16 +115,16 @@ class Camera:
         start = checked_numbers(eye, (3,), "eye of a camera")
         forward = checked_numbers(target, (3,), "target of a camera") - start
         with np.errstate(over="ignore"):
-            length = float(np.linalg.norm(forward))
-        if not 0 < length < math.inf:
+            far = float(length(forward))
+        if not 0 < far < math.inf:
             raise SetsupError(f"a camera at {start.tolist()} cannot look at the point where it stands, or without end")
-        forward = forward / length
+        forward = forward / far
         ways = (checked_numbers(up, (3,), "up of a camera"), (0, 1, 0), (1, 0, 0))
-        right = next(side for side in (np.cross(forward, way) for way in ways) if np.linalg.norm(side) > 1e-9)
-        right = right / np.linalg.norm(right)
+        right = next(side for side in (np.cross(forward, way) for way in ways) if length(side) > 1e-9)
+        right = right / length(right)
         rotation = np.stack([right, np.cross(forward, right), forward])
         k = cls.intrinsics(height, width, field_of_view=field_of_view, focal_length=focal_length)
-        return cls(height, width, k, rotation, -rotation @ start)
+        return cls(height, width, k, rotation, product(start, -rotation.T))
 
     @staticmethod
     def intrinsics(
@@ -151,7 +152,8 @@ class Camera:
         if field_of_view is not None:
             if not 0 < field_of_view < math.pi:
                 raise SetsupError(f"a field of view lies between 0 and π radians, not {field_of_view!r}")
-            focal = height / (2 * math.tan(field_of_view / 2))
+            sine, cosine = sin_cos(field_of_view / 2)
+            focal = height / (2 * float(sine / cosine))
         elif focal_length is not None:
             if not 0 < focal_length < math.inf:
                 raise SetsupError(f"a focal length is a positive number of pixels, not {focal_length!r}")
@@ -161,7 +163,7 @@ class Camera:
     @property
     def centre(self) -> Reals:
         """Where the camera stands, (3,) float64, metres in the world."""
-        return np.asarray(-self.rotation.T @ self.translation)
+        return product(self.translation, -self.rotation)
 
     def project(self, points: npt.ArrayLike) -> tuple[Reals, Reals]:
         """Pixels on which points of the world fall.
@@ -240,7 +242,7 @@ class Camera:
         """
         across, down = width / self.width, height / self.height
         scale = np.array([[across, 0, across / 2 - 0.5], [0, down, down / 2 - 0.5], [0, 0, 1]])
-        return replace(self, height=height, width=width, k=scale @ self.k)
+        return replace(self, height=height, width=width, k=product(scale, self.k))
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers and lists only, as JSON has them; :meth:`from_dict` reads them."""

@@ -25,6 +25,7 @@ from setsup.files.names import shown
 from setsup.scenes.color import to_bytes
 from setsup.scenes.mesh import Material, Mesh
 from setsup.scenes.mesh_files import LARGEST_MESH, MOST_PIXELS, FileAssets, read_mesh, unread, why
+from setsup.scenes.portable import product
 from setsup.scenes.scene import Scene
 
 __all__ = ["check_size", "load_mesh", "mesh_from_trimesh"]
@@ -312,9 +313,9 @@ def _moved(part: _Part, matrix: Reals) -> _Part:
     mirrored = np.linalg.det(linear) < 0
     return replace(
         part,
-        vertices=part.vertices @ linear.T + matrix[:3, 3],
+        vertices=product(part.vertices, linear.T) + matrix[:3, 3],
         faces=part.faces[:, ::-1] if mirrored else part.faces,
-        normals=None if part.normals is None else part.normals @ cofactors.T * (-1 if mirrored else 1),
+        normals=None if part.normals is None else product(part.normals, cofactors.T) * (-1 if mirrored else 1),
     )
 
 

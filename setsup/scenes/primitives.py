@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from setsup.errors import SetsupError
 from setsup.scenes.mesh import Material, Mesh
+from setsup.scenes.portable import sin_cos
 
 __all__ = ["box", "capsule", "cylinder", "plane", "sphere"]
 
@@ -202,7 +203,7 @@ def _joined(surfaces: list[Surface], material: Material | None) -> Mesh:
 
 def _unit(angle: Reals) -> Reals:
     """(cos, sin) of angles from −π/2 to 2π, exactly 0 where quarters of a turn should be."""
-    found = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    found = np.stack(sin_cos(angle)[::-1], axis=1)
     found[np.abs(found) < 1e-15] = 0.0
     return found
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from setsup.errors import SetsupError
 from setsup.scenes.checks import checked_color, checked_numbers, checked_rotation
 from setsup.scenes.mesh import FARTHEST, Mesh
+from setsup.scenes.portable import product
 
 __all__ = ["STUDIO", "Ambient", "Directional", "Lamp", "Light", "Placement", "Scene", "Triangles"]
 
@@ -227,7 +228,7 @@ class Placement:
 
     def placed(self, points: npt.ArrayLike) -> Reals:
         """Points (..., 3) of the mesh's frame in the world."""
-        return (np.asarray(points, np.float64) * self.scale) @ self.rotation.T + self.translation
+        return product(np.asarray(points, np.float64) * self.scale, self.rotation.T) + self.translation
 
 
 @dataclass(frozen=True, slots=True)

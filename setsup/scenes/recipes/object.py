@@ -38,6 +38,7 @@ from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
 from setsup.scenes.camera import Camera
+from setsup.scenes.portable import product, sin_cos
 from setsup.scenes.recipes.models import Model, checked_models, identities, loaded
 from setsup.scenes.recipes.values import checked_size, level, number
 from setsup.scenes.scene import Ambient, Directional, Light, Placement, Scene
@@ -246,16 +247,17 @@ class ObjectView:
         azimuth = number(values, "azimuth", unit="degrees") % 360.0 % 360.0  # of −1e-20 the first leaves 360
         elevation = number(values, "elevation", -90, 90, "degrees")
         turn, rise = math.radians(azimuth), math.radians(elevation)
-        right = np.array([-math.sin(turn), math.cos(turn), 0.0])
-        flat = np.array([math.cos(turn), math.sin(turn), 0.0])
-        outwards = math.cos(rise) * flat + [0, 0, math.sin(rise)]
+        (sine, rising), (cosine, flattened) = sin_cos([turn, rise])
+        right = np.array([-sine, cosine, 0.0])
+        flat = np.array([cosine, sine, 0.0])
+        outwards = flattened * flat + [0, 0, rising]
         # downwards in the picture is where the direction goes as the elevation falls: so it is known at the poles, too
-        down = math.sin(rise) * flat - [0, 0, math.cos(rise)]
+        down = rising * flat - [0, 0, flattened]
         rotation = np.stack([right, down, -outwards])
         eye = self.distance * outwards
         if self.jitter:
             eye = eye + self._jitter(name, azimuth, elevation, float(eye[2]))
-        return Camera(*self.size, self._intrinsics, rotation, -rotation @ eye)
+        return Camera(*self.size, self._intrinsics, rotation, product(eye, -rotation.T))
 
     @cached_property
     def _intrinsics(self) -> np.ndarray[Any, Any]:
@@ -281,7 +283,7 @@ class ObjectView:
         if not longest > 0 or not math.isfinite(_LENGTH / longest):
             raise SetsupError(f"model {name!r} has no extent: all its triangles lie at {low.tolist()}; leave it out")
         scale, turned = _LENGTH / longest, _TURNED[self.up]
-        return Placement(mesh, turned, -scale * (turned @ (low + (high - low) / 2)), np.full(3, scale), name=name)
+        return Placement(mesh, turned, scale * product(low + (high - low) / 2, -turned.T), np.full(3, scale), name=name)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the scenes that were drawn last."""

@@ -28,6 +28,7 @@ import numpy as np
 
 from setsup.scenes.camera import Camera
 from setsup.scenes.mesh import Material, Mesh
+from setsup.scenes.portable import sin_cos
 from setsup.scenes.primitives import box, capsule, cylinder, plane, sphere
 from setsup.scenes.recipes.values import checked_size, level, number
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
@@ -121,9 +122,9 @@ class Shapes3D:
 
 @lru_cache(1024)
 def _camera(size: tuple[int, int], orientation: float) -> Camera:
-    turn = math.radians(orientation)
+    sine, cosine = sin_cos(math.radians(orientation))
     return Camera.look_at(
-        FRAMING.camera_radius * np.array([math.sin(turn), -math.cos(turn), 0]) + [0, 0, FRAMING.camera_height],
+        FRAMING.camera_radius * np.array([sine, -cosine, 0]) + [0, 0, FRAMING.camera_height],
         (0, 0, FRAMING.camera_height),
         height=size[0],
         width=size[1],

@@ -18,6 +18,7 @@ References
 
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.random import below, fold, uniform
+from setsup.scenes.portable import product
 from setsup.scenes.rays import Rays
 from setsup.scenes.recipes.room.space import CLEARANCE, Space
 from setsup.scenes.scene import Placement
@@ -70,7 +72,7 @@ class Bounds:
 
     def relaxed(self, times: int) -> "Bounds":
         """Bounds after some relaxations."""
-        low, high = 0.8**times, 1.2**times
+        low, high = math.prod([0.8] * times), math.prod([1.2] * times)
         height, distance, separation = (
             (least * low, most * high) for least, most in (self.height, self.distance, self.separation)
         )
@@ -137,7 +139,7 @@ def outside(points: Reals, objects: Sequence[Placement], clearance: float) -> Fl
     found = np.ones(len(points), bool)
     for one in objects:
         low, high = one.mesh.bounds * one.scale
-        within = (points - one.translation) @ one.rotation
+        within = product(points - one.translation, one.rotation)
         found &= ((within < low - clearance) | (within > high + clearance)).any(axis=1)
     return found
 
@@ -203,7 +205,7 @@ class _Search:
 def _crosses(starts: Reals, ways: Reals, one: Placement) -> Flags:
     """Whether segments meet the box around an object, which is turned with it; (n,) bool."""
     low, high = one.mesh.bounds * one.scale
-    start, way = (starts - one.translation) @ one.rotation, ways @ one.rotation
+    start, way = product(starts - one.translation, one.rotation), product(ways, one.rotation)
     with np.errstate(divide="ignore", invalid="ignore"):
         ends = np.stack([(low - start) / way, (high - start) / way])
     level = way == 0  # such a segment is between two sides all along, or never
@@ -214,10 +216,11 @@ def _crosses(starts: Reals, ways: Reals, one: Placement) -> Flags:
 
 
 def _angles(eyes: Reals, target: Reals, direction: Reals) -> Reals:
-    """Angles between the ways from eyes to a target and a direction, (n,) degrees."""
+    """Angles between the ways from eyes to a target and a direction, (n,) degrees, rounded."""
     way = target - eyes
     sine = np.linalg.norm(np.cross(way, direction), axis=1)
-    return np.asarray(np.degrees(np.arctan2(sine, way @ direction)))
+    # the last bits of an arc tangent are not the same everywhere
+    return np.asarray(np.degrees(np.arctan2(sine, product(way, direction))).round(6))
 
 
 def _within(values: Reals, bounds: tuple[float, float]) -> Flags:

@@ -22,6 +22,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.random import fold, stream_key, uniform
 from setsup.scenes.checks import checked_numbers
 from setsup.scenes.mesh import Mesh
+from setsup.scenes.portable import length, product
 from setsup.scenes.scene import Placement
 
 __all__ = ["Floor", "direction", "find_floor", "levelled"]
@@ -103,11 +104,11 @@ def find_floor(mesh: Mesh, *, up: npt.ArrayLike | None = None) -> Floor:
     near = np.zeros(len(planes))
     for start in range(0, len(planes), 256):  # in blocks that stay in the cache
         part = planes[start : start + 256]
-        near[start : start + 256] = (np.abs(some @ part[:, :3].T - part[:, 3]) < _NEAR).mean(axis=0)
+        near[start : start + 256] = (np.abs(product(some, part[:, :3].T) - part[:, 3]) < _NEAR).mean(axis=0)
     good = np.flatnonzero(near >= max(_LEAST, _SHARE * near.max(initial=0.0)))
     middle = points.mean(axis=0)
     # heights where the middle of the room stands, so that planes that are tilted differently can be compared
-    levels = (planes[:, 3] - planes[:, :3] @ middle) / (planes[:, :3] @ above)
+    levels = (planes[:, 3] - product(planes[:, :3], middle)) / product(planes[:, :3], above)
     tried = -np.inf
     for start in good[np.argsort(levels[good], kind="stable")].tolist():
         if levels[start] < tried + _NEAR:
@@ -116,7 +117,7 @@ def find_floor(mesh: Mesh, *, up: npt.ArrayLike | None = None) -> Floor:
         # planes about as high as this one are other guesses at the same floor: the best of them is fitted
         peers = good[np.abs(levels[good] - levels[start]) < 2 * _NEAR]
         floor = _fitted(planes[peers[np.argmax(near[peers])]], points)
-        if floor is not None and floor.normal @ above >= _STEEPEST:
+        if floor is not None and product(floor.normal, above) >= _STEEPEST:
             return floor
     sides = " × ".join(f"{side:.3g}" for side in np.ptp(mesh.bounds, axis=0))
     raise DataError(
@@ -143,7 +144,7 @@ def levelled(mesh: Mesh, *, up: npt.ArrayLike | None = None) -> Placement:
     """
     floor = find_floor(mesh, up=up)
     rotation = floor.rotation
-    turned = mesh.vertices[np.unique(mesh.faces)] @ rotation.T
+    turned = product(mesh.vertices[np.unique(mesh.faces)], rotation.T)
     middle = (turned.min(axis=0) + turned.max(axis=0)) / 2
     return Placement(mesh, rotation, np.array([-middle[0], -middle[1], -floor.height]), name="room")
 
@@ -159,10 +160,10 @@ def direction(up: npt.ArrayLike) -> Reals:
     """
     found = checked_numbers(up, (3,), "up of a room")
     with np.errstate(over="ignore"):
-        length = np.linalg.norm(found)
-    if not 0 < length < np.inf:
+        far = length(found)
+    if not 0 < far < np.inf:
         raise SetsupError(f"up of a room must be a direction, such as (0, 1, 0), not {up!r}")
-    return np.asarray(found / length)
+    return np.asarray(found / far)
 
 
 def _shortest(mesh: Mesh) -> Reals:
@@ -193,7 +194,7 @@ def _planes(points: Reals, above: Reals) -> Reals:
     three = points[(uniform(fold(keys[:, None], np.arange(3))) * len(points)).astype(np.int64)]
     normals = np.cross(three[:, 1] - three[:, 0], three[:, 2] - three[:, 0])
     lengths = np.linalg.norm(normals, axis=1)
-    rising = normals @ above
+    rising = product(normals, above)
     level = (lengths > 0) & (np.abs(rising) >= _STEEPEST * lengths)
     normals = normals[level] * (np.sign(rising[level]) / lengths[level])[:, None]
     return np.concatenate([normals, (normals * three[level, 0]).sum(axis=1)[:, None]], axis=1)[:_PLANES]
@@ -204,17 +205,20 @@ def _fitted(plane: Reals, points: Reals) -> Floor | None:
     normal, height = plane[:3], float(plane[3])
     reach = _NEAR
     for _ in range(8):
-        away = np.abs(points @ normal - height)
+        away = np.abs(product(points, normal) - height)
         near = points[away < reach]
         if len(near) < 3:
             return None
         # what is many times as far as most is no floor, but walls and feet that stand on it, and would lift the plane
         reach = min(_NEAR, max(4 * float(np.median(away[away < reach])), 1e-3))
         middle = near.mean(axis=0)
-        found = np.linalg.eigh((near - middle).T @ (near - middle))[1][:, 0]
-        normal = found if found @ normal >= 0 else -found
-        height = float(normal @ middle)
-    away = np.abs(points @ normal - height)
+        spread = near - middle
+        moments = (spread[:, :, None] * spread[:, None]).sum(axis=0)
+        # the last bits of an eigenvector are not the same everywhere: a step of the grid is 1 µm in a room of 10 m
+        found = np.linalg.eigh(moments)[1][:, 0].round(7)
+        normal = (found if product(found, normal) >= 0 else -found) / length(found)
+        height = float(product(normal, middle))
+    away = np.abs(product(points, normal) - height)
     inside, beside = (away < _NEAR).mean(), ((away >= _NEAR) & (away < 3 * _NEAR)).mean()
     # walls, slopes and balls have as much area in every slice; a floor stands out against the slices above and below
     return Floor(normal, height, float(inside)) if inside >= _LEAST and inside >= beside else None

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from setsup.random import fold, uniform
 from setsup.scenes.mesh import Material
+from setsup.scenes.portable import sin_cos
 from setsup.scenes.recipes.room.patterns import finish
 from setsup.scenes.recipes.room.solids import Part, box, rectangle, turned
 
@@ -180,7 +181,8 @@ def _plant(key: Words, wide: float, tall: float) -> list[Part]:
     for leaf in range(8):
         turn = 2 * np.pi * (leaf + numbers[3 * leaf]) / 8
         low = np.array([at[0], at[1], (0.35 + 0.25 * numbers[3 * leaf + 1]) * tall])
-        out = np.array([np.cos(turn), np.sin(turn), 0.0])
+        sine, cosine = sin_cos(turn)
+        out = np.array([cosine, sine, 0.0])
         side = np.array([-out[1], out[0], 0.0]) * 0.05
         rise = 0.19 * out + (0, 0, (0.15 + 0.3 * numbers[3 * leaf + 2]) * tall)
         found.append(rectangle(low - side, 2 * side, rise, green, 0.3))

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import below, fold, uniform
+from setsup.scenes.portable import sin_cos
 from setsup.scenes.rays import Rays
 from setsup.scenes.recipes.room.space import Space
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light
@@ -77,7 +78,8 @@ def _sun(key: Words, rays: Rays, space: Space) -> tuple[float, float, float]:
     """Way of the light of the sun, 25° … 60° above the horizon."""
     at = uniform(fold(fold(key, np.arange(_SUNS))[:, None], np.arange(2)))
     turn, rise = 2 * np.pi * at[:, 0], np.radians(25 + 35 * at[:, 1])
-    ways = np.stack([np.cos(turn) * np.cos(rise), np.sin(turn) * np.cos(rise), -np.sin(rise)], axis=1)
+    (turned, ahead), (falling, level) = sin_cos(turn), sin_cos(rise)
+    ways = np.stack([ahead * level, turned * level, -falling], axis=1)
     points = space.points[:_LOOKED_AT]
     hits = rays.hit(np.repeat(points, _SUNS, axis=0), np.tile(-ways, (len(points), 1)))[0]
     x, y, z = ways[np.argmax((hits < 0).reshape(len(points), _SUNS).sum(axis=0))].tolist()

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from setsup.random import below, fold, uniform
 from setsup.scenes.mesh import Material
+from setsup.scenes.portable import length, product, sin_cos
 from setsup.scenes.recipes.room.furniture import FURNITURE, chair, legs, picture
 from setsup.scenes.recipes.room.patterns import finish
 from setsup.scenes.recipes.room.solids import Part, box, mesh_of, rectangle
@@ -94,8 +95,8 @@ def _walls(width: float, depth: float) -> list[_Wall]:
     found = []
     for number in range(4):
         way = corners[(number + 1) % 4] - corners[number]
-        length = float(np.linalg.norm(way))
-        found.append(_Wall(corners[number], way / length, length))
+        far = float(length(way))
+        found.append(_Wall(corners[number], way / far, far))
     return found
 
 
@@ -233,11 +234,11 @@ def _middle(key: Words, width: float, depth: float) -> Iterator[Placement]:
         for number in range(4):
             if seats[number] < 0.7:
                 side, end = (-1, 1)[number % 2], (-0.3, 0.3)[number // 2]
-                there = place + turn @ (end, side * (0.5 + 0.2 * seats[4 + number]), 0.0)
-                facing = turn @ _turned(0.0 if side > 0 else np.pi)
+                there = place + product((end, side * (0.5 + 0.2 * seats[4 + number]), 0.0), turn.T)
+                facing = product(turn, _turned(0.0 if side > 0 else np.pi))
                 yield Placement(mesh_of(chair(wood, fold(key, 11))), facing, there, name="chair")
 
 
 def _turned(angle: float) -> Reals:
-    sine, cosine = np.sin(angle), np.cos(angle)
+    sine, cosine = sin_cos(angle)
     return np.array([[cosine, -sine, 0.0], [sine, cosine, 0.0], [0.0, 0.0, 1.0]])

@@ -32,6 +32,7 @@ from setsup.random import below, fold, stream_key, uniform
 from setsup.scenes.camera import Camera
 from setsup.scenes.importing import check_size
 from setsup.scenes.mesh import Mesh
+from setsup.scenes.portable import product, sin_cos
 from setsup.scenes.rays import Rays
 from setsup.scenes.recipes.models import Model, checked_models, identities, loaded
 from setsup.scenes.recipes.room.cameras import CameraPair, camera_pair
@@ -49,7 +50,7 @@ Reals = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]
 
 _FOCAL, _HEIGHT = 500.0, 480  # pixels, of the paper's pictures
-_VERSION = 1  # of what is drawn: raised with every change that draws rooms anew, for folders that keep pictures
+_VERSION = 2  # of what is drawn: raised with every change that draws rooms anew, for folders that keep pictures
 _APART = 0.35  # metres
 _SCALES = (0.3, 0.75)
 _MOST = 1 << 20  # rooms, pairs
@@ -347,13 +348,13 @@ def euler(angles: npt.ArrayLike) -> Reals:
     [0.0, 1.0, 0.0]
 
     """
-    sines, cosines = np.sin(np.radians(angles)), np.cos(np.radians(angles))
+    sines, cosines = sin_cos(np.radians(angles))
     found = np.eye(3)
     for axis, (sine, cosine) in enumerate(zip(sines, cosines, strict=True)):
         turn = np.eye(3)
         one, two = (axis + 1) % 3, (axis + 2) % 3
         turn[one, one], turn[one, two], turn[two, one], turn[two, two] = cosine, -sine, sine, cosine
-        found = turn @ found
+        found = product(turn, found)
     return found
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from setsup.random import fold, stream_key
 from setsup.scenes.mesh import Material, Mesh
+from setsup.scenes.portable import length, product, sin_cos
 from setsup.scenes.recipes.room.patterns import PATTERNS, finish
 
 __all__ = ["Part", "box", "default_objects", "mesh_of", "rectangle", "turned"]
@@ -46,8 +47,8 @@ def rectangle(
     first, one, two = (np.asarray(some, float) for some in (start, across, up))
     corners = np.stack([first, first + one, first + one + two, first + two])[None]
     # coordinates of the world, so that the texture goes on from one rectangle of a wall to the next
-    along, upward = one / np.linalg.norm(one), two / np.linalg.norm(two)
-    uv = np.stack([corners @ along, corners @ upward], axis=-1) / span
+    along, upward = one / length(one), two / length(two)
+    uv = np.stack([product(corners, along), product(corners, upward)], axis=-1) / span
     return Part(corners, uv, np.broadcast_to(np.cross(along, upward), corners.shape), material)
 
 
@@ -119,8 +120,8 @@ def turned(
     def swept(ends: Reals, column: int) -> Reals:
         """Turn radii and heights to one end of each segment, (m − 1, segments, 3)."""
         radius, height = ends.T
-        at = turn[column : segments + column]
-        flat = radius[:, None] * np.cos(at), radius[:, None] * np.sin(at)
+        sine, cosine = sin_cos(turn[column : segments + column])
+        flat = radius[:, None] * cosine, radius[:, None] * sine
         return np.stack([*flat, np.broadcast_to(height[:, None], flat[0].shape)], axis=-1)
 
     order = ((0, 0), (0, 1), (1, 1), (1, 0))  # which end of the piece, which end of the segment
@@ -210,7 +211,8 @@ def _shape(name: str, first: Material, second: Material) -> list[Part]:
             turned([(0.065, 0.9), (0.08, 0.9), (0.08, 1.0), (0, 1.0)], first, span=0.5, creased=True),
         ]
     if name == "chest":
-        lid = np.stack([0.25 * np.cos(half + np.pi / 2), 0.5 + 0.2 * np.sin(half + np.pi / 2)], axis=1)
+        sine, cosine = sin_cos(half + np.pi / 2)
+        lid = np.stack([0.25 * cosine, 0.5 + 0.2 * sine], axis=1)
         sides = [rectangle((-0.5, *start), (1, 0, 0), (0, *(end - start)), second, 0.5) for start, end in pairwise(lid)]
         ends = [_fan(x, lid, second) for x in (-0.5, 0.5)]
         return [*box((-0.5, -0.25, 0), (0.5, 0.25, 0.5), first, 0.5), *sides, *ends]
@@ -245,7 +247,8 @@ def _shape(name: str, first: Material, second: Material) -> list[Part]:
 
 def _arc(angles: Reals, radius: float, away: float, height: float) -> Reals:
     """Radius and height of points of a circle that stands ``away`` from the axis."""
-    return np.stack([np.maximum(away + radius * np.cos(angles), 0), height + radius * np.sin(angles)], axis=1)
+    sine, cosine = sin_cos(angles)
+    return np.stack([np.maximum(away + radius * cosine, 0), height + radius * sine], axis=1)
 
 
 def _fan(x: float, line: Reals, material: Material) -> Part:
@@ -259,5 +262,5 @@ def _fan(x: float, line: Reals, material: Material) -> Part:
 
 def _normalised(mesh: Mesh) -> Mesh:
     low, high = mesh.bounds
-    vertices = (mesh.vertices - (low + high) / 2) / np.linalg.norm(high - low)
+    vertices = (mesh.vertices - (low + high) / 2) / length(high - low)
     return Mesh(vertices, mesh.faces, mesh.normals, mesh.uv, materials=mesh.materials, material=mesh.material)

@@ -1,0 +1,89 @@
+"""Arithmetic whose bits are the same on every machine, for whatever scenes are made of.
+
+Matrix products, lengths of vectors and linear algebra of numpy are those of a BLAS, which has kernels for each kind of
+processor; sines and cosines are those of the C library, which has some, too. They differ in the last bits. Additions,
+multiplications, divisions and square roots of arrays do not, and everything here is made of these alone.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["length", "product", "sin_cos"]
+
+Reals = npt.NDArray[np.float64]
+
+_HALF_TURN_HIGH, _HALF_TURN_LOW = 1.57079632673412561417, 6.07710050650619224932e-11  # of π/2: 33 bits, and the others
+_SIN = (1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,
+        -1.98412698298579493134e-04, 8.33333333332248946124e-03, -1.66666666666666324348e-01)  # fmt: skip
+_COS = (-1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.75573143513906633035e-07,
+        2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02)  # fmt: skip
+
+
+def sin_cos(angle: npt.ArrayLike) -> tuple[Reals, Reals]:
+    """Sines and cosines, to about one unit in the last place, by the polynomials of fdlibm [1]_.
+
+    Parameters
+    ----------
+    angle : array of float, radians
+        Up to a million.
+
+    References
+    ----------
+    .. [1] Sun Microsystems, "Freely Distributable LIBM", k_sin.c and k_cos.c, 1993.
+
+    Examples
+    --------
+    >>> [float(one) for one in sin_cos(np.pi / 6)]
+    [0.49999999999999994, 0.8660254037844387]
+
+    """
+    given = np.asarray(angle, np.float64)
+    quarter = np.rint(given * (2 / np.pi))
+    x = (given - quarter * _HALF_TURN_HIGH) - quarter * _HALF_TURN_LOW
+    square = x * x
+    sine, cosine = np.zeros_like(x), np.zeros_like(x)
+    for one, other in zip(_SIN, _COS, strict=True):
+        sine, cosine = sine * square + one, cosine * square + other
+    sine, cosine = x + x * square * sine, 1 - (0.5 * square - square * square * cosine)
+    which = quarter.astype(np.int64) % 4
+    odd, negative = which % 2 == 1, which >= 2
+    turned = np.where(odd, cosine, sine), np.where(odd, -sine, cosine)
+    return np.where(negative, -turned[0], turned[0]), np.where(negative, -turned[1], turned[1])
+
+
+def product(rows: npt.ArrayLike, matrix: npt.ArrayLike) -> Reals:
+    """Product of rows (..., n) and a matrix (n, m), or a vector (n,): ``rows @ matrix``, for small n.
+
+    Examples
+    --------
+    >>> product([[1, 2], [3, 4]], [[0, 1], [1, 0]]).tolist(), float(product([1, 2], [3, 4]))
+    ([[2.0, 1.0], [4.0, 3.0]], 11.0)
+
+    """
+    left, right = np.asarray(rows, np.float64), np.asarray(matrix, np.float64)
+    found = np.empty((*left.shape[:-1], *right.shape[1:]))
+    for column in np.ndindex(right.shape[1:]):
+        # one after the other, and never −0
+        total = 0.0 + left[..., 0] * right[(0, *column)]
+        for row in range(1, left.shape[-1]):
+            total = total + left[..., row] * right[(row, *column)]
+        found[(..., *column)] = total
+    return found
+
+
+def length(vectors: npt.ArrayLike) -> Any:
+    """Lengths of vectors (..., n), for small n.
+
+    Examples
+    --------
+    >>> float(length([3, 4]))
+    5.0
+
+    """
+    parts = np.asarray(vectors, np.float64)
+    square = parts[..., 0] * parts[..., 0]
+    for column in range(1, parts.shape[-1]):
+        square = square + parts[..., column] * parts[..., column]
+    return np.sqrt(square)
