@@ -8,13 +8,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # hundreds of processes of the tests start from the sources, which are compiled once and not by each of them
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help sample test smoke lint docs compiled bench clean
+.PHONY: help sample test smoke lint docs compiled bench bench-check clean
 
 help:
 	@echo "make sample   draw two sets of Shapes3D look-alikes in which the wall's hue is held"
 	@echo "make test     linters, types, layers, tests, doctests, documentation"
 	@echo "make smoke    every experiment, shrunk to seconds; and verbs killed 50 times each: 40 minutes"
 	@echo "make bench    speed beside peers and physical limits, in an environment of its own"
+	@echo "make bench-check   that each benchmark runs: all of them shrunk to seconds"
 	@echo "make clean    remove the environments and what tools left"
 
 $(VENV)/bin/python:
@@ -56,9 +57,13 @@ test: $(STAMPS)/all
 smoke: $(STAMPS)/all
 	$(BIN)/python -m pytest -m smoke
 
-bench:
-	@$(PYTHON) benchmarks/install_peers.py .venv-bench
-	@.venv-bench/bin/python -m benchmarks
+bench: $(STAMPS)/all
+	@$(BIN)/python benchmarks/install_peers.py .venv-bench
+	@.venv-bench/bin/python -m benchmarks --json setsup-bench.json
+
+bench-check: $(STAMPS)/all
+	@$(BIN)/python benchmarks/install_peers.py .venv-bench
+	@.venv-bench/bin/python -m benchmarks --shrink
 
 clean:
-	rm -rf $(VENV) .venv-bench site setsup-samples .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench setsup-bench.json site setsup-samples .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
