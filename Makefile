@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # hundreds of processes of the tests start from the sources, which are compiled once and not by each of them
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help sample test test-all smoke lint docs compiled bench clean
+.PHONY: help sample test test-all smoke lint docs compiled bench bench-check clean
 
 help:
 	@echo "make sample   draw two sets of Shapes3D look-alikes in which the wall's hue is held"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-all also the long tests: fuzzing, kills, trainings, wheels, clusters, documentation"
 	@echo "make smoke    every experiment, shrunk to seconds; and verbs killed 50 times each: 40 minutes"
 	@echo "make bench    speed beside peers and physical limits, in an environment of its own"
+	@echo "make bench-check   that each benchmark runs: all of them shrunk to seconds"
 	@echo "make clean    remove the environments and what tools left"
 
 $(VENV)/bin/python:
@@ -63,9 +64,13 @@ test-all: test docs
 smoke: $(STAMPS)/all
 	$(BIN)/python -m pytest -m smoke
 
-bench:
-	@$(PYTHON) benchmarks/install_peers.py .venv-bench
-	@.venv-bench/bin/python -m benchmarks
+bench: $(STAMPS)/all
+	@$(BIN)/python benchmarks/install_peers.py .venv-bench
+	@.venv-bench/bin/python -m benchmarks --json setsup-bench.json
+
+bench-check: $(STAMPS)/all
+	@$(BIN)/python benchmarks/install_peers.py .venv-bench
+	@.venv-bench/bin/python -m benchmarks --shrink
 
 clean:
-	rm -rf $(VENV) .venv-bench site setsup-samples .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench setsup-bench.json site setsup-samples .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,91 +1,139 @@
-"""Run the benchmarks and print one table: ``python -m benchmarks [sets fetch …] [--full] [--json FILE]``."""
+"""Run the benchmarks and print one table: ``python -m benchmarks [sets fetch …] [--full] [--json FILE] [--shrink]``.
+
+Every row is printed and kept as soon as it is measured. What fails, a topic or a peer that is missing, is named at the
+end; the others are measured all the same.
+"""
 
 import argparse
 import importlib
-import json
 import os
+import sys
 import tempfile
-from collections.abc import Sequence
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
 
 from benchmarks.machine import machine, versions
-from benchmarks.measure import on_one_core
-from benchmarks.peers import report
+from benchmarks.measure import SHRINK, on_one_core
+from benchmarks.peers import missing, report
 from benchmarks.rows import Row, show
+from benchmarks.run import Run
 
-TOPICS = (
-    "sets",
-    "domains",
-    "groups",
-    "fetch",
-    "archives",
-    "decoding",
-    "video",
-    "loading",
-    "augment",
-    "procedural",
-    "derived",
-    "rendering",
-    "correspondence",
-    "shards",
-    "remote",
-    "convert",
-    "prepared",
-    "nyu",
-    "records",
-    "losses",
-    "mine",
-    "training",
-)
+__all__ = ["TOPICS", "main"]
+
+TOPICS = {
+    "sets": 40,
+    "domains": 10,
+    "groups": 60,
+    "fetch": 10,
+    "archives": 60,
+    "decoding": 60,
+    "video": 30,
+    "loading": 120,
+    "augment": 60,
+    "procedural": 10,
+    "derived": 10,
+    "rendering": 120,
+    "correspondence": 40,
+    "shards": 200,
+    "remote": 100,
+    "convert": 60,
+    "prepared": 20,
+    "nyu": 20,
+    "records": 20,
+    "losses": 60,
+    "mine": 60,
+    "training": 20,
+}
+"""Topics in their order, and about how many seconds each takes on two cores."""
 ANY_CORE = {"augment", "convert", "decoding", "loading", "mine"}
 """Topics that may use every core they like; all others keep to one."""
 
 
-def main() -> None:
-    options = _options()
+def main(argv: list[str] | None = None) -> int:
+    options = _options(argv)
+    if options.shrink:
+        os.environ[SHRINK] = "1"  # before any topic is imported
+
     progress, out = Console(stderr=True), Console(width=None if Console().is_terminal else 200)
-    about = [machine(), versions(), *report()]
+    _say(progress, _announced(options))
+    run = Run(options.json, [machine(), versions(), *report()], full=options.full, shrunk=options.shrink)
+    stopped = False
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as folder:
         os.environ["SETSUP_CACHE"] = folder  # an index from an earlier run would spare what is to be measured
-        rows = [row for topic in options.topics for row in _measured(topic, options.full, progress)]
-    show(rows, out)
-    for line in about:
-        out.print(line, highlight=False, markup=False)
+        try:
+            for topic in options.topics:
+                _measure(topic, run, lambda text: _say(progress, text))
+        except KeyboardInterrupt:
+            stopped = True
+    if not options.shrink:
+        show(run.rows, out)
+        for line in run.about:
+            out.print(line, highlight=False, markup=False)
+    troubles = [f"{topic} failed: {why}" for topic, why in run.failed.items()]
+    troubles += [f"{peer} was not measured: {why}" for peer, why in missing().items()]
+    if stopped:
+        troubles.append("stopped before the end")
+    for line in troubles:
+        _say(progress, line)
     if options.json:
-        found = {"about": about, "full": options.full, "rows": [row.to_dict() for row in rows]}
-        options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        _say(progress, f"{len(run.rows)} rows are in {options.json}")
+    return 130 if stopped else int(bool(troubles))
 
 
-def _measured(topic: str, full: bool, progress: Console) -> Sequence[Row]:
-    module = importlib.import_module(f"benchmarks.{topic}")
-    if topic in ANY_CORE:
-        return _collected(module.rows(full), progress)
-    with on_one_core():
-        return _collected(module.rows(full), progress)
+def _measure(topic: str, run: Run, say: Callable[[str], None]) -> None:
+    """Measure a topic, row by row; what goes wrong in it is kept, and the next one goes on."""
+    start, before = time.monotonic(), len(run.rows)
+    try:
+        module = importlib.import_module(f"benchmarks.{topic}")
+        with nullcontext() if topic in ANY_CORE else on_one_core():
+            for row in module.rows(run.full):
+                run.keep(row)
+                say(_words(row))
+        if len(run.rows) == before:
+            raise RuntimeError("it measured nothing: what it measures against is not installed")
+    except Exception as error:  # whatever goes wrong in one topic is no reason to lose the others
+        traceback.print_exc()
+        run.fail(topic, f"{type(error).__name__}: {error}")
+    seconds = time.monotonic() - start
+    run.took(topic, seconds)
+    say(f"{topic}: {len(run.rows) - before} rows in {seconds:.0f} s")
 
 
-def _collected(rows, progress: Console) -> list[Row]:
-    found = []
-    for row in rows:
-        said = f"{row.topic}: {row.what}: {row.figure.median:.3g} {row.unit} {row.verdict}"
-        progress.print(said, highlight=False, markup=False, soft_wrap=True)
-        found.append(row)
-    return found
+def _words(row: Row) -> str:
+    return f"{row.topic}: {row.what}: {row.figure.median:.3g} {row.unit} {row.verdict}"
 
 
-def _options() -> argparse.Namespace:
+def _announced(options: argparse.Namespace) -> str:
+    many = f"{len(options.topics)} topic{'s' * (len(options.topics) > 1)}"
+    if options.shrink:
+        return f"{many}, shrunk to seconds each, to see that they run: what is measured means nothing"
+    minutes = max(1, round(sum(TOPICS[topic] for topic in options.topics) / 60))
+    longer = "; --full takes many minutes more" if options.full else ""
+    kept = f"; rows are kept in {options.json}" if options.json else ""
+    return f"{many}, about {minutes} minute{'s' * (minutes > 1)} on two cores with nothing else to do{longer}{kept}"
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _options(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed and memory, side by side.")
     parser.add_argument("topics", nargs="*", metavar="TOPIC", help=f"all by default: {', '.join(TOPICS)}")
     parser.add_argument("--full", action="store_true", help="also 100 M rows and the full-size conversion (minutes)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the table there as well")
-    options = parser.parse_args()
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep every row there as soon as it is measured")
+    parser.add_argument("--shrink", action="store_true", help="each topic in seconds, to see that it runs")
+    options = parser.parse_args(argv)
     if unknown := set(options.topics) - set(TOPICS):
         parser.error(f"unknown topic {', '.join(sorted(unknown))}; there are {', '.join(TOPICS)}")
-    options.topics = options.topics or list(TOPICS)
+    options.topics = list(dict.fromkeys(options.topics)) or list(TOPICS)
     return options
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

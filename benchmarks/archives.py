@@ -15,15 +15,16 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import Side, Spread, alternate, ratio
+from benchmarks.measure import Side, Spread, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, at_most, rate
 from setsup.files import cache_folder, open_members
 
 __all__ = ["opened", "rows"]
 
 TOPIC = "archives"
-MANY, SOME = 500_000, 50_000
-PICTURES, PICTURE, SIZE = 5_000, 20_000, 64
+MANY, SOME = sized(500_000, 4_000), sized(50_000, 1_000)
+PICTURES, PICTURE, SIZE = sized(5_000, 200), 20_000, 64
+PROCESSES = sized(6, 2)
 PER_FOLDER = 1_000
 HOLDS = [r"list\.txt", r"images/\d+/\d+\.png"]
 PATTERN = r"images/(?P<object>\d+)/(?P<view>\d+)\.png"
@@ -49,7 +50,7 @@ def rows(full: bool) -> Iterator[Row]:
 def _opening(folder: Path, kind: str) -> Iterator[Row]:
     """Open a release of many files below a wrapping folder in fresh processes, its index kept by an earlier one."""
     source = _written(folder, kind, _names(MANY, "release/"), b"")
-    found = [_in_a_process(source) for _ in range(6)][1:]
+    found = [_in_a_process(source) for _ in range(PROCESSES)][1:]
     what = f"{MANY:,} files in a {kind}, index kept: open and find the release"
     for key, unit, limit in (("seconds", "s", 0.5), ("peak", "MB", 300.0)):
         spread = Spread.of([measured[key] for measured in found])
@@ -73,7 +74,7 @@ def opened(source: str) -> None:
     from setsup.files import find_members
 
     members = find_members("release", source, HOLDS)
-    members.read(members.place("images/000123/0456.png"))
+    members.read(members.place(_picture(MANY // 4)))
     seconds, peak = time.perf_counter() - start, _peak()
     if len(members) != MANY:
         raise RuntimeError(f"{source} has {len(members):,} files")
@@ -171,8 +172,11 @@ def _content(path: str) -> bytes:
 
 def _names(count: int, below: str = "") -> list[str]:
     """As many names: a list, and pictures in folders."""
-    pictures = (f"{below}images/{k // PER_FOLDER:06d}/{k % PER_FOLDER:04d}.png" for k in range(count - 1))
-    return [f"{below}list.txt", *pictures]
+    return [f"{below}list.txt", *(below + _picture(number) for number in range(count - 1))]
+
+
+def _picture(number: int) -> str:
+    return f"images/{number // PER_FOLDER:06d}/{number % PER_FOLDER:04d}.png"
 
 
 def _written(folder: Path, kind: str, names: list[str], content: bytes) -> Path:

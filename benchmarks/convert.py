@@ -10,14 +10,14 @@ import h5py
 import numpy as np
 
 from benchmarks.lookalike import CHUNK, FULL, SHAPE, write
-from benchmarks.measure import Side, alternate, ratio
+from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, duration
 from setsup.datasets import shapes3d
 
 __all__ = ["rows"]
 
 TOPIC = "convert"
-ROWS, LEAST = 60_000, 1.5
+ROWS, LEAST = sized(60_000, 15_000), 1.5
 
 
 def rows(full: bool) -> Iterator[Row]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from benchmarks.measure import Side, alternate, ratio
+from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.peers import peer
 from benchmarks.rows import Row, at_least, rate
 from setsup.datasets import Dataset, images
@@ -26,7 +26,7 @@ __all__ = ["rows"]
 
 TOPIC = "decoding"
 CLOCK: dict[str, Any] = {"clock": time.perf_counter, "seconds": 0.2, "blocks": 11}
-PICTURES, SIDE, SET = 256, 256, 64
+PICTURES, SIDE, SET = sized(256, 64), 256, 64
 
 Decoder = Callable[[bytes], Any]
 

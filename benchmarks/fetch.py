@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.lookalike import labels
-from benchmarks.measure import Side, alternate, ratio
+from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, rate
 from benchmarks.tables import factors
 from setsup import FactorTable
@@ -19,7 +19,7 @@ from setsup.datasets import Dataset, Modality, fetch_request, gather, shapes3d
 __all__ = ["COUNT", "SHAPE", "SIZE", "Frames", "mapped", "rows"]
 
 TOPIC = "fetch"
-COUNT, SIZE = 48_000, 256
+COUNT, SIZE = sized(48_000, 2_048), 256
 SHAPE = (64, 64, 3)
 
 Images = npt.NDArray[np.uint8]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Side, Spread, alternate, ratio
+from benchmarks.measure import Side, Spread, alternate, ratio, sized
 from benchmarks.peers import peer
 from benchmarks.rows import Row, at_least, at_most, compare, duration
 from benchmarks.tables import NAMES, SIZES, factors, random_columns
@@ -21,12 +21,13 @@ from setsup.files import cache_folder
 __all__ = ["peak", "rows"]
 
 TOPIC = "groups"
+ROWS = sized(10_000_000, 100_000)
 KEYS = {10: NAMES[1:2], 1_000: NAMES[:3], 32_000: NAMES[:5], 480_000: NAMES}
 """Factors grouped by, and how many groups they make."""
 
 
 def rows(full: bool) -> Iterator[Row]:
-    columns = random_columns(10_000_000)
+    columns = random_columns(ROWS)
     yield from against_pandas(columns)
     yield from against_counting_sort(columns, "10 M")
     del columns

@@ -1,12 +1,15 @@
-"""Make the benchmarks' own environment: ``python benchmarks/install_peers.py .venv-bench``.
+"""Make the benchmarks' own environment: ``.venv/bin/python benchmarks/install_peers.py .venv-bench``.
 
-It gets setsup as it stands in this checkout, and the peers of ``peers.txt`` one by one, so that one that does not
-install costs only its own rows. A second run with the same requirements does nothing. Needs only Python itself.
+It is a layer over the environment that runs this, which has setsup with all its extras: the peers of ``peers.txt`` and
+what they need go into the layer alone, and what is there already is not installed again. Where they do not install all
+at once, they are installed one by one, so that one which fails costs only its own rows; the next run tries it again. A
+run with the same requirements does nothing.
 """
 
 import hashlib
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 __all__ = ["install", "requirements"]
@@ -14,7 +17,8 @@ __all__ = ["install", "requirements"]
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent
 CONSTRAINTS = CHECKOUT / "constraints.txt"
-ASKED_BY = (CHECKOUT / "pyproject.toml", CONSTRAINTS, HERE / "peers.txt")
+ASKED_BY = (CHECKOUT / "pyproject.toml", CONSTRAINTS, HERE / "peers.txt", Path(__file__))
+ALONE = "--no-deps"
 
 
 def requirements() -> list[list[str]]:
@@ -23,27 +27,40 @@ def requirements() -> list[list[str]]:
     return [words for words in lines if words]
 
 
-def install(folder: Path) -> None:
-    """Make the environment in a folder, unless it is there and nothing has changed."""
-    wanted = hashlib.sha256(b"".join(path.read_bytes() for path in ASKED_BY)).hexdigest()
+def install(folder: Path) -> int:
+    """Make the environment in a folder, unless it is there and nothing has changed; the number of peers that lack."""
+    base = sysconfig.get_path("purelib")
+    wanted = hashlib.sha256(b"".join(path.read_bytes() for path in ASKED_BY) + base.encode()).hexdigest()
     stamp = folder / ".peers"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
-        return
-    if not (folder / "bin" / "python").exists():
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    if complaint := _pip(folder, "--editable", str(CHECKOUT)):
-        sys.exit(f"setsup could not be installed into {folder}: {complaint}")
-    for peer in requirements():
-        complaint = _pip(folder, *peer)
-        print(f"{peer[0]}: {f'not installed: {complaint}' if complaint else 'installed'}", flush=True)
-    stamp.write_text(wanted, encoding="utf-8")
+        return 0
+    print(f"installing the peers of the benchmarks into {folder}: a minute, the first time", flush=True)
+    # anew: what an older list asked for would hide what lies below
+    subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)], check=True)
+    layer = sysconfig.get_path("purelib", vars={"base": str(folder)})
+    # addsitedir, and not the path alone: setsup itself is a line of a .pth file there
+    (Path(layer) / "setsup_base.pth").write_text(f"import site; site.addsitedir({base!r})\n", encoding="utf-8")
+    peers = requirements()
+    together = [[words[0] for words in peers if words[1:] == options] for options in ([], [ALONE])]
+    failed = 0
+    for names, options in zip(together, ([], [ALONE]), strict=True):
+        if not _pip(folder, *names, *options):
+            continue
+        for name in names:
+            if complaint := _pip(folder, name, *options):
+                failed += 1
+                print(f"{name} does not install, and is left out: {complaint}", flush=True)
+    if not failed:
+        stamp.write_text(wanted, encoding="utf-8")
+    return failed
 
 
 def _pip(folder: Path, *what: str) -> str:
-    """Install something within the constraints; what pip says last when it fails."""
+    """Install something within the constraints, by the pip of the layer below; what pip says last when it fails."""
     pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     command = [*pip, "--constraint", str(CONSTRAINTS), *what]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "replace"}
+    done = subprocess.run(command, check=False, **how)
     if not done.returncode:
         return ""
     return (done.stderr.strip().splitlines() or ["pip failed without a word"])[-1]

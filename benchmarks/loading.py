@@ -16,7 +16,7 @@ from PIL import Image
 
 import setsup
 from benchmarks.fetch import COUNT, SHAPE, SIZE, Frames, mapped
-from benchmarks.measure import Side, Spread, alternate, ratio
+from benchmarks.measure import Side, Spread, alternate, ratio, sized
 from benchmarks.peers import peer
 from benchmarks.rows import Bound, Row, at_least, at_most, rate
 from setsup.datasets import Dataset
@@ -26,8 +26,8 @@ __all__ = ["rows"]
 TOPIC = "loading"
 CLOCK: dict[str, Any] = {"clock": time.perf_counter, "seconds": 0.4, "blocks": 9}
 """By the clock, with every core: whoever trains waits. Blocks are long, since streams work ahead while others run."""
-PHOTOS, PHOTO = 1536, 160
-MANY, WORKERS = 100_000_000, 8
+PHOTOS, PHOTO = sized(1536, 64), 160
+MANY, WORKERS = sized(100_000_000, 1_000_000), sized(8, 2)
 
 
 def rows(full: bool) -> Iterator[Row]:

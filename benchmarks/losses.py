@@ -8,7 +8,7 @@ evaluation; "recorded" does, as a training. Times are CPU time.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks.measure import Seconds, Side, alternate, ratio
+from benchmarks.measure import Seconds, Side, alternate, ratio, sized
 from benchmarks.peers import peer
 from benchmarks.rows import Bound, Row, at_least, at_most, duration
 
@@ -16,7 +16,7 @@ __all__ = ["rows"]
 
 TOPIC = "losses"
 DIMENSIONS = 64
-SIZES = (32, 64, 128, 256, 512, 1024)
+SIZES = sized((32, 64, 128, 256, 512, 1024), (32, 256))
 
 
 def rows(full: bool) -> Iterator[Row]:

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.measure import sized
 from benchmarks.tables import random_table
 from setsup import FactorTable, SetSampler, loader
 from setsup.datasets import Dataset, Modality, fetch_request
 
 __all__ = ["children", "idle", "loaded", "proportional", "write"]
 
-BATCHES, SETS, SIZE = 200, 64, 1024
+BATCHES, SETS, SIZE = sized(200, 2), 64, 1024
 
 
 class Numbers(Dataset):

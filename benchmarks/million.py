@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.measure import Spread
+from benchmarks.measure import Spread, sized
 from benchmarks.rows import Row, at_most
 from setsup import FactorTable
 from setsup.datasets import Dataset, Modality, fetch_request
@@ -27,9 +27,10 @@ from setsup.shards.layout import CATALOGUE, INDEX, Shard, parsed
 __all__ = ["SAMPLES", "SHARDS", "first_batches", "memory", "write"]
 
 TOPIC = "shards"
-SHARDS, EACH = 100, 10_000
+SHARDS, EACH = sized(100, 3), sized(10_000, 2_000)
 SAMPLES = SHARDS * EACH
-WORKERS, BATCHES = 8, 200
+WORKERS, BATCHES = sized(8, 2), sized(200, 2)
+PROCESSES = sized(6, 2)
 SIDE = 16  # pixels
 
 
@@ -87,8 +88,8 @@ def first_batches(folder: Path) -> Iterator[Row]:
     for to, library in (("numpy", "pyarrow.parquet"), ("torch", "torch")):
         cache = folder / f"cache-{to}"
         run = f"from benchmarks.million import first; first({str(folder)!r}, {to!r})"
-        times = [_seconds(run, cache) for _ in range(6)]
-        alone = Spread.of([_seconds(f"import {library}", cache) for _ in range(3)])
+        times = [_seconds(run, cache) for _ in range(PROCESSES)]
+        alone = Spread.of([_seconds(f"import {library}", cache) for _ in range(PROCESSES // 2)])
         for when, some in (("opened for the first time", times[:1]), ("opened before", times[1:])):
             found = Spread.of(some)
             what = f"process to its first batch, {SAMPLES:,} samples in {SHARDS} shards, to {to}, {when}"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Side
+from benchmarks.measure import Side, sized
 from benchmarks.peers import peer
 from benchmarks.rows import Row, at_least, compare
 
@@ -21,7 +21,7 @@ __all__ = ["rows"]
 
 TOPIC = "mine"
 LEVELS = (10, 10, 10, 8, 4, 15)
-ROWS, DIMENSION, BATCH, RATE = 50_000, 64, 256, 3e-4
+ROWS, DIMENSION, BATCH, RATE = sized(50_000, 2_000), 64, 256, 3e-4
 
 
 def rows(full: bool) -> Iterator[Row]:

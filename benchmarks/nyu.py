@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.io
 
-from benchmarks.measure import Side, alternate, ratio
+from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, rate
 from setsup.datasets import nyu
 
@@ -18,7 +18,7 @@ __all__ = ["rows"]
 
 TOPIC = "nyu"
 LEAST = 75
-COUNT = 96  # 206 MB of images and depths
+COUNT = sized(96, 16)  # 206 MB of images and depths
 NAMES = ("image", "depth")
 FILE = "nyu_depth_v2_labeled.mat"
 STORED = {

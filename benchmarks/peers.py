@@ -8,7 +8,7 @@ import warnings
 from functools import cache
 from types import ModuleType
 
-__all__ = ["MODULES", "peer", "report"]
+__all__ = ["MODULES", "missing", "peer", "report"]
 
 MODULES = {
     "disent": "disent.dataset.util.state_space",
@@ -42,6 +42,11 @@ def report() -> list[str]:
         module, why = _imported(name)
         lines.append(f"{name} {importlib.metadata.version(name)}" if module else f"{name} not installed: {why}")
     return lines
+
+
+def missing() -> dict[str, str]:
+    """Peers that are not installed or do not import, and why."""
+    return {name: why for name in MODULES if (why := _imported(name)[1])}
 
 
 @cache

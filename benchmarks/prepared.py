@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.io
 
-from benchmarks.measure import Side, alternate, ratio
+from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, rate
 from setsup.datasets import Dataset, cars3d, smallnorb
 
@@ -19,7 +19,7 @@ __all__ = ["rows"]
 
 TOPIC = "prepared"
 LEAST = 75
-PAIRS, CARS = 2430, 16  # pairs of a split; 90 MB and 75 MB of pictures
+PAIRS, CARS = sized(2430, 256), sized(16, 2)  # pairs of a split; 90 MB and 75 MB of pictures
 STEMS = ("smallnorb-5x46789x9x18x6x2x96x96-training", "smallnorb-5x01235x9x18x6x2x96x96-testing")
 
 Images = npt.NDArray[np.uint8]

@@ -7,14 +7,14 @@ from itertools import cycle
 import numpy as np
 
 import setsup
-from benchmarks.measure import Side, Spread, alternate
+from benchmarks.measure import Side, Spread, alternate, sized
 from benchmarks.rows import Row, at_least, rate
 
 __all__ = ["rows"]
 
 TOPIC = "procedural"
 SIZE, LEAST = 256, 3_000
-STATES = 480
+STATES = sized(480, 16)
 """Of scale, shape and orientation: cast once, kept, and coloured for every picture."""
 
 

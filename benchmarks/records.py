@@ -11,7 +11,7 @@ import google_crc32c
 import numpy as np
 from PIL import Image
 
-from benchmarks.measure import Side, Spread, alternate, ratio
+from benchmarks.measure import Side, Spread, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, duration, rate
 from setsup.datasets import images, shapenet_renderings
 from setsup.datasets.formats.tfrecord import masked_crc32c, record_spans
@@ -21,7 +21,7 @@ __all__ = ["rows"]
 
 TOPIC = "records"
 LEAST = 100  # MB/s
-OBJECTS, PAIRS, SIZE = 8, 200, 32
+OBJECTS, PAIRS, SIZE = sized(8, 2), sized(200, 20), 32
 _MB = 1e6
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 import setsup
 from benchmarks.fetch import SIZE
-from benchmarks.measure import Side, Spread, alternate, ratio
+from benchmarks.measure import Side, Spread, alternate, ratio, sized
 from benchmarks.peers import peer
 from benchmarks.remote_server import BUCKET, Request, Served, served
 from benchmarks.rows import Row, at_least, rate
@@ -35,10 +35,10 @@ __all__ = ["rows"]
 
 TOPIC = "remote"
 LATENCY = 0.02
-HELD = ("wall_hue", "shape")
+HELD = sized(("wall_hue", "shape"), ("shape",))
 ORDERS = {"scattered": "shuffle", "by group": f"by:{','.join(HELD)}"}
 SCHEMES = ("s3", "http")
-SETS = 12
+SETS = sized(12, 2)
 CLOCK: dict[str, Any] = {"clock": time.perf_counter, "blocks": 9, "seconds": 0.5}
 KEYS = {"key": "bench", "secret": "bench"}
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.measure import Side
+from benchmarks.measure import Side, sized
 from benchmarks.peers import peer
 from benchmarks.rows import Row, at_least, at_most, compare
 from benchmarks.tables import NAMES, SIZES, factors, grid, random_columns
@@ -17,6 +17,7 @@ __all__ = ["rows"]
 
 TOPIC = "sets"
 BLOCK = 64
+SMALL, MILLION = 480_000, sized(1_000_000, 48_000)
 HELD = {1: NAMES[1:2], 3: NAMES[:3], 5: NAMES[:5]}
 """Inactive factors by their number; the groups of the grid have 48,000, 480 and 15 rows."""
 
@@ -149,9 +150,9 @@ def flatness() -> Iterator[Row]:
 
 
 def large_tables(full: bool) -> Iterator[Row]:
-    small = SetSampler(_random_table(480_000), inactive=HELD[1], size=32, sets=1)
+    small = SetSampler(_random_table(SMALL), inactive=HELD[1], size=32, sets=1)
     for millions in (10, 100) if full else (10,):
-        large = SetSampler(_random_table(millions * 1_000_000), inactive=HELD[1], size=32, sets=1)
+        large = SetSampler(_random_table(millions * MILLION), inactive=HELD[1], size=32, sets=1)
         for how, way in (("sampler[k]", at_random_steps), ("blocks", in_blocks)):
             what = f"flat: {millions} M rows, set of 32, {how}"
             yield _growth(what, "480 k rows", way(large), way(small), 2)
@@ -160,7 +161,7 @@ def large_tables(full: bool) -> Iterator[Row]:
 
 def own_way() -> Iterator[Row]:
     """Sieve the label table for every set: what an index spares."""
-    for rows, name in ((480_000, "480 k"), (10_000_000, "10 M")):
+    for rows, name in ((SMALL, "480 k"), (10 * MILLION, "10 M")):
         columns = random_columns(rows)
         labels = np.stack([columns[name] for name in NAMES], axis=1).astype(np.float64)
         table = FactorTable(factors(), columns)

@@ -26,7 +26,7 @@ from PIL import Image
 import setsup
 from benchmarks.fetch import COUNT as MAPPED
 from benchmarks.fetch import SHAPE, SIZE, Frames, mapped
-from benchmarks.measure import Side, alternate, ratio
+from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.million import first_batches, memory
 from benchmarks.peers import peer
 from benchmarks.rows import Row, at_least, rate
@@ -43,10 +43,10 @@ from setsup.shards.writing.writer import write_shards
 __all__ = ["COUNT", "PER_SHARD", "Pictures", "pictures", "rows"]
 
 TOPIC = "shards"
-COUNT, PER_SHARD = 12_288, 512
+COUNT, PER_SHARD = sized(12_288, 2_048), 512
 LEAST = {"webdataset": 5.0, "datasets": 5.0, "litdata": 3.0, "pylance": 2.0, "mosaicml-streaming": 2.0}
-FOREIGN, LABELLED = 100_000, 20_000
-FEW, WRITTEN = 8_192, 4_096
+FOREIGN, LABELLED = sized(100_000, 2_000), sized(20_000, 1_000)
+FEW, WRITTEN = sized(8_192, 512), sized(4_096, 512)
 """Pictures that are encoded as PNG, where each takes a fifth of a millisecond; and those of a shard that is written."""
 
 Images = npt.NDArray[np.uint8]

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Side, alternate, ratio
+from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.peers import peer
 from benchmarks.rows import Row, at_most, duration
 
 __all__ = ["rows"]
 
 TOPIC = "training"
-DIGITS, SIDE = 60_000, 28
+DIGITS, SIDE = sized(60_000, 4_000), 28
 STEPS = 500
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.measure import Side, alternate, ratio
+from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, rate
 from setsup.datasets.formats.video import VideoFile
 
@@ -16,7 +16,7 @@ __all__ = ["rows"]
 
 TOPIC = "video"
 CLOCK: dict[str, Any] = {"clock": time.perf_counter, "seconds": 0.2, "blocks": 11}
-FRAMES, HEIGHT, WIDTH, WINDOW = 200, 240, 320, 16
+FRAMES, HEIGHT, WIDTH, WINDOW = sized(200, 40), 240, 320, 16
 KINDS: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("MPEG-4 in AVI", "mpeg4", "avi", {"g": "250", "bf": "2", "qscale": "5"}),
     ("H.264 in MP4", "libx264", "mp4", {"g": "50", "bf": "2"}),

@@ -1,0 +1,141 @@
+"""Put the figures of the run that docs/benchmarks.json keeps into the README: ``python -m benchmarks.readme``."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.rows import number
+
+__all__ = ["KEPT", "README", "filled", "table"]
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+README, KEPT = CHECKOUT / "README.md", CHECKOUT / "docs" / "benchmarks.json"
+BEGIN, END = "<!-- figures: python -m benchmarks.readme -->", "<!-- end of figures -->"
+
+
+class Line(NamedTuple):
+    """A line of the table: what it says, beside whom, and which rows of the run it is of, by patterns.
+
+    Each row is (topic, what, against).
+    """
+
+    what: str
+    beside: str
+    rows: tuple[tuple[str, str, str], ...]
+
+
+LINES = (
+    Line(
+        "one set of 32, `sampler[k]` at random k",
+        "disent's state space",
+        (("sets", r"set of 32, sampler\[k\] at random k", "disent.*"),),
+    ),
+    Line(
+        "the same while iterating; in blocks of 64 steps",
+        "disent's state space",
+        (("sets", "set of 32, iterating", "disent.*"), ("sets", "set of 32, blocks of 64 steps", "disent.*")),
+    ),
+    Line(
+        "a set by one factor of 480,000 rows; of 10,000,000",
+        "ABC's own way, which sieves the table for every set",
+        (
+            ("sets", "set of 32, 1 inactive, 480 k rows", "ABC.*"),
+            ("sets", "set of 32, 1 inactive, 10 M rows", "ABC.*"),
+        ),
+    ),
+    Line(
+        "a domain batch of 8 × 32",
+        "WILDS; pytorch-metric-learning",
+        (("domains", ".*, blocks of 64", "WILDS.*"), ("domains", ".*, blocks of 64", "PML.*")),
+    ),
+    Line(
+        "group index of 10,000,000 rows by six factors, once",
+        "pandas `groupby().indices`",
+        (("groups", "index of 10 M rows, 480,000 groups", "pandas.*"),),
+    ),
+    Line(
+        "a set of 256 pictures, in memory; memory-mapped",
+        "`np.take` into a reused array",
+        (("fetch", "set of 256, array in memory", ".*"), ("fetch", "set of 256, memory-mapped.*", ".*")),
+    ),
+    Line(
+        "batches of 256 pictures in memory through the loader, to numpy",
+        "`np.take` into a reused array",
+        (("loading", "sets of 256 in memory, to numpy, a thread ahead", ".*"),),
+    ),
+    Line(
+        "batches of 256 JPEG files of 160 × 160, two worker processes",
+        "one process",
+        (("loading", "sets of 256 JPEG files of 160 × 160, 2 processes", ".*"),),
+    ),
+    Line(
+        "a room of 225,000 triangles by rays, all outputs: 64²; 256²",
+        "pyrender, which gives colours, depth and ids",
+        (("rendering", "room, .*, 64², flat", "pyrender.*"), ("rendering", "room, .*, 256², flat", "pyrender.*")),
+    ),
+    Line(
+        "a small scene by OpenGL, all outputs, 256²",
+        "pyrender; a bare loop of moderngl",
+        (("gl", "simple, .*, 256 × 256, .*", "pyrender.*"), ("gl", "simple, .*, 256 × 256, .*", "a bare.*")),
+    ),
+    Line(
+        "8,192 exact correspondences in that room",
+        "Embree's two casts alone",
+        (("correspondence", "8,192 pixels at 256², room of 225 k triangles", ".*first hits, both ways"),),
+    ),
+    Line(
+        "opening a zip of 500,000 files whose list is kept: time; memory",
+        "",
+        (("archives", "500,000 files in a zip, index kept: .*", "limit"),),
+    ),
+    Line(
+        "random sets of 64 files of 20 kB out of a zip; out of a tar",
+        "the same files in a folder",
+        (("archives", "random sets of 64 .* from a zip", ".*"), ("archives", "random sets of 64 .* from a tar", ".*")),
+    ),
+    Line("listing a tar for the first time", "tarfile", (("archives", "first listing of .* in a tar", "tarfile.*"),)),
+    Line(
+        "converting 60,000 rows of the published Shapes3D file, once",
+        "h5py in slabs",
+        (("convert", "60,000 rows.*", "h5py.*"),),
+    ),
+    Line("procedural pictures, one core", "", (("procedural", "random rows, 256 a fetch", ""),)),
+)
+
+
+def table(run: dict[str, Any]) -> str:
+    """The machine, and those lines of the table of which the run has every row."""
+    lines = ["| what | setsup | beside | ratio |", "|---|---|---|---|"]
+    for line in LINES:
+        found = [_found(run["rows"], *wanted) for wanted in line.rows]
+        if not all(found):
+            continue
+        rows = [row for some in found for row in some]
+        ours = "; ".join(dict.fromkeys(row["ours"] for row in rows))
+        others = "; ".join(row["other"] for row in rows) if line.beside else ""
+        ratios = "; ".join(f"{number(row['figure']['median'])} {row['unit']}" for row in rows) if line.beside else ""
+        lines.append(f"| {line.what} | {ours} | {', '.join(filter(None, (line.beside, others)))} | {ratios} |")
+    return "\n".join([f"Here: {run['about'][0]}.", "", *lines])
+
+
+def _found(rows: list[dict[str, Any]], topic: str, what: str, against: str) -> list[dict[str, Any]]:
+    """Rows of a topic whose words match."""
+    return [
+        row
+        for row in rows
+        if row["topic"] == topic and re.fullmatch(what, row["what"]) and re.fullmatch(against, row["against"])
+        if not row["unit"].startswith("k ")  # a rate, which stands there already
+    ]
+
+
+def filled(text: str, run: dict[str, Any]) -> str:
+    """The README with the table of a run."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table(run)}\n{END}{after}"
+
+
+if __name__ == "__main__":
+    text = README.read_text(encoding="utf-8")
+    README.write_text(filled(text, json.loads(KEPT.read_text(encoding="utf-8"))), encoding="utf-8")
