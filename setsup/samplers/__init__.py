@@ -3,7 +3,7 @@
 Where to read: :mod:`~setsup.samplers.sampler` says what a sampler is and what follows from it, and each kind has a
 module of its own: ``sets`` (ABC), ``domains`` (DCoDR), ``orbits`` and ``triplets`` (orbit losses), ``epochs``,
 ``mixture``. Below them, in the order in which a draw passes through them: ``plan`` (which sets of a step hold what),
-``holding`` (the groups of a list of held factors), ``choose`` (which group), ``members`` and ``window`` (which of its
+``holding`` (the groups of a list of held factors), ``choose`` and ``different`` (which group), ``members`` and ``window`` (which of its
 rows), ``within`` (rows without repeats).
 """
 
