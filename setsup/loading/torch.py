@@ -164,13 +164,13 @@ class SetBatches:
         if end is not None:
             self._next = end
         for first in itertools.count(step=_BLOCK):
-            steps = range(begin + first * self.world + self.rank, begin + (first + _BLOCK) * self.world, self.world)
+            steps = begin + self.rank + np.arange(first, first + _BLOCK, dtype=np.int64) * self.world
             if end is not None:  # the last draw again for ranks that have none left, so that none waits for another
                 left = -(-(end - begin) // self.world) - first
-                steps = [min(step, end - 1) for step in steps[: max(left, 0)]]
-            if not steps:
+                steps = np.minimum(steps[: max(left, 0)], end - 1)
+            if not len(steps):
                 return
-            draws = self.sampler.draws(np.array(steps, dtype=np.int64))
+            draws = self.sampler.draws(steps)
             for place in range(len(steps)):
                 draw = draws.at(place)
                 if end is None:
