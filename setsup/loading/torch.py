@@ -1,7 +1,7 @@
 """The one place where torch comes in: batches as tensors, and data sets and samplers for torch's own DataLoader."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,15 @@ import numpy.typing as npt
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch
-from setsup.samplers import Sampler
+from setsup.samplers import Sampler, Shard
+from setsup.samplers.sampler import whole
 
 __all__ = ["Door", "SetBatches", "TorchRows", "as_torch", "set_batches"]
 
 Array = npt.NDArray[Any]
+
+_BLOCK = 64  # steps drawn at a time
+_LAST = 2**63  # steps are below
 
 
 def _torch() -> Any:
@@ -137,35 +141,81 @@ def _item(batch: Batch, place: int) -> Batch:
     return {k: _item(v, place) if isinstance(v, dict) else v[place] for k, v in batch.items()}
 
 
-@dataclass(frozen=True, slots=True)
 class SetBatches:
-    """Rows of each draw as a list, set after set, from a step on; made by :func:`set_batches`."""
+    """Rows of each draw as a list, set after set, one pass at each call of ``iter``; made by :func:`set_batches`.
 
-    sampler: Sampler
-    start: int
+    Attributes
+    ----------
+    sampler : Sampler
+        What is drawn from.
+    rank, world : int
+        Which of so many ranks this is.
+
+    """
+
+    def __init__(self, sampler: Sampler, rank: int, world: int, start: int) -> None:
+        self.sampler, self.rank, self.world = sampler, rank, world
+        self._next = start  # where the next pass begins, of all ranks
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Rows of one draw after the other, from ``start`` on at every call, as torch expects of a batch sampler."""
-        for draw in self.sampler.iterate(self.start):
-            rows = draw.indices if draw.mask is None else draw.indices[draw.mask]
-            yield rows.reshape(-1).tolist()
+        """Rows of this rank's draws of the next pass, which begins when the first is asked for."""
+        # DataLoader with workers asks for two iterators and uses one
+        begin, end = self._next, self._end()
+        if end is not None:
+            self._next = end
+        for first in itertools.count(step=_BLOCK):
+            steps = begin + self.rank + np.arange(first, first + _BLOCK, dtype=np.int64) * self.world
+            if end is not None:  # the last draw again for ranks that have none left, so that none waits for another
+                left = -(-(end - begin) // self.world) - first
+                steps = np.minimum(steps[: max(left, 0)], end - 1)
+            if not len(steps):
+                return
+            draws = self.sampler.draws(steps)
+            for place in range(len(steps)):
+                draw = draws.at(place)
+                if end is None:
+                    self._next = begin + (first + place + 1) * self.world
+                yield (draw.indices if draw.mask is None else draw.indices[draw.mask]).reshape(-1).tolist()
 
     def __len__(self) -> int:
-        """Count the draws; TypeError for an endless sampler."""
-        return len(self.sampler.shard(0, 1, self.start))
+        """Count this rank's draws in the next pass; TypeError for an endless sampler."""
+        end = self._end()
+        if end is None:
+            raise TypeError("batches of an endless sampler have no length: an EpochSampler with epochs= has one")
+        return -(-(end - self._next) // self.world)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next pass be this one, from 0 on, as trainers call it; an endless sampler goes on where it is.
+
+        A pass that ``start`` begins within stays where it is.
+        """
+        length = self.sampler.length
+        if length is not None and self._next // length != epoch:
+            self._next = epoch * length
+
+    def _end(self) -> int | None:
+        """Step at which the next pass ends, of all ranks."""
+        length = self.sampler.length
+        return None if length is None else (self._next // length + 1) * length
 
 
-def set_batches(sampler: Sampler, start: int = 0) -> SetBatches:
+def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:
     """Rows of each draw as a list, set after set: a ``batch_sampler`` for torch's own DataLoader.
 
     Slots that only pad are left out, so that the list of such a draw is shorter.
 
+    Each pass over a DataLoader goes on with the steps: pass p over a sampler of n draws has those of the steps p·n to
+    (p + 1)·n − 1, so that passes over an :class:`setsup.EpochSampler` with ``epochs=1`` are its epochs, each in its own
+    order. An endless sampler goes on behind the last draw that DataLoader asked for.
+
     Parameters
     ----------
-    sampler : Sampler
-        What to draw.
+    sampler : Sampler or Shard
+        What to draw; ``sampler.shard(rank, world)`` for one of several ranks. All ranks get equally many draws a pass:
+        those that have none left get the last one again.
     start : int
-        Step to begin with.
+        Step to begin with, counted through the passes: how many draws all ranks had before. The pass that it lies
+        within is the shorter.
 
     Raises
     ------
@@ -179,11 +229,24 @@ def set_batches(sampler: Sampler, start: int = 0) -> SetBatches:
     >>> sets = setsup.SetSampler(shapes.factors, inactive=["shape"], size=4, sets=2)
     >>> len(next(iter(setsup.loading.set_batches(sets))))
     8
+    >>> once = setsup.EpochSampler(shapes.factors, size=1000, epochs=1)
+    >>> batches = setsup.loading.set_batches(once.shard(rank=0, world=2))
+    >>> first, second = list(batches), list(batches)
+    >>> len(first), len(second), first == second
+    (240, 240, False)
 
     """
+    rank, world = 0, 1
+    if isinstance(sampler, Shard):
+        if start != 0 and sampler.start != 0:
+            raise SamplerError(f"start={start!r} comes on top of the shard's start={sampler.start}: give one of them")
+        rank, world, start = sampler.rank, sampler.world, sampler.start or start
+        sampler = sampler.sampler
     if not isinstance(sampler, Sampler):
         raise SamplerError(
             f"set_batches takes a sampler, such as setsup.SetSampler, not {type(sampler).__name__}: data sets go into "
             "as_torch"
         )
-    return SetBatches(sampler, sampler.shard(0, 1, start).start)
+    if not whole(start) or not 0 <= start < _LAST:
+        raise SamplerError(f"start must be a step of the sampler, a whole number from 0 and below 2**63, not {start!r}")
+    return SetBatches(sampler, rank, world, int(start))

@@ -3,8 +3,8 @@
 Where to read: :mod:`~setsup.samplers.sampler` says what a sampler is and what follows from it, and each kind has a
 module of its own: ``sets`` (ABC), ``domains`` (DCoDR), ``orbits`` and ``triplets`` (orbit losses), ``epochs``,
 ``mixture``. Below them, in the order in which a draw passes through them: ``plan`` (which sets of a step hold what),
-``holding`` (the groups of a list of held factors), ``choose`` (which group), ``members`` and ``window`` (which of its
-rows), ``within`` (rows without repeats).
+``holding`` (the groups of a list of held factors), ``choose`` and ``different`` (which group), ``members`` and
+``window`` (which of its rows), ``within`` (rows without repeats).
 """
 
 from setsup.samplers.domains import DomainSampler

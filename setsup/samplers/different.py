@@ -126,8 +126,8 @@ class _Taken:
             point = point + run.sum_of(_count(run.left, point[:, None]))[:, 0]
         return point
 
-    def length_before(self, numbers: Rows) -> Array | int:
-        """Total length of the taken stretches with lower numbers, of the shape (steps, some) of the numbers."""
+    def length_before(self, numbers: Rows) -> Any:
+        """Total length of the taken stretches with lower numbers, of the shape (steps, some) of the numbers, or 0."""
         return sum(run.sum_of(_count(run.number, numbers - 1)) for run in self._runs)
 
     def holds(self, number: Rows) -> npt.NDArray[np.bool_]:
@@ -161,7 +161,7 @@ class _Run:
 
     @property
     def width(self) -> int:
-        return self.number.shape[1]
+        return int(self.number.shape[1])
 
     def sum_of(self, count: Rows) -> Array:
         """Total length of the first stretches, so many as said, of the shape (steps, some)."""
@@ -190,7 +190,7 @@ def _count(ordered: Array, points: Array) -> Rows:
     """Elements of each row (rows, width) that are no larger than each of its points (rows, some)."""
     rows, width = ordered.shape
     if width <= _FEW // 2 or width * points.size <= _PAIRS:
-        return np.count_nonzero(ordered[:, None] <= points[:, :, None], axis=2)
+        return np.asarray(np.count_nonzero(ordered[:, None] <= points[:, :, None], axis=2), dtype=np.int64)
     flat, base = ordered.reshape(-1), (np.arange(rows) * width - 1)[:, None]
     found = np.zeros(points.shape, dtype=np.int64)
     for power in range(width.bit_length() - 1, -1, -1):  # bit by bit: one more element than found is no larger

@@ -237,9 +237,9 @@ def _distinct(
     ]
     if isinstance(holding.members, EvenMembers) and holding.members.common is not None:
         # a grid: in every group each level has equally many rows
-        one, rows = np.zeros(1, dtype=np.int64), holding.members.common
+        first, common = np.zeros(1, dtype=np.int64), holding.members.common
         return {
-            factor.name: len(factor) * float(sets_of.expected(one, np.array([rows / len(factor)]))[0])
+            factor.name: len(factor) * float(sets_of.expected(first, np.array([common / len(factor)]))[0])
             for factor in factors
             if len(factor) > 1
         }, True

@@ -142,8 +142,96 @@ def test_torch_own_loader_reads_rows_and_sets(shapes, sets) -> None:
     assert tuple(batch["image"].shape) == (4, 3, 64, 64)
     assert batch["index"].tolist() == [0, 1, 2, 3]
     in_sets = torch.utils.data.DataLoader(rows, batch_sampler=setsup.loading.set_batches(sets))
-    for _ in range(2):  # an epoch of torch's loader asks its batch sampler anew
-        assert next(iter(in_sets))["index"].tolist() == sets[0].indices.reshape(-1).tolist()
+    for step in range(2):  # where one pass was left, the next goes on
+        assert next(iter(in_sets))["index"].tolist() == sets[step].indices.reshape(-1).tolist()
+
+
+def flat(sampler: Any, steps: Any) -> list[list[int]]:
+    """Rows of draws at steps of an endless sampler, padding left out."""
+    draws = [sampler[step] for step in steps]
+    return [draw.indices[... if draw.mask is None else draw.mask].reshape(-1).tolist() for draw in draws]
+
+
+@pytest.mark.parametrize("partial", ["drop", "pad"])
+def test_passes_over_a_finite_sampler_go_on_with_the_steps(partial) -> None:
+    options = {"size": 8, "partial": partial, "seed": 3}
+    endless = setsup.EpochSampler(Grey.factors, **options)
+    once = setsup.loading.set_batches(setsup.EpochSampler(Grey.factors, epochs=1, **options))
+    n = endless.steps_per_epoch
+    loader = torch.utils.data.DataLoader(setsup.loading.as_torch(Grey()), batch_sampler=once)
+    for epoch in range(3):
+        assert len(loader) == n
+        found = [batch["index"].tolist() for batch in loader]
+        assert found == flat(endless, range(epoch * n, (epoch + 1) * n))
+    next(iter(loader))  # a pass that is left is done
+    assert list(once) == flat(endless, range(4 * n, 5 * n))
+    twice = setsup.loading.set_batches(setsup.EpochSampler(Grey.factors, epochs=2, **options))
+    assert len(twice) == 2 * n
+    assert [*twice, *twice] == flat(endless, range(4 * n))
+    ordered = setsup.loading.set_batches(setsup.EpochSampler(Grey.factors, epochs=1, shuffle=False, **options))
+    assert list(ordered) == list(ordered)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_passes_with_workers_of_torch(persistent) -> None:
+    endless = setsup.EpochSampler(Grey.factors, size=8)
+    once = setsup.loading.set_batches(setsup.EpochSampler(Grey.factors, size=8, epochs=1), start=5)
+    loader = torch.utils.data.DataLoader(
+        setsup.loading.as_torch(Grey()), batch_sampler=once, num_workers=2, persistent_workers=persistent
+    )
+    for begin, end in ((5, 7), (7, 14), (14, 21)):
+        assert len(loader) == end - begin
+        assert [batch["index"].tolist() for batch in loader] == flat(endless, range(begin, end))
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 5])
+@pytest.mark.parametrize("start", [0, 3, 7, 17])
+def test_ranks_of_torch_share_the_draws_of_each_pass(world, start) -> None:
+    endless, once = setsup.EpochSampler(Grey.factors, size=8), setsup.EpochSampler(Grey.factors, size=8, epochs=1)
+    ranks = [setsup.loading.set_batches(once.shard(rank, world), start) for rank in range(world)]
+    begin = start
+    for _ in range(3):
+        end = begin // 7 * 7 + 7
+        passes = [list(batches) for batches in ranks if len(batches) == -(-(end - begin) // world)]
+        assert len(passes) == world
+        together = [rows for step in zip(*passes, strict=True) for rows in step]
+        steps = [min(step, end - 1) for step in range(begin, begin + len(together))]
+        assert together == flat(endless, steps)
+        begin = end
+    if start <= 7:  # the shard's own start is the same
+        shards = [setsup.loading.set_batches(once.shard(rank, world, start)) for rank in range(world)]
+        assert [next(iter(batches)) for batches in shards] == flat(
+            endless, [min(start + rank, start // 7 * 7 + 6) for rank in range(world)]
+        )
+
+
+def test_ranks_of_an_endless_sampler_go_on_together(sets) -> None:
+    ranks = [setsup.loading.set_batches(sets.shard(rank, 2, start=3)) for rank in range(2)]
+    for begin in (3, 3 + 2 * 70):  # more than are drawn at a time
+        passes = [list(itertools.islice(batches, 70)) for batches in ranks]
+        assert [rows for step in zip(*passes, strict=True) for rows in step] == flat(sets, range(begin, begin + 140))
+
+
+def test_trainers_may_set_the_epoch(sets) -> None:
+    endless = setsup.EpochSampler(Grey.factors, size=8)
+    batches = setsup.loading.set_batches(setsup.EpochSampler(Grey.factors, size=8, epochs=1), start=9)
+    batches.set_epoch(1)  # which a resumed pass is within
+    assert list(batches) == flat(endless, range(9, 14))
+    batches.set_epoch(5)
+    assert list(batches) == flat(endless, range(35, 42))
+    going_on = setsup.loading.set_batches(sets)
+    next(iter(going_on))
+    going_on.set_epoch(0)
+    assert next(iter(going_on)) == sets[1].indices.reshape(-1).tolist()
+
+
+def test_mixtures_go_on_with_their_schedule() -> None:
+    both = setsup.factors.concat([Grey.factors, Grey.factors])
+    schedule = setsup.samplers.Stepwise(1.0, every=3, levels=2)
+    bases = [setsup.EpochSampler(both, size=20, epochs=epochs, where="part == 'a'") for epochs in (1, None)]
+    once, endless = (setsup.Mixture(base, "part == 'b'", sets=[0], p=schedule) for base in bases)
+    batches = setsup.loading.set_batches(once)
+    assert [*batches, *batches] == flat(endless, range(6))
 
 
 def test_set_batches_leave_padding_out() -> None:
@@ -163,6 +251,8 @@ def test_a_data_set_and_a_sampler_in_each_others_place_are_one_sentence(shapes, 
         setsup.loading.set_batches(shapes)
     with pytest.raises(setsup.SetsupError, match="start must be a step"):
         setsup.loading.set_batches(sets, start=-1)
+    with pytest.raises(setsup.SetsupError, match="start=4 comes on top of the shard's start=3: give one of them"):
+        setsup.loading.set_batches(sets.shard(0, 2, 3), start=4)
 
 
 class Endless(torch.utils.data.IterableDataset):
