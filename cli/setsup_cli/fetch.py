@@ -7,7 +7,7 @@ from typing import Annotated
 from setsup.errors import DataError, SetsupError
 from setsup.files import FileState, Manifest, State, check_files, fetch, load_manifest, readable_size
 from setsup.files.check import release_folder
-from setsup_cli.arguments import Dataset, Json, MaybeWords, Root, option
+from setsup_cli.arguments import Dataset, Json, MaybePath, MaybeWords, Root, option
 from setsup_cli.datasets import foreign, present
 from setsup_cli.output import say, say_licence, say_prose, show_json, show_table
 from setsup_cli.source import check_root
@@ -35,6 +35,14 @@ class Options:
             "them. Some are fetched only so.",
         ),
     ] = None
+    copies: Annotated[
+        MaybePath,
+        option(
+            "FOLDER",
+            "Folder with files that another tool has downloaded, such as tensorflow_datasets/downloads: those with the "
+            "published digest are copied and not downloaded.",
+        ),
+    ] = None
     check: Annotated[
         bool,
         option(None, "Fetch nothing: say what is there, missing, or not as published, and whether the data set opens."),
@@ -59,9 +67,9 @@ def run(options: Options) -> int:
     if not options.json:
         # before anything is fetched or refused
         say_licence(asdict(manifest.licence))
-        if options.files is None:
+        if options.files is None and options.copies is None:
             _say_missing(manifest, options.root)
-    folder = fetch(manifest, options.root, options.files)
+    folder = fetch(manifest, options.root, options.files, options.copies)
     if options.json:
         show_json({"name": name, "folder": str(folder), "files": [file.path for file in manifest.files]})
     else:

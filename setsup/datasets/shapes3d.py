@@ -259,7 +259,7 @@ def _npz_table(path: Path) -> FactorTable:
     if stored.shape != (math.prod(axes), _FACTORS) or stored.dtype.kind != "f" or not len(stored):
         raise DataError(
             f"{path}: 'labels' is {stored.dtype} of {len(stored):,} rows {stored.shape[1:]}; six floating-point "
-            f"numbers for each of {math.prod(axes):,} images, were expected; it is not the npz of disentanglement_lib"
+            f"numbers for each of {math.prod(axes):,} images were expected; it is not the npz of disentanglement_lib"
         )
     labels = np.empty(stored.shape, stored.dtype)
     with stored.rows() as fill:

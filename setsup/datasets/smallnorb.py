@@ -15,8 +15,11 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.datasets.formats.binary_matrix import BinaryMatrix
+from setsup.datasets.smallnorb_tree import FILE, SmallNorbTree
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.homes import expanded
+from setsup.files.members import find_members
 from setsup.files.prepared import PreparedArray
 from setsup.progress import Advance
 
@@ -164,13 +167,15 @@ class SmallNorb(Dataset):
         return self._parts[number].array().reshape(-1, *_PICTURE)
 
 
-def open(root: Path | str | None = None) -> SmallNorb:
+def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
     """Open SmallNORB.
 
     Parameters
     ----------
     root : Path, str or None
-        Folder with the six files, or with a folder ``smallnorb`` that has them; None for the usual places.
+        Folder with the six files, or with a folder ``smallnorb`` or ``small_norb`` that has them; None for the usual
+        places. Where they are not there, a tree of JPEGs as LORD reads it, ``<category>/<instance>/azimuth…_lt.jpg``,
+        in a folder, zip or tar: see :class:`~setsup.datasets.smallnorb_tree.SmallNorbTree`.
 
     Raises
     ------
@@ -181,7 +186,15 @@ def open(root: Path | str | None = None) -> SmallNorb:
     from setsup.files import find_root
 
     wanted = [_names(f"{stem}-{what}") for stem in _STEMS for what in ("dat", "cat", "info")]
-    return SmallNorb(find_root("smallnorb", root, wanted), root)
+    try:
+        folder = find_root("smallnorb", root, wanted)
+    except DataError as error:
+        try:
+            tree = find_members("smallnorb", None if root is None else expanded(root), {FILE: "azimuth*_lt.jpg"})
+        except DataError:
+            raise error from None
+        return SmallNorbTree(tree, _factors())
+    return SmallNorb(folder, root)
 
 
 def prepare(root: Path | str | None = None) -> Path:
@@ -198,7 +211,7 @@ def prepare(root: Path | str | None = None) -> Path:
     Returns
     -------
     Path
-        The array, a ``.npy`` file; or the folder of the files, where all are unpacked.
+        The array, a ``.npy`` file; or the folder of the files, where all are unpacked, or that of the tree.
 
     Raises
     ------
@@ -277,8 +290,8 @@ def _codes(file: BinaryMatrix, name: str, stored: Array, count: int, step: int) 
     return (stored // step).astype(np.uint8)
 
 
-def _table(columns: list[dict[str, Array]]) -> FactorTable:
-    factors = [
+def _factors() -> tuple[Factor, ...]:
+    return (
         Factor("category", Kind.NOMINAL, _CATEGORIES),
         Factor("instance", Kind.NOMINAL, tuple(range(10)), within="category"),
         Factor("elevation", Kind.ORDINAL, tuple(range(30, 75, 5)), unit="deg"),
@@ -286,12 +299,15 @@ def _table(columns: list[dict[str, Array]]) -> FactorTable:
         Factor("lighting", Kind.NOMINAL, tuple(range(6))),
         Factor("camera", Kind.NOMINAL, _CAMERAS),
         Factor("split", Kind.NOMINAL, _SPLITS, role="split"),
-    ]
+    )
+
+
+def _table(columns: list[dict[str, Array]]) -> FactorTable:
     pairs = [len(part["category"]) for part in columns]
     found = {name: np.repeat(np.concatenate([part[name] for part in columns]), 2) for name in columns[0]}
     found["camera"] = np.tile(np.arange(2, dtype=np.uint8), sum(pairs))
     found["split"] = np.repeat(np.arange(2, dtype=np.uint8), [2 * count for count in pairs])
-    return FactorTable(factors, found)
+    return FactorTable(list(_factors()), found)
 
 
 def _viewed(rows: Rows, modality: str) -> Rows:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from setsup.errors import DataError, near
 from setsup.files.check import State, file_state, release_folder
+from setsup.files.copies import list_copies, take_copy
 from setsup.files.disk import make_folder, need_space
 from setsup.files.download import download, part_of
 from setsup.files.locks import locked
@@ -20,7 +21,12 @@ __all__ = ["fetch"]
 _log = logging.getLogger("setsup")
 
 
-def fetch(manifest: Manifest, root: Path | str | None = None, files: Sequence[str] | None = None) -> Path:
+def fetch(
+    manifest: Manifest,
+    root: Path | str | None = None,
+    files: Sequence[str] | None = None,
+    copies: Path | str | None = None,
+) -> Path:
     """Make sure that all files of a benchmark are there and right, and download those that are not.
 
     Files that are there are checked, never fetched again. Two processes may fetch the same benchmark at once: one
@@ -36,6 +42,9 @@ def fetch(manifest: Manifest, root: Path | str | None = None, files: Sequence[st
     files : sequence of str, optional
         Names or patterns such as ``"*_LR_bicubic_X2.zip"`` of the files to fetch, of all that the manifest lists; by
         default those that the benchmark is opened with, without those that are downloaded on request only.
+    copies : Path or str, optional
+        Folder in which another tool has downloaded some of them, such as ``~/tensorflow_datasets/downloads``: what has
+        the published digest there is copied, and not downloaded.
 
     Returns
     -------
@@ -62,6 +71,11 @@ def fetch(manifest: Manifest, root: Path | str | None = None, files: Sequence[st
     chosen = manifest.files if files is None else _named(manifest, files)
     missing = _missing(manifest, chosen, folder, asked=files is not None)
     _tidy((file for file in chosen if file not in missing), folder)
+    if missing and copies is not None and archive is None:
+        there = list_copies(copies)
+        make_folder(folder)
+        with locked(folder / (manifest.shares or manifest.name)):
+            missing = [file for file in missing if not take_copy(file, folder / file.path, there)]
     if not missing:
         return folder
     _refuse_unfetchable(manifest, missing, folder, f"`setsup fetch {manifest.name}{_option(root)} --check`")

@@ -1,3 +1,4 @@
+import base64
 import gzip
 import hashlib
 import importlib
@@ -421,6 +422,28 @@ def test_a_failed_download_says_what_was_known_of_the_addresses(tmp_path: Path, 
     manifest = toy(published(b"abc", f"{mirror.url}/gone.bin"), addresses=known)
     with pytest.raises(DataError, match=r"by hand\. What was known .* on 2026-11-23: The host was closed in 2023\.$"):
         fetch(manifest, tmp_path)
+
+
+def test_what_another_tool_has_downloaded_is_copied(tmp_path: Path, mirror: Any, noise: Noise) -> None:
+    bodies = {name: noise(1000 + place) for place, name in enumerate(("a.gz", "b.h5", "c.bin", "d.bin"))}
+    files = [published(body, path=f"deep/{name}") for name, body in list(bodies.items())[:3]]
+    files.append(published(bodies["d.bin"], mirror.add("d.bin", bodies["d.bin"]), path="d.bin"))
+    # names as TensorFlow Datasets gives them: the address, the SHA-256 in base 64 for addresses, the extension
+    downloads = tmp_path / "downloads" / "toy"
+    downloads.mkdir(parents=True)
+    for name in ("a.gz", "b.h5"):
+        told = base64.urlsafe_b64encode(hashlib.sha256(bodies[name]).digest()).decode()[:-1]
+        (downloads / f"exam_{name[0]}{told}.{name[2:]}").write_bytes(bodies[name])
+        (downloads / f"exam_{name[0]}{told}.{name[2:]}.INFO").write_text("{}")
+    (downloads / "c.bin").write_bytes(bodies["c.bin"])
+    (downloads / "d.bin").write_bytes(b"another file of that name")
+    root = tmp_path / "root"
+    assert fetch(toy(*files), root, copies=tmp_path / "downloads") == root
+    assert [(root / file.path).read_bytes() for file in files] == list(bodies.values())
+    assert [path for path, _ in mirror.asked] == ["/d.bin"]
+    assert len(names(downloads)) == 6
+    with pytest.raises(DataError, match="is no folder; name one in which copies"):
+        fetch(toy(*files), tmp_path / "other", copies=tmp_path / "nowhere")
 
 
 def test_where_no_file_is_needed_those_that_can_be_fetched_are(tmp_path: Path, mirror: Any) -> None:

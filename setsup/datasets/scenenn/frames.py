@@ -257,16 +257,16 @@ def _ids(channels: Array, known: Callable[[], Rows], label: str) -> Array:
     if channels.shape[-1] == 4:
         # the authors' program takes them in OpenCV's order of channels, which is not that of the file
         return _number(channels[..., [2, 1, 0, 3]])
-    orders = [_number(channels), _number(channels[..., ::-1])]
-    if np.array_equal(*orders):
-        return orders[0]
-    hits = [int(np.isin(ids, known()).sum()) for ids in orders]
-    if hits[0] == hits[1]:
+    red, blue = _number(channels), _number(channels[..., ::-1])
+    if np.array_equal(red, blue):
+        return red
+    by_red, by_blue = (int(np.isin(ids, known()).sum()) for ids in (red, blue))
+    if by_red == by_blue:
         raise DataError(
             f"{label} has three channels, and no id of the scene's XML file tells whether red or blue is the most "
             "significant; put that file into the scene's folder, or take the mask out"
         )
-    return orders[int(hits[1] > hits[0])]
+    return red if by_red > by_blue else blue
 
 
 def _number(channels: Array) -> Array:
