@@ -41,6 +41,7 @@ _log = logging.getLogger("setsup")
 _LIGHTS = 64
 _SIZES = 4  # of pictures, for which buffers are kept
 _SRGB8 = 0x8C41
+_SURFACE, _MASK = 0, 1  # where programs look for textures
 
 
 class GLRenderer:
@@ -210,6 +211,7 @@ class _Part:
     kind: Kind
     buffers: tuple[tuple[Any, ...], ...]
     texture: Any
+    mask: Any
     vertices: int
     arrays: dict[str, tuple[Any, Any]]
 
@@ -229,8 +231,9 @@ class _Loaded:
         self.place, self.scene, self.middle, self.lights = place, scene, middle, lights
         self.textures: dict[int, tuple[Array, Any]] = {}
         for surface in drawn:
-            if surface.texture is not None:
-                self.textures[id(surface.texture)] = textures.get(id(surface.texture)) or self._texture(surface.texture)
+            for one in (surface.texture, surface.mask):
+                if one is not None:
+                    self.textures[id(one)] = textures.get(id(one)) or self._texture(one)
         self.bounds = scene.bounds - middle
         self.parts = [self._part(surface) for surface in drawn]
         background = scene.background
@@ -291,8 +294,9 @@ class _Loaded:
                     uniform = program.get(name, None)
                     if uniform is not None:
                         uniform.write(value)
-            if part.texture is not None:
-                part.texture.use(0)
+            for unit, texture in ((_SURFACE, part.texture), (_MASK, part.mask)):
+                if texture is not None:
+                    texture.use(unit)
             array.render(TRIANGLES, part.vertices)
 
     def _uniforms(self, camera: Camera) -> dict[str, bytes]:
@@ -323,6 +327,7 @@ class _Loaded:
             surface.texture is not None,
             surface.normals is not None,
             surface.paint is not None,
+            surface.mask is not None,
             surface.coincident,
             len(self.lights.directionals),
             len(self.lights.lamps),
@@ -338,12 +343,14 @@ class _Loaded:
         buffers = tuple(
             (self.place.gl.buffer(np.ascontiguousarray(one[0])), *one[1:]) for one in given if one[0] is not None
         )
-        texture = None if surface.texture is None else self.textures[id(surface.texture)][1]
-        return _Part(kind, buffers, texture, 3 * len(surface.positions), {})
+        texture, mask = (None if one is None else self.textures[id(one)][1] for one in (surface.texture, surface.mask))
+        return _Part(kind, buffers, texture, mask, 3 * len(surface.positions), {})
 
     def _array(self, part: _Part, output: str) -> tuple[Any, Any]:
         kind = replace(part.kind, output=output)
         program = self.place.shared(("program", kind), lambda: self.place.program(*sources(kind)))
+        if "mask" in program:
+            program["mask"].value = _MASK
         content = []
         for buffer, layout, *names in part.buffers:
             used = [name for name in names if name in program]  # compilers leave out what makes no difference
@@ -355,14 +362,15 @@ class _Loaded:
         return program, self.place.gl.vertex_array(program, content)
 
     def _texture(self, texture: Array) -> tuple[Array, Any]:
-        """Texture on the device; the array is kept with it, so that its id stays its own."""
+        """Texture, or mask, on the device; the array is kept with it, so that its id stays its own."""
         height, width = texture.shape[:2]
         if max(height, width) > self.place.largest:
             raise SetsupError(f"a texture of {width} × {height} texels is larger than {self.place.device} can hold")
-        found = self.place.gl.texture(
-            (width, height), 3, np.ascontiguousarray(texture), alignment=1, internal_format=_SRGB8
-        )
-        return texture, found
+        size = (width, height)
+        if texture.dtype == bool:
+            return texture, self.place.gl.texture(size, 1, texture * np.uint8(255), alignment=1)
+        content = np.ascontiguousarray(texture)
+        return texture, self.place.gl.texture(size, 3, content, alignment=1, internal_format=_SRGB8)
 
 
 def _bytes(layout: str) -> int:

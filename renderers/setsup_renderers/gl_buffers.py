@@ -40,8 +40,10 @@ class Surface:
         The same three times.
     texture : (h, w, 3) uint8 or None
         sRGB, row 0 at the top.
+    mask : (h, w) bool or None
+        Where the surface is, row 0 at the top.
     uv : (n, 3, 2) float32 or None
-        Texture coordinates, where there is a texture.
+        Texture coordinates, where there is a texture or a mask.
     normals : (n, 3, 3) float32 or None
         Unit normals of the corners in the world.
     paint : (n, 3, 3) float32 or None
@@ -54,6 +56,7 @@ class Surface:
     positions: Floats
     flat: Array
     texture: npt.NDArray[np.uint8] | None
+    mask: npt.NDArray[np.bool_] | None
     uv: Floats | None
     normals: Floats | None
     paint: Floats | None
@@ -68,7 +71,7 @@ def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
     middle : (3,) float64, metres
         About which the positions are.
     surfaces : list of Surface
-        One for each texture and each kind of mesh.
+        One for each texture, each mask and each kind of mesh.
 
     """
     middle = scene.bounds.mean(axis=0)
@@ -82,13 +85,14 @@ def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
     drawn = np.array(table.group)[which] if len(table.groups) > 1 else None
     firsts = np.cumsum([0, *(len(one.mesh.faces) for one in scene.placements)])
     found = []
-    for (_, smooth, painted), group in table.groups.items():
+    for (_, _, smooth, painted), group in table.groups.items():
         mask = seen if drawn is None else seen & (drawn == group)
         rows = np.flatnonzero(mask)
         if not len(rows):
             continue
         some: Any = slice(None) if len(rows) == len(mask) else rows
-        texture = table.textures[group]
+        texture, mask = table.textures[group], table.masks[group]
+        plain = texture is None and mask is None
         bounds = np.searchsorted(rows, firsts)
         parts = [
             (one, one.mesh.faces[rows[low:high] - first])
@@ -100,7 +104,8 @@ def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
                 corners[some].astype(np.float32),
                 _flat(normals[some], table.colors[which[some]], scene.triangles.instance[some], rows, hidden[some]),
                 texture,
-                None if texture is None else np.concatenate([one.mesh.uv[faces] for one, faces in parts]),  # type: ignore[index]
+                mask,
+                None if plain else np.concatenate([one.mesh.uv[faces] for one, faces in parts]),  # type: ignore[index]
                 np.concatenate([_corner_normals(one)[faces] for one, faces in parts]) if smooth else None,
                 np.concatenate([_LINEAR[one.mesh.colors[faces]] for one, faces in parts]) if painted else None,  # type: ignore[index]
                 bool(hidden[some].any()),
@@ -114,9 +119,11 @@ class _Table:
 
     Attributes
     ----------
-    groups : dict of (id of texture, smooth, painted) to int
+    groups : dict of (id of texture, id of mask, smooth, painted) to int
         Numbers of the groups.
     textures : list of (h, w, 3) uint8 or None
+        Of each group.
+    masks : list of (h, w) bool or None
         Of each group.
     group : list of int
         Of each material.
@@ -126,8 +133,9 @@ class _Table:
     """
 
     def __init__(self) -> None:
-        self.groups: dict[tuple[int, bool, bool], int] = {}
+        self.groups: dict[tuple[int, int, bool, bool], int] = {}
         self.textures: list[Array | None] = []
+        self.masks: list[Array | None] = []
         self.group: list[int] = []
         self.colors: Array = np.ones((0, 4), np.float16)
 
@@ -135,10 +143,12 @@ class _Table:
         """Add the materials of a mesh."""
         for material in mesh.materials:
             texture = None if mesh.uv is None else material.texture
-            key = (id(texture), mesh.normals is not None, mesh.colors is not None)
+            mask = None if mesh.uv is None else material.mask
+            key = (id(texture), id(mask), mesh.normals is not None, mesh.colors is not None)
             if key not in self.groups:
                 self.groups[key] = len(self.groups)
                 self.textures.append(texture)
+                self.masks.append(mask)
             self.group.append(self.groups[key])
 
 

@@ -22,6 +22,8 @@ class Kind:
     ----------
     textured, smooth, painted : bool
         Surfaces have a texture, normals of corners, colours of corners.
+    masked : bool
+        Surfaces have holes, which a second texture tells.
     coincident : bool
         Some surfaces are hidden by others in their places, which the fourth of the colours in ``tags`` tells.
     directionals, lamps, spots : int
@@ -34,6 +36,7 @@ class Kind:
     textured: bool
     smooth: bool
     painted: bool
+    masked: bool
     coincident: bool
     directionals: int
     lamps: int
@@ -68,7 +71,7 @@ flat out uvec4 tags;
 #ifdef COINCIDENT
 flat out uint hidden;
 #endif
-#ifdef TEXTURED
+#ifdef MAPPED
 in vec2 uv;
 out vec2 at;
 #endif
@@ -95,7 +98,7 @@ void main() {
     plane_normal = n;
     plane = n * to_ray / w;
     tags = tag;
-#ifdef TEXTURED
+#ifdef MAPPED
     at = vec2(uv.x, 1.0 - uv.y);
 #endif
 #ifdef SMOOTH
@@ -115,9 +118,14 @@ flat in uvec4 tags;
 flat in uint hidden;
 #endif
 uniform mat3 to_ray;
-#ifdef TEXTURED
+#ifdef MAPPED
 in vec2 at;
+#endif
+#ifdef TEXTURED
 uniform sampler2D surface;
+#endif
+#ifdef MASKED
+uniform sampler2D mask;
 #endif
 #ifdef SMOOTH
 in vec3 smoothed;
@@ -159,6 +167,10 @@ vec3 lamplight(vec4 at, vec4 color, vec3 here, vec3 n, out vec3 towards) {
 void main() {
 #ifdef COINCIDENT
     if (hidden != 0u) discard;
+#endif
+#ifdef MASKED
+    ivec2 size = textureSize(mask, 0);
+    if (texelFetch(mask, min(ivec2(fract(at) * vec2(size)), size - 1), 0).r < 0.5) discard;
 #endif
     vec3 pixel = vec3(gl_FragCoord.xy, 1.0);
     float inverse = dot(plane, pixel);
@@ -220,6 +232,8 @@ def sources(kind: Kind) -> tuple[str, str]:
     """Vertex and fragment shader of a program."""
     defined = {
         "TEXTURED": kind.textured,
+        "MASKED": kind.masked,
+        "MAPPED": kind.textured or kind.masked,
         "SMOOTH": kind.smooth,
         "PAINTED": kind.painted,
         "COINCIDENT": kind.coincident,

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,12 +26,19 @@ from setsup.errors import DataError, SetsupError, imported
 from setsup_renderers.asking import asked
 from setsup_renderers.of_process import OfProcess, inherited
 
-__all__ = ["Context", "context", "device", "library", "release"]
+__all__ = ["Context", "check_holes", "context", "device", "library", "release"]
 
 Result = TypeVar("Result")
 
 _PLATFORMS = {"egl": "EGLPlatform", "osmesa": "OSMesaPlatform"}  # names of PyOpenGL's classes
 _SOFTWARE = ("llvmpipe", "softpipe", "swrast", "software")
+
+
+_TEXTURED = "base_color = base_color * srgb_to_linear(texture(material.base_color_texture, uv_0));"
+_PIERCED = f"""{_TEXTURED}
+    ivec2 texels = textureSize(material.base_color_texture, 0);
+    if (texelFetch(material.base_color_texture, ivec2(fract(uv_0) * vec2(texels)) % texels, 0).a < 0.5) discard;
+    base_color.a = 1.0;"""
 
 
 def library() -> Any:
@@ -52,6 +60,16 @@ def library() -> Any:
         return importlib.import_module("pyrender")
     except (ImportError, AttributeError, OSError) as error:  # whichever library of GL is missing
         raise DataError(f"pyrender finds no GL for {name} ({error}); {_packages()}") from error
+
+
+def check_holes() -> None:
+    """Raise a DataError where pyrender's shader is another one than that in which holes can be made."""
+    shader = Path(library().__file__).parent / "shaders" / "mesh.frag"
+    if _TEXTURED not in shader.read_text():
+        raise DataError(
+            f"holes of materials cannot be rendered with the shader {shader}: pip install pyrender2==0.2.2, or render "
+            "with embree or gl"
+        )
 
 
 class Context:
@@ -188,13 +206,24 @@ def _platform() -> Any:
 
 @cache
 def _renderer_class(pyrender: Any, gl: Any) -> Any:
-    """Make pyrender's renderer draw on pictures of 16 bits.
+    """Make pyrender's renderer draw on pictures of 16 bits, and leave out what a texture's alpha says is a hole.
 
     Its shader encodes with a power of 1/2.2 where sRGB has another curve: of 8 bits in the one, 10 of 256 colours come
-    out as their neighbours in the other; of 16 bits, none.
+    out as their neighbours in the other; of 16 bits, none. And it has no alpha mode MASK.
     """
 
+    class Pierced(importlib.import_module("pyrender.shader_program").ShaderProgramCache):  # type: ignore[misc]
+        def get_program(self, *files: Any, **defines: Any) -> Any:
+            found = super().get_program(*files, **defines)
+            load = type(found)._load
+            found._load = lambda file: load(found, file).replace(_TEXTURED, _PIERCED)
+            return found
+
     class Deep(pyrender.Renderer):  # type: ignore[misc]
+        def __init__(self, width: int, height: int) -> None:
+            super().__init__(width, height)
+            self._program_cache = Pierced()
+
         def __del__(self) -> None:
             """Leave the buffers to the end of the process: its context may be gone, and is of another thread."""
 

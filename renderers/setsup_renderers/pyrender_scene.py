@@ -13,6 +13,7 @@ from setsup.scenes.coincident import hidden_sides
 from setsup.scenes.color import LINEAR
 from setsup.scenes.mesh import Material
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
+from setsup_renderers.pyrender_context import check_holes
 
 __all__ = ["GAMMA", "Pass", "dim", "lamps", "middle", "passes", "pinhole", "pose", "surfaces"]
 
@@ -188,7 +189,7 @@ def _parts(
         if mesh.colors is not None:
             colors = LINEAR[mesh.colors[used]]
             arrays["color_0"] = np.tile(np.concatenate([colors, np.ones((len(used), 1))], axis=1), (2, 1))
-        if mesh.uv is not None and material.texture is not None:
+        if mesh.uv is not None and (material.texture is not None or material.mask is not None):
             arrays["texcoord_0"] = np.tile(mesh.uv[used], (2, 1))
         # the first copies of vertices, or the second, whose normals lie on the side from which the order is positive
         along = np.einsum("fcd,fd->f", normals[faces], across)[:, None] >= 0
@@ -212,7 +213,7 @@ def _material(pyrender: Any, material: Material, textures: dict[str, Any], textu
         texture = textures.get(material.digest)
         if texture is None:
             # of four channels: it hands over rows as if their bytes were a multiple of four
-            texture = pyrender.Texture(source=material.texture, source_channels="RGBA")
+            texture = pyrender.Texture(source=_texels(material), source_channels="RGBA")
             textures[material.digest] = texture
     return pyrender.MetallicRoughnessMaterial(
         baseColorFactor=np.append(LINEAR[list(material.color)], 1.0),
@@ -220,3 +221,13 @@ def _material(pyrender: Any, material: Material, textures: dict[str, Any], textu
         metallicFactor=0.0,
         roughnessFactor=1.0,
     )
+
+
+def _texels(material: Material) -> npt.NDArray[np.uint8] | None:
+    """Texture of a material, (h, w, 3), or with its mask as alpha, (h, w, 4)."""
+    if material.mask is None:
+        return material.texture
+    check_holes()
+    alpha = material.mask * np.uint8(255)
+    color = np.full((*alpha.shape, 3), 255, np.uint8) if material.texture is None else material.texture
+    return np.dstack([color, alpha])

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.correspondence.spatial_exact import Boxes, affine_rows, cross, met
+from setsup.scenes.holes import Holes, holes_of
 from setsup.scenes.mesh import Mesh
 from setsup.scenes.per_scene import PerScene
 from setsup.scenes.rays import Rays
@@ -46,6 +47,7 @@ _STEEP = 3e-3  # sine of the angle to a plane below which a reach in float32 is 
 _FLAT = 0.1  # sine below which what is met near an edge may stand behind a neighbour that the ray runs along
 _EDGE_ON = 1e-9  # sine of the angle to a plane below which it is seen edge on, and neither of its sides
 _LIMIT = MARGIN / 2  # grown triangles nearer to a point than this do not matter: no true one is then nearer than MARGIN
+_SAME = 1e-12  # share of a reach by which two surfaces may be apart that are in one place
 _AROUND = 64  # rims around the place where a grown triangle was met, within which its neighbour mostly is
 
 
@@ -112,8 +114,15 @@ class ExactRays:
         self._rows = affine_rows(corners)
         # contiguous, as most rays need no more of a triangle; the last is for none
         self._planes = np.concatenate([self._rows[:, 0], np.full((1, 4), np.nan)])
-        self._boxes = Boxes(corners, self._rows)
         grown = _grown(corners, rim)
+        holes = holes_of(scene)
+        self._pierced = None
+        if holes is not None:
+            # left out of all that follows: rays pass through their holes in float64 alone
+            some = holes.triangles
+            self._pierced = _Pierced(holes, corners[some], self._rows[some])
+            self._rows[some], grown[some] = np.nan, grown[some, :1]
+        self._boxes = Boxes(corners, self._rows)
         # shares of a grown triangle's corners above which a point lies in the true one, whatever float32 makes of them
         inner = np.minimum(4 * rim / np.maximum(_height(grown), rim) + 1e-5, 1.0)
         self._inner = np.append(inner, 1.0).astype(np.float32)
@@ -166,6 +175,13 @@ class ExactRays:
             at, within, _ = met(np.broadcast_to(self._rows[one], (len(ways), 3, 4)), start, ways)
             closer = within & ~(at >= reach)
             triangle[closer], reach[closer], planes[closer] = one, at[closer], self._planes[one]
+        if self._pierced is not None:
+            # of two in one place, that with the holes is seen: a decal on a wall
+            far = np.where(triangle >= 0, reach * (1 + _SAME), np.inf)
+            some, nearest = self._pierced.first(start, ways, far)
+            met_first = np.flatnonzero(some >= 0)
+            triangle[met_first], reach[met_first] = some[met_first], nearest[met_first]
+            planes[met_first] = self._planes[some[met_first]]
         return Surfaces(triangle, reach, planes)
 
     def free(self, origin: Reals, ways: Reals, planes: Reals) -> Bools:
@@ -211,6 +227,9 @@ class ExactRays:
         for one in beside:
             at, within, _ = met(np.broadcast_to(self._rows[one], (len(ways), 3, 4)), start, ways)
             found &= ~(within & (at < 1 - MARGIN))
+        if self._pierced is not None:
+            left = np.flatnonzero(found)
+            found[left] = self._pierced.first(start, ways[left], np.full(len(left), 1 - MARGIN))[0] < 0
         return found
 
     def same_side(self, origin1: Reals, origin2: Reals, ways2: Reals, planes: Reals) -> Bools:
@@ -265,6 +284,29 @@ class ExactRays:
         close = 8 * _GROWN * max(away, self._size)
         beside = self._boxes.around(start, close)
         return (close / np.linalg.norm(ways, axis=1), beside) if len(beside) else (0.0, nothing)
+
+
+class _Pierced:
+    """Triangles with holes, in float64."""
+
+    def __init__(self, holes: Holes, corners: Reals, rows: Reals) -> None:
+        self._holes, self._rows, self._boxes = holes, rows.copy(), Boxes(corners, rows)
+
+    def first(self, start: Reals, ways: Reals, far: Reals) -> tuple[npt.NDArray[np.int64], Reals]:
+        """Nearest triangle of the scene that each ray meets before a reach and outside of holes, and where; −1, inf."""
+        triangle, reach = np.full(len(ways), -1), np.full(len(ways), np.inf)
+        rays, near = np.arange(len(ways)), np.zeros(len(ways))
+        while len(rays):
+            some, at = self._boxes.first(start, ways[rays], near[rays], far[rays])
+            ahead = np.flatnonzero(some >= 0)
+            rays, some, at = rays[ahead], some[ahead], at[ahead]
+            points = np.append(start + at[:, None] * ways[rays], np.ones((len(rays), 1)), axis=1)
+            u, v = (np.einsum("ij,ij->i", self._rows[some, share], points) for share in (1, 2))
+            hole = self._holes.at(some, u, v)
+            triangle[rays[~hole]], reach[rays[~hole]] = self._holes.triangles[some[~hole]], at[~hole]
+            rays = rays[hole]
+            near[rays] = at[hole] * (1 + _SAME)
+        return triangle, reach
 
 
 def _moved(start: Reals, ways: Reals, ahead: Reals | float) -> Reals:

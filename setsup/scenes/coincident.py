@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import mix
+from setsup.scenes.holes import holes_of
 from setsup.scenes.scene import Scene
 
 __all__ = ["hidden_sides", "joined", "seen", "shown_sides"]
@@ -19,7 +20,9 @@ Reals = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int32]
 
 
-def shown_sides(vertices: Reals, faces: npt.NDArray[np.integer[Any]]) -> Numbers | None:
+def shown_sides(
+    vertices: Reals, faces: npt.NDArray[np.integer[Any]], masks: npt.NDArray[np.int32] | None = None
+) -> Numbers | None:
     """Which triangle is seen where a ray meets a triangle from its front or from its back.
 
     Parameters
@@ -28,6 +31,9 @@ def shown_sides(vertices: Reals, faces: npt.NDArray[np.integer[Any]]) -> Numbers
         Places, of which several may be one.
     faces : (n, 3) int
         Triangles.
+    masks : (n,) int32, optional
+        What tells triangles apart that do not hide each other: the masks of :class:`setsup.scenes.holes.Holes`, as
+        what has holes hides another only where that has the same.
 
     Returns
     -------
@@ -44,6 +50,8 @@ def shown_sides(vertices: Reals, faces: npt.NDArray[np.integer[Any]]) -> Numbers
 
     """
     words = _words(vertices)[faces]
+    if masks is not None:
+        words = mix(words, masks[:, None].astype(np.uint64))
     some = _alike(words.sum(axis=1, dtype=np.uint64))
     if not len(some):
         return None
@@ -84,7 +92,8 @@ def hidden_sides(scene: Scene) -> npt.NDArray[np.bool_]:
     """
     found = np.zeros((len(scene.triangles.face), 2), bool)
     if scene.placements:
-        shown = shown_sides(*joined(scene))
+        holes = holes_of(scene)
+        shown = shown_sides(*joined(scene), None if holes is None else holes.masks)
         if shown is not None:
             found |= shown != np.arange(len(shown))[:, None]
     return found

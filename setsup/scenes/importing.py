@@ -11,8 +11,9 @@ References
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,10 @@ _WHITE = (255, 255, 255)
 _STAND_IN, _STAND_IN_PICTURE = 102, 100  # what trimesh paints where nothing was asked for
 _MOST_UV = 1e6  # turns of a texture, beyond which float32 has lost its place anyway
 
+_BLEND = "alpha mode BLEND is not rendered: such surfaces are opaque (OPAQUE and MASK are); said once"
+_DISSOLVED = "transparency of OBJ materials (d, map_d) is not rendered: such surfaces are opaque; said once"
+_EMISSION = "emission of glTF materials is not rendered: such surfaces only reflect light; said once"
+
 _log = logging.getLogger("setsup")
 
 
@@ -46,7 +51,8 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
 
     Whatever the file consists of becomes one mesh; triangles stand in the order of the file's parts (trimesh sorts
     those of an OBJ file by material), polygons are cut up. Normals are kept where the file has some. Textures and
-    materials that cannot be had are logged, and the colour of the material stands in for them.
+    materials that cannot be had are logged, and the colour of the material stands in for them. The alpha mode MASK of
+    glTF makes holes; BLEND, emission and the transparency of OBJ materials are not rendered, and said once.
 
     Parameters
     ----------
@@ -203,6 +209,10 @@ class _Textures:
             self._known[id(image)] = image, self._decoded(image)
         return self._known[id(image)][1]
 
+    def opacity(self, image: Any) -> Picture | None:
+        """Alpha of a picture that :meth:`get` gives, (h, w) uint8; None where it has none."""
+        return np.asarray(image.convert("RGBA").getchannel("A")) if image.has_transparency_data else None
+
     def _decoded(self, image: Any) -> Picture | None:
         try:
             if image.width * image.height > MOST_PIXELS:
@@ -257,7 +267,9 @@ def _part(geometry: Any, textures: _Textures) -> _Part:
         material = Material(_WHITE) if visual.kind else Material()
         colors = visual.vertex_colors if visual.kind == "vertex" else None
     part = _Part(vertices, faces, material, normals)
-    if material.texture is not None and uv is not None:
+    if material.mask is not None and uv is None:
+        uv = np.zeros((len(vertices), 2))  # one texel, a hole
+    if (material.texture is not None or material.mask is not None) and uv is not None:
         part = replace(part, uv=np.clip(np.nan_to_num(uv, posinf=0, neginf=0), -_MOST_UV, _MOST_UV))
     if visual.kind == "face":
         part, colors = _unshared(part), np.repeat(visual.face_colors, 3, axis=0)
@@ -272,13 +284,40 @@ def _material(material: Any, mapped: bool, textures: _Textures) -> Material:
     if hasattr(material, "baseColorFactor"):
         factor = material.baseColorFactor
         color = _WHITE if factor is None else _triple(to_bytes(np.asarray(factor)[:3] / 255))
-        return Material(color, textures.get(material.baseColorTexture) if mapped else None)
+        texture = textures.get(material.baseColorTexture) if mapped else None
+        if material.alphaMode == "BLEND":
+            _warn_once(_BLEND)
+        if np.any(material.emissiveFactor if material.emissiveFactor is not None else 0):
+            _warn_once(_EMISSION)
+        return Material(color, texture, _mask(material, texture, textures))
     texture = textures.get(getattr(material, "image", None)) if mapped else None
+    if _is_dissolved(getattr(material, "kwargs", {})):
+        _warn_once(_DISSOLVED)
     if texture is not None:
         return Material(_WHITE, texture)
     diffuse = np.asarray(getattr(material, "diffuse", ()))
     stated = "kd" in getattr(material, "kwargs", {}) or (diffuse[:3] != _STAND_IN).any()
     return Material(_triple(diffuse)) if diffuse.shape == (4,) and stated else Material()
+
+
+def _mask(material: Any, texture: Picture | None, textures: _Textures) -> npt.NDArray[np.bool_] | None:
+    """Where a material of glTF's alpha mode MASK is."""
+    if material.alphaMode != "MASK":
+        return None
+    factor, cutoff = material.baseColorFactor, material.alphaCutoff
+    share = 1.0 if factor is None or len(factor) < 4 else factor[3] / 255
+    alpha = None if texture is None else textures.opacity(material.baseColorTexture)
+    if alpha is None:
+        alpha = np.full((1, 1) if texture is None else texture.shape[:2], 255, np.uint8)
+    return np.asarray(share * (alpha / 255) >= (0.5 if cutoff is None else cutoff))
+
+
+def _is_dissolved(options: Mapping[str, Any]) -> bool:
+    """Whether a material of an OBJ file is transparent anywhere."""
+    try:
+        return "map_d" in options or float(options.get("d", [1])[-1]) < 1
+    except (ValueError, IndexError, TypeError):
+        return False
 
 
 def _triple(color: Array) -> tuple[int, int, int]:
@@ -290,6 +329,11 @@ def _color_bytes(colors: Array, light: bool) -> Picture:
     """SRGB bytes of vertex colours: whole numbers up to their type's largest, or floats 0 … 1."""
     parts = colors / np.iinfo(colors.dtype).max if colors.dtype.kind in "iu" else np.nan_to_num(colors)
     return to_bytes(parts) if light else np.floor(np.clip(parts, 0, 1) * 255 + 0.5).astype(np.uint8)
+
+
+@cache
+def _warn_once(what: str) -> None:
+    _log.warning(what)
 
 
 def _unshared(part: _Part) -> _Part:

@@ -24,6 +24,7 @@ Array = npt.NDArray[Any]
 Reals = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
 Picture = npt.NDArray[np.uint8]
+Bools = npt.NDArray[np.bool_]
 
 FARTHEST = 1e6
 """Metres from the origin within which everything lies: beyond, float32 rays are coarser than a decimetre."""
@@ -41,6 +42,10 @@ class Material:
         sRGB bytes; multiplied, in linear light, with the texture and with vertex colours.
     texture : (h, w, 3) uint8, optional
         sRGB, row 0 at the top.
+    mask : (h, w) bool, optional
+        Where the surface is, row 0 at the top: what is False is a hole, to rays and light as to cameras. It has the
+        size of the texture, where there is one, and the texel that a point lies on decides. Without texture
+        coordinates a mesh has no holes. One that is all True is none.
 
     Examples
     --------
@@ -51,24 +56,37 @@ class Material:
 
     color: tuple[int, int, int] = _GREY
     texture: Picture | None = None
+    mask: Bools | None = None
 
     def __post_init__(self) -> None:
-        """Check the colour and the texture."""
+        """Check the colour, the texture and the mask."""
         object.__setattr__(self, "color", checked_color(self.color, "the colour of a material"))
         if self.texture is not None:
             texture = _kept(self.texture, np.uint8, "the texture of a material")
             if texture.ndim != 3 or texture.shape[2] != 3 or 0 in texture.shape:
                 raise SetsupError(f"the texture of a material is (h, w, 3) bytes of sRGB, not {texture.shape}")
             object.__setattr__(self, "texture", texture)
+        if self.mask is not None:
+            object.__setattr__(self, "mask", self._checked_mask(np.asarray(self.mask)))
+
+    def _checked_mask(self, mask: Array) -> Bools | None:
+        if mask.dtype != bool or mask.ndim != 2 or 0 in mask.shape:
+            raise SetsupError(f"the mask of a material is (h, w) booleans, not {mask.dtype} {mask.shape}")
+        if self.texture is not None and mask.shape != self.texture.shape[:2]:
+            raise SetsupError(
+                f"the mask of a material must have the size of its texture, {self.texture.shape[:2]}, not {mask.shape}"
+            )
+        return None if mask.all() else _kept(mask, np.bool_, "the mask of a material")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields; whoever unpickles them gets a read-only texture again."""
-        return Material, (self.color, self.texture)
+        return Material, (self.color, self.texture, self.mask)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that the material is, in hexadecimal."""
-        return _digest(np.array(self.color, np.uint8), self.texture)
+        # without a mask as before there were any
+        return _digest(np.array(self.color, np.uint8), self.texture, *([] if self.mask is None else [self.mask]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,7 +82,10 @@ def save_scene(scene: Scene, path: Path | str) -> None:
         "lights": [
             [type(light).__name__, [getattr(light, one.name) for one in fields(light)]] for light in scene.lights
         ],
-        "materials": [[one.color, stored(one.texture)] for one in materials.values()],
+        "materials": [
+            [one.color, stored(one.texture), *([] if one.mask is None else [stored(one.mask.view(np.uint8))])]
+            for one in materials.values()
+        ],
         "meshes": [
             {
                 **{name: stored(getattr(mesh, name)) for name in _ARRAYS},
@@ -179,7 +182,10 @@ def _scene(told: dict[str, Any], arrays: list[Array]) -> Scene:
     def array(number: int | None) -> Any:
         return None if number is None else arrays[number]
 
-    materials = [Material(tuple(color), array(texture)) for color, texture in told["materials"]]
+    materials = [
+        Material(tuple(color), array(texture), *(array(number).astype(bool) for number in mask))
+        for color, texture, *mask in told["materials"]
+    ]
     meshes = [
         Mesh(
             **{name: array(mesh[name]) for name in _ARRAYS},

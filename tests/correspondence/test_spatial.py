@@ -1,6 +1,7 @@
 """Traced correspondences beside float64 brute force over all triangles, and where they are known by formulas."""
 
 import gc
+import itertools
 import json
 import pickle
 import weakref
@@ -28,6 +29,7 @@ from tests.correspondence.brute_force import (
     random_scene,
     some_pixels,
 )
+from tests.scenes import pierced
 
 VISIBLE, OCCLUDED, OUTSIDE, NO_SURFACE = Status
 
@@ -402,3 +404,18 @@ def test_genuine_keypoints_land_on_partners_of_each_other(chair):
     assert np.concatenate(errors).max() < 1e-6
     assert np.median(np.concatenate(rounded)) < 1
     assert np.concatenate(rounded).max() < 5
+
+
+# holes
+
+
+@pytest.mark.parametrize("both_sides", [False, True])
+def test_holes_are_looked_through_from_either_view(both_sides):
+    """Partners are those of the same sheets cut out, beside brute force over all their triangles."""
+    solid = pierced.scene(pierced.cut_out)
+    for camera1, camera2 in itertools.permutations((pierced.CAMERA, pierced.OTHER, pierced.BELOW), 2):
+        pixels = some_pixels(camera1, 250, 3)
+        found = spatial(pierced.scene(pierced.sheet), camera1, camera2, pixels, both_sides=both_sides)
+        error, wrong, *_ = compare(solid, camera1, camera2, pixels, found, both_sides=both_sides)
+        assert not len(wrong)
+        assert np.quantile(error, 0.99) < 1e-6

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from setsup.errors import DataError, SetsupError
-from setsup.scenes import Camera, Light, Material, Mesh, Placement, Rays, Renderer, Scene, renderer
+from setsup.scenes import Ambient, Camera, Light, Material, Mesh, Placement, Rays, Renderer, Scene, renderer
 from setsup.scenes.color import linear
 from setsup.scenes.primitives import plane
 from setsup.scenes.recipes.room import Room
@@ -31,6 +31,7 @@ from tests.renderers.scenes import (
     turned,
     within,
 )
+from tests.scenes import pierced
 
 NAMES = ("embree", "gl", "pyrender")
 Lights = tuple[Light, ...]
@@ -297,3 +298,40 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
     said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
     assert said[0].startswith(f"this process was forked from one that had drawn with {before}, and OpenGL does not")
     assert said[1] == "(8, 8, 3)"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("background", [(90, 120, 160), None])
+def test_surfaces_with_holes_are_those_cut_out(
+    drawing: Drawing, name: str, background: tuple[int, int, int] | None
+) -> None:
+    """What is seen through a mask, and lit through it, is what the solid texels let through as squares of their own."""
+    render = drawing(name)
+    frames = []
+    for make in (pierced.sheet, pierced.cut_out):
+        scene = pierced.scene(make, background)
+        render.load(replace(scene, lights=scene.lights[:1]) if name == "gl" else scene)
+        frames.append([render.render(camera) for camera in (pierced.CAMERA, pierced.BELOW, pierced.OTHER)])
+    for one, two in zip(*frames, strict=True):
+        same = one.instance == two.instance
+        assert same.mean() > 0.998
+        assert np.unique(one.instance).size >= 4
+        np.testing.assert_allclose(one.depth[same], two.depth[same], rtol=1e-5)
+        np.testing.assert_allclose(one.normal[same], two.normal[same], atol=1e-4)
+        inner = alike(one.instance) & alike(two.instance)  # pyrender averages what is beside edges
+        apart = np.abs(one.rgb.astype(int) - two.rgb).max(axis=-1)
+        assert inner.sum() > 500
+        assert (apart > 2)[inner].mean() < 0.02
+        if name != "pyrender":
+            assert (apart > 2).mean() < 0.01
+
+
+@pytest.mark.parametrize("name", ["embree", "gl"])
+def test_holes_are_averaged_as_what_is_cut_out(drawing: Drawing, name: str) -> None:
+    render = type(drawing(name))(supersample=3)  # type: ignore[call-arg]
+    frames = []
+    for make in (pierced.sheet, pierced.cut_out):
+        render.load(replace(pierced.scene(make, None), lights=(Ambient(),)))
+        frames.append(render.render(pierced.CAMERA).rgb.astype(int))
+    assert np.abs(frames[0] - frames[1]).mean() < 0.2
+    assert len(np.unique(frames[0][..., 3])) > 4

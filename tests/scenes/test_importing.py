@@ -8,8 +8,8 @@ from PIL import Image
 from scipy.spatial.transform import Rotation
 
 from setsup.errors import DataError, SetsupError
-from setsup.scenes import Mesh, Placement, Scene, load_mesh, mesh_from_trimesh
-from setsup.scenes.importing import check_size
+from setsup.scenes import Mesh, Placement, Rays, Scene, load_mesh, mesh_from_trimesh
+from setsup.scenes.importing import _warn_once, check_size
 from setsup.scenes.primitives import box
 from tests.fuzzing import survives
 
@@ -628,3 +628,113 @@ def test_genuine_meshes(genuine, caplog, name, faces, kept):
 def test_a_packed_mesh_must_be_unpacked(genuine):
     with pytest.raises(DataError, match=r"rock\.obj\.bz2 is of no format that is read: .*unpack it"):
         load_mesh(genuine / "meshes" / "trimesh" / "rock.obj.bz2")
+
+
+# -- transparency ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def warned(caplog):
+    """What is said once may be said again."""
+    _warn_once.cache_clear()
+    caplog.set_level(logging.WARNING, "setsup")
+    yield caplog
+    _warn_once.cache_clear()
+
+
+def leaf(folder, material, picture=None):
+    """A square of glTF with a material of its own, and a picture beside it."""
+    corners = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], "<f4")
+    uv, faces = corners[:, :2].astype("<f4"), np.array([0, 1, 2, 0, 2, 3], "<u2")
+    parts = [corners.tobytes(), uv.tobytes(), faces.tobytes()]
+    starts = np.cumsum([0, *map(len, parts)]).tolist()
+    if picture is not None:
+        Image.fromarray(picture).save(folder / "leaf.png")
+        material = {**material, "pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}
+    tree = {
+        "asset": {"version": "2.0"},
+        "buffers": [{"uri": "leaf.bin", "byteLength": starts[-1]}],
+        "bufferViews": [
+            {"buffer": 0, "byteOffset": at, "byteLength": len(part)} for at, part in zip(starts, parts, strict=False)
+        ],
+        "accessors": [
+            {"bufferView": 0, "componentType": 5126, "count": 4, "type": "VEC3"},
+            {"bufferView": 1, "componentType": 5126, "count": 4, "type": "VEC2"},
+            {"bufferView": 2, "componentType": 5123, "count": 6, "type": "SCALAR"},
+        ],
+        "images": [{"uri": "leaf.png"}],
+        "textures": [{"source": 0}],
+        "materials": [material],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0, "TEXCOORD_0": 1}, "indices": 2, "material": 0}]}],
+        "nodes": [{"mesh": 0}],
+        "scenes": [{"nodes": [0]}],
+    }
+    if picture is None:
+        del tree["images"], tree["textures"]
+    (folder / "leaf.bin").write_bytes(b"".join(parts))
+    (folder / "leaf.gltf").write_text(json.dumps(tree))
+    return load_mesh(folder / "leaf.gltf")
+
+
+ALPHA = np.arange(32, dtype=np.uint8).reshape(4, 8) * 8
+
+
+@pytest.mark.parametrize(("told", "cutoff"), [({}, 0.5), ({"alphaCutoff": 0.25}, 0.25), ({"alphaCutoff": 0.9}, 0.9)])
+def test_masks_of_gltf_are_holes(tmp_path, warned, told, cutoff):
+    colors = DICE.integers(0, 256, (4, 8, 3), np.uint8)
+    mesh = leaf(tmp_path, {"alphaMode": "MASK", **told}, np.dstack([colors, ALPHA]))
+    (material,) = mesh.materials
+    assert np.array_equal(material.texture, colors)
+    assert np.array_equal(material.mask, ALPHA / 255 >= cutoff)
+    assert warned.text == ""
+    # glTF counts from the upper left texel, which the square has at its origin
+    triangle, _ = Rays(Scene((Placement(mesh),))).hit((0.06, 0.1, 1), [[0, 0, -1], [0, 0.8, -1]])
+    assert (triangle >= 0).tolist() == [bool(material.mask[0, 0]), bool(material.mask[3, 0])]
+
+
+def test_masks_without_a_picture_or_an_alpha(tmp_path, warned):
+    def told(alpha):
+        return {"alphaMode": "MASK", "pbrMetallicRoughness": {"baseColorFactor": [1, 1, 1, alpha]}}
+
+    assert leaf(tmp_path, told(0.7)).materials[0].mask is None
+    gone = leaf(tmp_path, told(0.3))
+    assert Rays(Scene((Placement(gone),))).hit((0.5, 0.4, 1), [[0, 0, -1]])[0].tolist() == [-1]
+    assert leaf(tmp_path, {"alphaMode": "MASK"}, TEXTURE).materials[0].mask is None
+    for mode in ("OPAQUE", None):
+        mesh = leaf(tmp_path, {} if mode is None else {"alphaMode": mode}, np.dstack([TEXTURE, TEXTURE[..., 0]]))
+        assert mesh.materials[0].mask is None
+    assert warned.text == ""
+
+
+def test_palettes_with_transparent_entries_have_holes(tmp_path):
+    indexed = Image.fromarray((np.arange(12) % 3).reshape(3, 4).astype(np.uint8), "P")
+    indexed.putpalette([0, 0, 0, 250, 0, 0, 0, 0, 250])
+    leaf(tmp_path, {"alphaMode": "MASK"}, TEXTURE)
+    indexed.save(tmp_path / "leaf.png", transparency=1)
+    (material,) = load_mesh(tmp_path / "leaf.gltf").materials
+    assert np.array_equal(material.mask, np.arange(12).reshape(3, 4) % 3 != 1)
+
+
+@pytest.mark.parametrize(
+    ("material", "words"),
+    [
+        ({"alphaMode": "BLEND"}, "alpha mode BLEND is not rendered"),
+        ({"emissiveFactor": [0, 0.5, 0]}, "emission of glTF materials is not rendered"),
+    ],
+)
+def test_what_is_not_rendered_is_said_once(tmp_path, warned, material, words):
+    for _ in range(3):
+        mesh = leaf(tmp_path, material)
+    assert [record.message[: len(words)] for record in warned.records] == [words]
+    assert mesh.materials[0].mask is None
+    warned.clear()
+    leaf(tmp_path, {"emissiveFactor": [0, 0, 0]})
+    assert warned.text == ""
+
+
+@pytest.mark.parametrize(("line", "said"), [("d 0.4", 1), ("map_d square.png", 1), ("d 1.0", 0), ("d", 0), ("d x", 0)])
+def test_transparency_of_obj_materials_is_not_rendered_and_said_once(tmp_path, warned, line, said):
+    path = square(tmp_path, mtl=MATERIALS.replace("Kd 0.5", f"{line}\nKd 0.5"))
+    for _ in range(2):
+        load_mesh(path)
+    assert warned.text.count("transparency of OBJ materials") == said

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from setsup.errors import DataError, SetsupError
-from setsup.files.archives import too_long, unreadable
+from setsup.files.archives import too_long
+from setsup.files.kinds import unreadable
 from setsup.files.names import shown
 from setsup.scenes.asset_names import asset_names
 from setsup.scenes.mesh import Mesh
