@@ -13,7 +13,7 @@ from setsup.datasets.formats.png import check_png, png_head, png_pixels
 from setsup.datasets.images import Source
 from setsup.errors import DataError
 
-__all__ = ["decode_channels", "decode_depth"]
+__all__ = ["decode_channels", "decode_depth", "deep_size"]
 
 _START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 _HEAD = 33  # bytes
@@ -68,6 +68,20 @@ def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArr
     except Exception as error:
         raise DataError(f"{label}: its compressed data is cut off or corrupt; {_MEND}") from error
     return pixels.reshape(size)
+
+
+def deep_size(content: bytes) -> tuple[int, int] | None:
+    """Height and width of a PNG of one channel of 16 bits; None where it is none.
+
+    Parameters
+    ----------
+    content : bytes
+        What it begins with.
+
+    """
+    if not content.startswith(_START) or len(content) < _HEAD or (content[24], content[25]) != (16, 0):
+        return None
+    return int.from_bytes(content[20:24], "big"), int.from_bytes(content[16:20], "big")
 
 
 def decode_channels(source: Source, label: str, size: tuple[int, int]) -> npt.NDArray[np.uint8]:

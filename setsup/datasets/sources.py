@@ -14,7 +14,16 @@ from setsup.datasets.images import Source, corner, decode, parallel, resized
 from setsup.errors import DataError
 from setsup.files.members import Members
 
-__all__ = ["ImageFiles", "Images", "MemberImages", "PackedImages", "PartedImages", "as_stored", "fetch_images"]
+__all__ = [
+    "ImageFiles",
+    "Images",
+    "MemberImages",
+    "PackedImages",
+    "PartedImages",
+    "as_stored",
+    "fetch_images",
+    "without_orientation",
+]
 
 _SHOWN = 5
 _HEAD = 1 << 17  # bytes of a picture in which its notes stand
@@ -346,7 +355,11 @@ def as_stored(members: Members, place: int) -> bytes:
         Of the picture.
 
     """
-    content = members.read(place)
+    return without_orientation(members.read(place))
+
+
+def without_orientation(content: bytes) -> bytes:
+    """Content of a picture in which nobody finds the orientation that a camera may have noted."""
     for note in _NOTES:
         if note in content[:_HEAD]:
             # a block of another name is passed over by whoever decodes the picture

@@ -7,6 +7,7 @@ does not fit a header (long names, large sizes) stands before it in a header of 
 records (pax). Checksums are verified for thousands of headers at once, since that costs numpy little and a loop much.
 """
 
+import logging
 import mmap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ Read = Callable[[int, int], bytes]
 """``read(offset, size)`` gives the bytes of the archive from `offset` on, fewer where it ends before."""
 
 MEND = "; fetch it again"
+_log = logging.getLogger("setsup")
 _AT_ONCE = 8192
 _FILES = FILES - {ord("S")}
 _MOST_EXTRA = 1 << 20  # bytes of a long name or of records; a path has 4096, attributes up to 65,536 each
@@ -188,7 +190,9 @@ def joined(parts: Sequence[Listing]) -> Listing:
     )
 
 
-def walk(read: Read, source: Path | str, size: int = 1 << 62, at_once: int = _AT_ONCE) -> Iterator[Stretch]:
+def walk(
+    read: Read, source: Path | str, size: int = 1 << 62, at_once: int = _AT_ONCE, open_end: bool = False
+) -> Iterator[Stretch]:
     """Go from header to header.
 
     Parameters
@@ -201,6 +205,9 @@ def walk(read: Read, source: Path | str, size: int = 1 << 62, at_once: int = _AT
         Of the archive, where that is known.
     at_once : int
         Headers in a stretch, or somewhat more; 1 gives each file before its content is passed.
+    open_end : bool
+        Whether the archive may end right behind a file, without the zeros that end a tar: some programs leave them
+        out. Nothing then tells one that was cut off there.
 
     Yields
     ------
@@ -242,6 +249,13 @@ def walk(read: Read, source: Path | str, size: int = 1 << 62, at_once: int = _AT
             stored = -1
         if stored < 0 or own or shared:
             if not block.strip(b"\0") and len(block) == BLOCK:
+                break
+            if open_end and at == size > 0 and not own:
+                _log.warning(
+                    "%s ends without the blocks of zeros that end a tar, which some programs leave out; if it may be "
+                    "cut off, compare its size with the original's",
+                    source,
+                )
                 break
             with _blamed(stretch, block, at, source):
                 start, stored = _uncommon(stretch, block, start, own, shared, read)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, fetch_request, of_row
 from setsup.datasets.images import Source, checked_size, parallel
-from setsup.datasets.sources import fetch_images
+from setsup.datasets.sources import fetch_images, without_orientation
 from setsup.errors import DataError
 from setsup.files.tar_headers import BLOCK
 from setsup.progress import progress
@@ -19,11 +19,14 @@ from setsup.shards.decoding import (
     PICTURES,
     check_members,
     copy_plain,
+    deep_array,
+    is_deep,
     npy_array,
     plain_head,
     put_pngs,
     resized_modalities,
     shrunk,
+    sideways_members,
 )
 from setsup.shards.finding import index_file, is_whole, read_catalogue
 from setsup.shards.index import open_index
@@ -57,6 +60,8 @@ class ShardedDataset(Dataset):
         What gives bytes of the tars.
     size : (height, width) or None, pixels
         Size that pictures are brought to.
+    upright : bool
+        Whether the orientation that a camera noted in a JPEG is applied.
 
     Attributes
     ----------
@@ -80,11 +85,18 @@ class ShardedDataset(Dataset):
     """
 
     def __init__(
-        self, store: Store, about: Store, catalogue: Catalogue, reader: Reader, size: tuple[int, int] | None = None
+        self,
+        store: Store,
+        about: Store,
+        catalogue: Catalogue,
+        reader: Reader,
+        size: tuple[int, int] | None = None,
+        upright: bool = True,
     ) -> None:
         check_members(catalogue.members, f"{about.url}/{CATALOGUE}")
         self.name, self.url, self.catalogue = catalogue.name, store.url, catalogue
-        self.modalities = resized_modalities(catalogue.arrays, size)
+        self._upright = bool(upright)
+        self.modalities = resized_modalities(catalogue.arrays if upright else sideways_members(catalogue.arrays), size)
         self.factors, self._places = open_index(index_file(about, catalogue), catalogue)
         self.computes = any(
             member.format in PICTURES or self.modalities[name] != member.modality
@@ -133,7 +145,7 @@ class ShardedDataset(Dataset):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what opens the index where it arrives."""
-        return type(self), (self._store, self._about, self.catalogue, self._reader, self._size)
+        return type(self), (self._store, self._about, self.catalogue, self._reader, self._size, self._upright)
 
     def verify(self) -> list[str]:
         """Compare the shards and the index, whole, with their digests in the catalogue.
@@ -235,13 +247,13 @@ class ShardedDataset(Dataset):
         """Arrays of members, in `out` where that is given."""
         stored, wanted = self.catalogue.members[name], self.modalities[name]
         size = self._size if wanted is not stored.modality else None
-        if stored.format in PICTURES:
+        if stored.format in PICTURES and not is_deep(stored):
             if stored.format == "png" and self.catalogue.check == CRC32C and size is None and None not in wanted.shape:
                 found = _room(out, (*rows.shape, *wanted.shape), wanted.dtype)
                 if put_pngs(contents, found.reshape(rows.size, *wanted.shape)):
                     return _given(found, out)
             by_row = dict(zip(rows.reshape(-1).tolist(), contents, strict=True))
-            pictures = _Pictures(by_row, partial(self._named, name))
+            pictures = _Pictures(by_row, partial(self._named, name), self._upright)
             return fetch_images(pictures, rows, wanted.shape, size, out)
         plain = size is None and bool(self._heads[name]) and (self._state(name)[rows] == _PLAIN).all()
         arrays = [] if plain else self._arrays(name, rows.reshape(-1), contents, size)
@@ -257,9 +269,10 @@ class ShardedDataset(Dataset):
     def _arrays(self, name: str, rows: Rows, contents: list[memoryview], size: tuple[int, int] | None) -> list[Array]:
         """Arrays of members that are not plain, all of one shape."""
         modality = self.catalogue.members[name].modality
+        decode = deep_array if is_deep(self.catalogue.members[name]) else npy_array
         found: list[Array] = []
         for row, content in zip(rows.tolist(), contents, strict=True):
-            array = npy_array(content, self._named(name, row))
+            array = decode(content, self._named(name, row))
             fits = len(array.shape) == len(modality.shape) and all(
                 length in (None, there) for there, length in zip(array.shape, modality.shape, strict=True)
             )
@@ -284,15 +297,20 @@ class ShardedDataset(Dataset):
 class _Pictures:
     """Pictures whose bytes are there, as :func:`setsup.datasets.sources.fetch_images` takes them."""
 
-    def __init__(self, contents: Mapping[int, memoryview], named: Callable[[int], str]) -> None:
+    def __init__(self, contents: Mapping[int, memoryview], named: Callable[[int], str], upright: bool) -> None:
         self._contents, self._named = contents, named
+        self._content = bytes if upright else _as_stored
 
     def __len__(self) -> int:
         return len(self._contents)
 
     def take(self, rows: Rows) -> list[tuple[Source, str]]:
         """Give for each row a function that copies its bytes, and a label."""
-        return [(partial(bytes, self._contents[row]), self._named(row)) for row in rows.tolist()]
+        return [(partial(self._content, self._contents[row]), self._named(row)) for row in rows.tolist()]
+
+
+def _as_stored(content: memoryview) -> bytes:
+    return without_orientation(bytes(content))
 
 
 def _room(out: Array | None, shape: tuple[int | None, ...], dtype: str) -> Array:
@@ -315,6 +333,7 @@ def open_shards(
     *,
     index: str | Path | None = None,
     size: Sequence[int] | None = None,
+    upright: bool = True,
     cache: int = DEFAULT_BYTES,
     storage_options: Mapping[str, Any] | None = None,
 ) -> ShardedDataset:
@@ -331,6 +350,9 @@ def open_shards(
         Folder or address of ``shards.json`` and ``index.parquet``, where they do not lie beside the tars.
     size : (height, width), optional
         Resize all pictures, antialiased, until they just cover this size, and cut out the centre.
+    upright : bool
+        Apply the orientation that a camera noted in a JPEG (Exif), so that pictures are as a person sees them. The
+        decoders of the webdataset library do not: with False pictures are as they are stored, as there.
     cache : int, bytes
         Most that local copies of what was read from a store take, 0 for none.
     storage_options : mapping, optional
@@ -375,4 +397,4 @@ def open_shards(
         from setsup.shards.views import ShardedViews
 
         kind = ShardedViews
-    return kind(store, about, catalogue, reader, checked_size(size))
+    return kind(store, about, catalogue, reader, checked_size(size), upright)

@@ -12,6 +12,7 @@ import io
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from setsup.datasets import images
 from setsup.datasets.dataset import Modality
+from setsup.datasets.depth_images import decode_depth, deep_size
 from setsup.datasets.formats.png import PngHead, png_head
 from setsup.datasets.images import resized
 from setsup.errors import DataError
@@ -29,11 +31,14 @@ __all__ = [
     "PICTURES",
     "check_members",
     "copy_plain",
+    "deep_array",
+    "is_deep",
     "npy_array",
     "plain_head",
     "put_pngs",
     "resized_modalities",
     "shrunk",
+    "sideways_members",
 ]
 
 Array = npt.NDArray[Any]
@@ -73,7 +78,10 @@ def check_members(members: Mapping[str, Member], source: str) -> None:
         shape, dtype = member.modality.shape, member.modality.dtype
         if (name, member) == (CAMERA, VIEW):
             continue
-        if member.format in PICTURES:
+        if is_deep(member):
+            if math.prod(size or 1 for size in shape) > _MOST_PIXELS:
+                raise DataError(f"{source}: {name!r} has {shape} pixels, more than the {_MOST_PIXELS:,} that are read")
+        elif member.format in PICTURES:
             good = dtype == "uint8" and len(shape) == 3 and shape[2] in (1, 3, 4)
             if not good or math.prod(size or 1 for size in shape[:2]) > _MOST_PIXELS:
                 raise DataError(
@@ -87,6 +95,38 @@ def check_members(members: Mapping[str, Member], source: str) -> None:
             )
         elif dtype not in _NUMBERS:
             raise DataError(f"{source}: the modality {name!r} is of {dtype}, which is not read; plain numbers are")
+
+
+def is_deep(member: Member) -> bool:
+    """Whether members are PNGs of one channel of 16 bits, such as depth."""
+    return member.format == "png" and member.modality.dtype == "uint16" and len(member.modality.shape) == 2
+
+
+def deep_array(content: memoryview, label: str) -> Array:
+    """Decode a PNG of one channel of 16 bits.
+
+    Returns
+    -------
+    (height, width) uint16
+
+    Raises
+    ------
+    DataError
+        When it is another picture, or damaged.
+
+    """
+    whole = bytes(content)
+    return decode_depth(whole, label, deep_size(whole) or (0, 0))
+
+
+def sideways_members(members: Mapping[str, Member]) -> dict[str, Member]:
+    """Members whose JPEG are not turned upright: the sides in the catalogue are those of upright ones."""
+    return {
+        name: replace(one, modality=replace(one.modality, shape=(None, None, one.modality.shape[2])))
+        if one.format in ("jpg", "jpeg") and one.modality.shape[0] != one.modality.shape[1]
+        else one
+        for name, one in members.items()
+    }
 
 
 def resized_modalities(members: Mapping[str, Member], size: tuple[int, int] | None) -> dict[str, Modality]:

@@ -494,7 +494,7 @@ def test_an_index_in_a_store_that_is_another(
     for other in (content[:-1], content + b"x", content[:50] + bytes([content[50] ^ 1]) + content[51:]):
         store.pipe(path, other)
         with pytest.raises(
-            DataError, match=r"index\.parquet is not the index of which shards\.json there tells; fetch both again"
+            DataError, match=r"index\.parquet is not the index of which shards\.json there tells; restore it with"
         ):
             open_shards(url)
     store.pipe(path, content)
@@ -508,7 +508,9 @@ def test_an_index_that_is_gone_says_how_to_have_it_again(
 
     monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "cache"))
     filesystem("memory").rm(f"{far[0]}/index.parquet")
-    with pytest.raises(DataError, match=r"index\.parquet is not there.*; fetch it again, .*anew with `setsup shard`"):
+    with pytest.raises(
+        DataError, match=r"index\.parquet is not there.*; fetch it again, or restore it .*`setsup index"
+    ):
         open_shards(far[0])
     folder, *_ = small_set(tmp_path / "theirs", check="header")
     (folder / "index.parquet").unlink()

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from setsup.datasets.dataset import Modality
+from setsup.datasets.depth_images import deep_size
 from setsup.datasets.images import header
 from setsup.errors import DataError
 from setsup.shards.decoding import PICTURES
@@ -118,7 +119,7 @@ def stored_member(name: str, extension: str, heads: Mapping[str, bytes]) -> Memb
     lengths = [set(axis) for axis in zip(*(one.shape for one in found), strict=True)]
     shape = [axis.pop() if len(axis) == 1 else None for axis in lengths]
     dtype, color = found[0].dtype, ""
-    if read is _picture:
+    if read is _picture and dtype == "uint8":
         # as pictures are decoded together: in colour where one is
         counts = {one.shape[2] for one in found}
         shape[2] = counts.pop() if len(counts) == 1 else 3
@@ -129,6 +130,9 @@ def stored_member(name: str, extension: str, heads: Mapping[str, bytes]) -> Memb
 
 
 def _picture(content: bytes, label: str) -> Modality:
+    deep = deep_size(content)
+    if deep is not None:  # depth, as nearly all who store it in images do
+        return Modality(deep, "uint16")
     one = header(content, label)
     return Modality((one.height, one.width, one.channels), "uint8")
 

@@ -175,9 +175,9 @@ def _listed(
     """Files of a tar; contents of some of them are kept while they are near."""
     found = [Stretch().listing(source)]
     if kept is None:
-        found += [stretch.listing(source) for stretch in walk(read, source, size)]
+        found += [stretch.listing(source) for stretch in walk(read, source, size, open_end=True)]
     else:
-        for stretch in _gathered(walk(read, source, size, 1), read, endings, kept):
+        for stretch in _gathered(walk(read, source, size, 1, open_end=True), read, endings, kept):
             found.append(stretch.listing(source))
     return joined(found)
 
