@@ -167,7 +167,7 @@ class Keeper(Callback):
         """The first step whose loss is known not to be finite; with `wait`, all are known first."""
         while self._losses:
             step, finite, copied = self._losses[0]
-            if copied is not None and not copied.query():
+            if copied is not None and not copied.query():  # type: ignore[no-untyped-call]
                 if not wait:
                     break
                 copied.synchronize()
@@ -315,7 +315,7 @@ def _whether_finite(loss: torch.Tensor) -> tuple[torch.Tensor, torch.cuda.Event 
     finite = loss.isfinite().all()
     if not loss.is_cuda:
         return finite, None
-    here, copied = finite.to("cpu", non_blocking=True), torch.cuda.Event()
+    here, copied = finite.to("cpu", non_blocking=True), torch.cuda.Event()  # type: ignore[no-untyped-call]
     copied.record()
     return here, copied
 

@@ -103,7 +103,9 @@ def loss_of(trainer: Trainer, outputs: Any) -> torch.Tensor | None:
 
 def nonfinite_state(trainer: Trainer, method: LightningModule) -> str | None:
     """Name of a trained parameter that is not finite, or whose state in an optimiser is not; None where all are."""
-    names = {parameter: name for name, parameter in method.named_parameters() if parameter.requires_grad}
+    names: dict[torch.Tensor, str] = {
+        parameter: name for name, parameter in method.named_parameters() if parameter.requires_grad
+    }
     checked = [(name, parameter.detach()) for parameter, name in names.items()]
     for optimiser in trainer.optimizers:
         for parameter, state in optimiser.state.items():
