@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import arguments
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.errors import DataError, RowError
 from setsup.factors.stored import check_rows
@@ -47,6 +48,7 @@ class Selection(Dataset):
     """
 
     def __init__(self, source: Dataset, rows: npt.ArrayLike, factors: FactorTable | None = None) -> None:
+        arguments(Selection.__init__, locals(), DataError)
         index = check_rows(rows, len(source))
         if index.ndim != 1:
             raise RowError(f"rows to select must have one axis, not the shape {index.shape}")
@@ -110,6 +112,7 @@ class Concat(Dataset):
     """
 
     def __init__(self, datasets: Sequence[Dataset], parts: Sequence[str] | None = None) -> None:
+        arguments(Concat.__init__, locals(), DataError)
         from setsup.factors.combine import concat as concat_tables
 
         if not datasets:

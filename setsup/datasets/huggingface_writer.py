@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import arguments
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.datasets.huggingface_card import card, info_of
 from setsup.datasets.images import parallel
@@ -78,6 +79,7 @@ def to_huggingface(
     'Apache-2.0'
 
     """
+    arguments(to_huggingface, locals(), DataError)
     datasets = imported("datasets", "hf")
     chosen = _chosen(dataset, modalities)
     columns, features = columns_and_features(dataset.factors)

@@ -22,7 +22,8 @@ import torch
 from scipy.spatial import cKDTree
 from scipy.special import digamma
 
-from setsup.errors import SetsupError
+from setsup.checks import arguments
+from setsup.errors import DataError, SetsupError
 from setsup.evaluation.information import Information, columns, normal, scales, whole
 from setsup.progress import Advance, progress
 from setsup.random import stream_key
@@ -85,6 +86,7 @@ def neighbour_information(
     array([0.69])
 
     """
+    arguments(neighbour_information, locals(), DataError)
     count, scale = whole("neighbours", neighbours, 1), scales(sigma)
     if scale.ndim:
         raise SetsupError(f"sigma is one number here, not {sigma!r}")

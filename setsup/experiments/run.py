@@ -11,6 +11,7 @@ from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import ZipFile
 
+from setsup.checks import arguments
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.preset import Measured, Preset, smoke
 from setsup.experiments.settings import changes, filled, flat, learned, put
@@ -323,6 +324,7 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
         When its preset is not known here.
 
     """
+    arguments(open_run, locals(), DataError)
     from setsup.experiments.registry import named
 
     folder = Path(folder)

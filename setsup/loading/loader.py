@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from setsup.checks import arguments
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch, Finish, Transform, check_names
@@ -88,6 +89,7 @@ class Loader:
         prefetch: int = 2,
         to: str = "torch",
     ) -> None:
+        arguments(Loader.__init__, locals(), SamplerError)
         if not isinstance(sampler, Sampler):
             raise SamplerError(f"the loader takes a data set and then a sampler, not {type(sampler).__name__}")
         if not dataset.factors.has_fingerprint(sampler.table.fingerprint):

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import arguments
+from setsup.errors import DataError
 from setsup.evaluation.held_out import held_out
 from setsup.evaluation.inputs import checked_embeddings, checked_factors, known_part
 from setsup.evaluation.scores.additive import fit_additive
@@ -95,6 +97,7 @@ def dci(codes: npt.ArrayLike, factors: npt.ArrayLike, *, bins: int = 20, seed: i
     (1.0, 1.0, 1.0)
 
     """
+    arguments(dci, locals(), DataError)
     reals = checked_embeddings(codes, "codes")
     levels = checked_factors(factors, len(reals))
     binned = discretised(reals, bins)
