@@ -116,6 +116,8 @@ def _fits(value: Any, hint: Any) -> bool:
         if kind is tuple and inner and inner[-1] is not Ellipsis:
             return len(value) == len(inner) and all(map(_fits, value, inner))
         return not inner or all(_fits(one, inner[0]) for one in value)
+    if getattr(kind, "_is_protocol", False):  # its data tell it apart; of its methods some are inherited, or left out
+        return all(hasattr(value, name) for name in kind.__annotations__)
     try:
         right = isinstance(value, kind) and not (kind is Iterable and isinstance(value, str | bytes))
     except TypeError:  # a protocol that cannot be asked at run time

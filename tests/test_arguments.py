@@ -5,7 +5,6 @@ a sentence of several lines.
 """
 
 import math
-import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -354,7 +353,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
     "Rays": (scenes.Rays, lambda: {"scene": scene()}),
     "load_mesh": (scenes.load_mesh, lambda: {"path": "no.obj", "scale": 1.0, "top": None}),
     "load_scene": (scenes.load_scene, lambda: {"path": "no.scene"}),
-    "save_scene": (scenes.save_scene, lambda: {"scene": scene()}),
+    "save_scene": (lambda scene, path="a.scene": scenes.save_scene(scene, path), lambda: {"scene": scene()}),
     "renderer": (scenes.renderer, lambda: {"name": "nothing"}),
     "check_size": (scenes.check_size, lambda: {"thing": scene(), "what": "it", "expected": (0.01, 100.0)}),
     "mesh_from_trimesh": (scenes.mesh_from_trimesh, lambda: {}),
@@ -675,6 +674,7 @@ EXTRA = {
 }
 
 
+@pytest.mark.long  # half a minute of curves, files and tables
 @pytest.mark.parametrize("name", CASES)
 def test_one_wrong_argument_is_one_sentence(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

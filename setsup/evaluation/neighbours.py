@@ -93,6 +93,8 @@ def neighbour_information(
     table = columns(embeddings, factors, count + 1, f"{count} neighbours")
     points = table.points.astype(np.float64)
     points += scale * _noise(seed, "neighbours noise", points.shape)
+    if not np.isfinite((points**2).sum()):
+        raise DataError(f"distances of embeddings with noise of sigma={sigma!r} are no finite numbers; lower sigma")
     points = _parted(points, seed, "neighbours ties")
     nats, alone = np.zeros(table.values.shape[1]), np.zeros(table.values.shape[1], dtype=np.int64)
     varying = table.varying()

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch
@@ -125,7 +124,6 @@ def as_torch(dataset: Dataset) -> TorchRows:
     (480000, (3, 64, 64))
 
     """
-    arguments(as_torch, locals(), SamplerError)
     if not hasattr(dataset, "fetch"):
         raise SetsupError(
             f"as_torch takes a data set, such as setsup.load gives, not {type(dataset).__name__}: samplers go into "
@@ -183,7 +181,6 @@ def set_batches(sampler: Sampler, start: int = 0) -> SetBatches:
     8
 
     """
-    arguments(set_batches, locals(), SamplerError)
     if not isinstance(sampler, Sampler):
         raise SamplerError(
             f"set_batches takes a sampler, such as setsup.SetSampler, not {type(sampler).__name__}: data sets go into "
