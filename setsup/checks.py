@@ -5,10 +5,11 @@
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeGuard, TypeVar, Union, get_args, get_origin
 
 from setsup.errors import SetsupError, near
 
@@ -20,7 +21,10 @@ __all__ = [
     "a_string",
     "an_instance",
     "an_integer",
+    "arguments",
+    "attributes",
     "is_integer",
+    "is_number",
     "memory_for",
     "one_of",
     "strings",
@@ -58,6 +62,138 @@ def a_number(
     return found
 
 
+def arguments(function: Any, given: Mapping[str, Any], error: Error = SetsupError) -> None:
+    """Check what a public function was given against its annotations: types, not ranges.
+
+    Called with ``locals()`` as its first statement. Any number of numpy's goes for one of Python's, any array or list
+    for a tuple or a sequence; a boolean is no number, and neither is NaN.
+
+    Parameters
+    ----------
+    function : function or method
+        The caller itself.
+    given : mapping
+        Its arguments by name.
+
+    """
+    for name, hint in function.__annotations__.items():
+        if name in given and not _suits(given[name], hint):
+            called = function.__qualname__.removesuffix(".__init__")
+            raise error(f"{name} of {called} must be {_words(hint)}, not {_shown(given[name])}")
+
+
+def _suits(value: Any, hint: Any) -> bool:
+    """As :func:`_fits`; False where a value does not even let itself be looked at, as tensors without an axis."""
+    try:
+        return _fits(value, hint)
+    except Exception:
+        return False
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is what an annotation says; true of annotations that say nothing of values."""
+    if isinstance(hint, str | TypeVar):
+        return True
+    if value is None:
+        return hint is None or hint in (NoneType, Any) or NoneType in get_args(hint)
+    plain = _PLAIN.get(hint) if isinstance(hint, type) else None
+    if plain is not None:
+        return plain[1](value)
+    origin, inner = get_origin(hint), get_args(hint)
+    if _is_array(hint, inner):
+        return _makes_array(value, float in inner)
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner if one is not NoneType)
+    if origin is Literal:
+        return isinstance(value, str | int) and value in inner
+    kind = origin or hint
+    if not isinstance(kind, type):
+        return True
+    if kind in (tuple, list, Sequence, Collection):
+        listed = hasattr(value, "__len__") and hasattr(value, "__iter__")
+        if not listed or isinstance(value, str | bytes | Mapping):
+            return False
+        if kind is tuple and inner and inner[-1] is not Ellipsis:
+            return len(value) == len(inner) and all(map(_fits, value, inner))
+        return not inner or all(_fits(one, inner[0]) for one in value)
+    if getattr(kind, "_is_protocol", False):  # its data tell it apart; of its methods some are inherited, or left out
+        return all(hasattr(value, name) for name in kind.__annotations__)
+    try:
+        right = isinstance(value, kind) and not (kind is Iterable and isinstance(value, str | bytes))
+    except TypeError:  # a protocol that cannot be asked at run time
+        return True
+    if right and isinstance(value, Mapping) and len(inner) == 2:
+        return all(_fits(key, inner[0]) and _fits(one, inner[1]) for key, one in value.items())
+    return right
+
+
+def _is_boolean(value: Any) -> bool:
+    return isinstance(value, bool) or (type(value).__module__, type(value).__name__) == ("numpy", "bool")
+
+
+def _is_below(value: Any) -> bool:
+    return is_integer(value) and -(2**63) <= value < 2**64
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is a number, Python's or numpy's; a boolean is none, nor is NaN."""
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value
+
+
+def _is_string(value: Any) -> bool:
+    """Whether this is a string that UTF-8 can write."""
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+_PLAIN: dict[type, tuple[str, Callable[[Any], bool]]] = {
+    int: ("an integer below 2**64", _is_below),
+    float: ("a number", is_number),
+    bool: ("True or False", _is_boolean),
+    str: ("a string", _is_string),
+}
+
+
+def _is_array(hint: Any, inner: tuple[Any, ...]) -> bool:
+    """Whether an annotation is ``npt.NDArray`` or ``npt.ArrayLike``."""
+    parts = (get_origin(hint) or hint, *inner)
+    return any(getattr(part, "__module__", "").startswith(("numpy._typing", "numpy._core")) for part in parts) or (
+        getattr(parts[0], "__name__", "") == "ndarray"
+    )
+
+
+def _makes_array(value: Any, single: bool) -> bool:
+    """Whether numpy makes an array of numbers or truth values of this; of one without axes, where single ones go."""
+    import numpy as np
+
+    found = np.asarray(value)
+    return found.dtype.kind in "biuf" and (found.ndim > 0 or single)
+
+
+_MANY = {int: "integers", float: "numbers", str: "strings", bool: "booleans"}
+
+
+def _words(hint: Any) -> str:
+    """What an annotation asks for, in words."""
+    inner, origin = get_args(hint), get_origin(hint)
+    if hint is None or hint is NoneType:
+        return "None"
+    if isinstance(hint, type) and hint in _PLAIN:
+        return _PLAIN[hint][0]
+    if _is_array(hint, inner):
+        return "an array of numbers" + (" or None" if NoneType in inner else "")
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(map(_words, inner)))
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, inner))
+    kind = origin or hint
+    if kind is tuple and inner and inner[-1] is not Ellipsis:
+        return f"{len(inner)} values"
+    if kind in (tuple, list, Sequence, Collection, Iterable):
+        return "a list" + (f" of {_MANY[inner[0]]}" if inner and inner[0] in (int, float, str, bool) else "")
+    name = getattr(kind, "__name__", str(kind))
+    return {"Mapping": "a mapping", "Callable": "a function", "Path": "a path"}.get(name, f"a {name}")
+
+
 def one_of(value: Any, choices: Sequence[str], what: str, error: Error) -> str:
     """One of some words."""
     if not isinstance(value, str) or value not in choices:
@@ -87,7 +223,10 @@ def strings(value: Any, what: str, error: Error) -> list[str]:
     """Several strings, given as any iterable but a string."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise error(f"{what} must be a list of strings, not {_shown(value)}")
-    found = list(value)
+    try:
+        found = list(value)
+    except TypeError:  # an array or a tensor without an axis
+        raise error(f"{what} must be a list of strings, not {_shown(value)}") from None
     for one in found:
         if not isinstance(one, str):
             raise error(f"{what} must be a list of strings, but holds {_shown(one)}")
@@ -121,6 +260,12 @@ def an_instance(value: Any, kind: type[T], what: str, error: Error, hint: str = 
     if not isinstance(value, kind):
         raise error(f"{what} must be a {kind.__name__}, not {_shown(value)}{f'; {hint}' if hint else ''}")
     return value
+
+
+def attributes(instance: Any, error: Error = SetsupError) -> None:
+    """Check the fields of a dataclass as :func:`arguments` checks a call; for its ``__post_init__``."""
+    kind = type(instance)
+    arguments(kind, {name: getattr(instance, name) for name in kind.__annotations__ if hasattr(instance, name)}, error)
 
 
 def memory_for(needed: int, what: str, reduce: str, error: Error) -> None:

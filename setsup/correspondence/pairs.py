@@ -28,8 +28,9 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from setsup import random
+from setsup.checks import arguments
 from setsup.correspondence import planar
-from setsup.errors import SetsupError
+from setsup.errors import DataError, SetsupError
 
 __all__ = ["AffinePairs", "affine_pairs"]
 
@@ -125,8 +126,11 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
     ((49, 49), (4, 1024))
 
     """
+    arguments(affine_pairs, locals(), DataError)
     _check(image, size, shift, keep)
     most = size[0] // 4 if shift is None else shift
+    if np.ndim(keys) != 1 or np.asarray(keys).dtype.kind not in "iu":
+        raise DataError(f"keys must be (n,) unsigned integers, from setsup.random.fold, not {np.shape(keys)}")
     words = random.fold(np.asarray(keys, dtype=np.uint64)[:, None], np.arange(_PIXELS + 1, dtype=np.uint64))
     source = _source(image, size, most)
     middle = np.array([size[1] // 2, size[0] // 2])

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
+from setsup.checks import arguments
 from setsup.correspondence import planar
-from setsup.errors import SetsupError
+from setsup.errors import DataError, SetsupError
 
 __all__ = [
     "Partners",
@@ -235,6 +236,7 @@ def partners(
     ([False, True, False, False, False, False], 2)
 
     """
+    arguments(partners, locals(), DataError)
     (height1, width1), (height2, width2) = checked_size(size1, "size1"), checked_size(size2, "size2")
     pixels, others = height1 * width1, height2 * width2
     valid = _shown(shown, "shown", height1, width1)

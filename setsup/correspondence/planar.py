@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SetsupError
+from setsup.checks import arguments
+from setsup.errors import DataError, SetsupError
 
 __all__ = [
     "about_centre",
@@ -270,6 +271,7 @@ def carried(points: npt.ArrayLike, matrices: npt.ArrayLike) -> Reals:
            [0., 0.]])
 
     """
+    arguments(carried, locals(), DataError)
     at, by = np.asarray(points, dtype=np.float64), np.asarray(matrices, dtype=np.float64)
     if at.ndim < 2 or at.shape[-1] != 2 or by.shape[-2:] != (3, 3):
         raise SetsupError(f"points are (..., n, 2) and matrices (..., 3, 3), not {at.shape} and {by.shape}")
@@ -278,7 +280,7 @@ def carried(points: npt.ArrayLike, matrices: npt.ArrayLike) -> Reals:
     return np.asarray(moved[..., :2] / np.where(depth > 0, depth, np.nan))
 
 
-def inside(points: npt.ArrayLike, height: npt.ArrayLike, width: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+def inside(points: npt.ArrayLike, height: float | npt.ArrayLike, width: float | npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """Whether points lie on a picture: −½ ≤ x < width − ½ and −½ ≤ y < height − ½.
 
     Parameters
@@ -298,7 +300,10 @@ def inside(points: npt.ArrayLike, height: npt.ArrayLike, width: npt.ArrayLike) -
     array([ True, False,  True])
 
     """
+    arguments(inside, locals(), DataError)
     at = np.asarray(points, dtype=np.float64)
+    if at.shape[-1] != 2:
+        raise DataError(f"points must be (..., 2) pixels (x, y), not {at.shape}")
     x, y = at[..., 0], at[..., 1]
     across, down = np.asarray(width, dtype=np.float64), np.asarray(height, dtype=np.float64)
     return np.asarray((x >= -0.5) & (x < across - 0.5) & (y >= -0.5) & (y < down - 0.5))

@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
+from setsup.checks import arguments
 from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_key, checked_pixels
 from setsup.correspondence.spatial_rays import exact_rays
-from setsup.errors import SetsupError
+from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.rays import Rays
 from setsup.scenes.scene import Scene
@@ -92,6 +93,7 @@ def spatial(
     ([[16.5, 23.5], [-13.0, 23.5]], ['VISIBLE', 'OUTSIDE'])
 
     """
+    arguments(spatial, locals(), DataError)
     at = _pixels(camera1, pixels, fraction, key)
     rays = exact_rays(scene.scene if isinstance(scene, Rays) else scene)
     ways = camera1.rays(at)

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
+from setsup.checks import arguments
 from setsup.correspondence.pixel_pairs import (
     Partners,
     PixelPairs,
@@ -31,7 +32,7 @@ from setsup.correspondence.pixel_pairs import (
 )
 from setsup.correspondence.planar import inside
 from setsup.correspondence.spatial import spatial
-from setsup.errors import SetsupError
+from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
 
 __all__ = ["DescriptorPairs", "Match", "descriptor_pairs", "view_pairs"]
@@ -230,6 +231,7 @@ def descriptor_pairs(
     [[0, 1, 2], [1, 0, -1], [3, 3, 3]]
 
     """
+    arguments(descriptor_pairs, locals(), DataError)
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise SetsupError(f"the number of matches must be a whole number from 1 on, not {count!r}")
     seen = np.asarray(instances2)

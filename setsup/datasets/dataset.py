@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import attributes, strings
 from setsup.errors import DataError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
@@ -61,6 +62,7 @@ class Modality:
 
     def __post_init__(self) -> None:
         """Check the description and bring it into its one form, so that equal ones compare equal."""
+        attributes(self, DataError)
         shape = tuple(self.shape)
         if not all(size is None or (isinstance(size, int | np.integer) and size > 0) for size in shape):
             raise DataError(f"the shape of a modality must hold positive integers or None, not {shape}")
@@ -251,7 +253,7 @@ def fetch_request(
         return rows, tuple(dataset.modalities)
     if isinstance(modalities, str):
         raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the text {modalities!r}")
-    names = tuple(dict.fromkeys(modalities))
+    names = tuple(dict.fromkeys(strings(modalities, "modalities", DataError)))
     for name in names:
         if name not in dataset.modalities:
             raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")

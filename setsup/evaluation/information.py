@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from setsup.checks import arguments
 from setsup.errors import DataError, SetsupError
 from setsup.random import fold
 
@@ -64,6 +65,7 @@ def noise_scale(similarity: str, tau: float) -> float:
     (0.5, 0.25, 1.0)
 
     """
+    arguments(noise_scale, locals(), DataError)
     if not (math.isfinite(tau) and tau > 0):
         raise SetsupError(f"the temperature must be a positive number, not {tau!r}")
     return {"l2sq": math.sqrt(tau), "l2": float(tau)}.get(similarity, 1.0)

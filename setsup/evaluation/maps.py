@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import arguments
 from setsup.errors import DataError, SetsupError, imported
 from setsup.evaluation.inputs import check_count, checked_embeddings
 from setsup.random import stream_key
@@ -57,6 +58,7 @@ def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int =
     (20, 2)
 
     """
+    arguments(tsne_map, locals(), DataError)
     reals = _checked(embeddings)
     number = isinstance(perplexity, int | float | np.integer | np.floating) and not isinstance(perplexity, bool)
     if not number or not math.isfinite(perplexity) or not 1 <= perplexity < len(reals):
@@ -118,6 +120,7 @@ def umap_map(embeddings: npt.ArrayLike, *, neighbours: int = 15, seed: int = 0) 
     (40, 2)
 
     """
+    arguments(umap_map, locals(), DataError)
     reals = _checked(embeddings)
     if check_count(neighbours, "neighbours", 2) >= len(reals):
         raise SetsupError(

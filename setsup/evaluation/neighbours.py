@@ -22,7 +22,8 @@ import torch
 from scipy.spatial import cKDTree
 from scipy.special import digamma
 
-from setsup.errors import SetsupError
+from setsup.checks import arguments
+from setsup.errors import DataError, SetsupError
 from setsup.evaluation.information import Information, columns, normal, scales, whole
 from setsup.progress import Advance, progress
 from setsup.random import stream_key
@@ -85,12 +86,15 @@ def neighbour_information(
     array([0.69])
 
     """
+    arguments(neighbour_information, locals(), DataError)
     count, scale = whole("neighbours", neighbours, 1), scales(sigma)
     if scale.ndim:
         raise SetsupError(f"sigma is one number here, not {sigma!r}")
     table = columns(embeddings, factors, count + 1, f"{count} neighbours")
     points = table.points.astype(np.float64)
     points += scale * _noise(seed, "neighbours noise", points.shape)
+    if not np.isfinite((points**2).sum()):
+        raise DataError(f"distances of embeddings with noise of sigma={sigma!r} are no finite numbers; lower sigma")
     points = _parted(points, seed, "neighbours ties")
     nats, alone = np.zeros(table.values.shape[1]), np.zeros(table.values.shape[1], dtype=np.int64)
     varying = table.varying()

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
+from setsup.checks import arguments
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.information import Information, columns, glorot, normal, scales, whole
 from setsup.progress import progress
@@ -114,6 +115,7 @@ def probe_information(
     (array([0.7]), array([1.]))
 
     """
+    arguments(probe_information, locals(), DataError)
     steps, batch, scale = whole("steps", steps, 1), whole("batch", batch, 1), scales(sigma)
     if scale.ndim or not 0 < held_out < 1 or not (math.isfinite(rate) and rate > 0):
         raise SetsupError(

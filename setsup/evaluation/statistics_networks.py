@@ -22,7 +22,8 @@ import numpy.typing as npt
 import torch
 from torch.optim.adam import adam
 
-from setsup.errors import SetsupError
+from setsup.checks import arguments
+from setsup.errors import DataError, SetsupError
 from setsup.evaluation.information import Columns, Information, columns, glorot, noise_scale, normal, scales, whole
 from setsup.progress import progress
 from setsup.random import below, fold, leading, stream_key
@@ -42,7 +43,7 @@ def mine(
     embeddings: Any,
     factors: Any,
     *,
-    sigma: npt.ArrayLike = 1.0,
+    sigma: float | npt.ArrayLike = 1.0,
     steps: int = 20_000,
     batch: int = 256,
     last: int | None = None,
@@ -108,6 +109,7 @@ def mine(
     (array([0.7]), array([0.7]))
 
     """
+    arguments(mine, locals(), DataError)
     steps, batch = whole("steps", steps, 1), whole("batch", batch, 2)
     last = min(1_000, steps) if last is None else whole("last", last, 1)
     if last > steps:
@@ -169,6 +171,7 @@ def noise_sweep(
     array([ True, False])
 
     """
+    arguments(noise_sweep, locals(), DataError)
     scale = noise_scale(similarity, tau)
     noise = scales(np.geomspace(1e-3, 1e2, 40) * scale if sigmas is None else sigmas).reshape(-1)
     return noise, mine(embeddings, factors, sigma=noise, **options)

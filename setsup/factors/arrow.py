@@ -63,6 +63,8 @@ def save_table(table: FactorTable, path: Path) -> None:
     """
     import pyarrow as pa
 
+    if not path.name:
+        raise DataError(f"{path} is a folder; name the file that the table is to be saved to")
     names = [] if table.is_grid else list(table.names)
     arrays = [pa.array(table.column(name)) for name in names]
     about = {
@@ -186,7 +188,7 @@ def from_arrow(
 
     if not isinstance(table, pa.Table | pa.RecordBatch):
         raise FactorError(f"from_arrow takes a pyarrow.Table, not {type(table).__name__}")
-    names, known = described(table.schema, factors, kinds or {})
+    names, known = described(table.schema, factors, {} if kinds is None else kinds)
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
     return from_blocks(whole.select(names).to_batches, names, known, kinds)
 

@@ -2,7 +2,7 @@
 
 import math
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import count, islice, product
 from typing import Any
@@ -54,7 +54,7 @@ def concat(tables: Sequence[FactorTable], parts: Sequence[str] | None = None) ->
     (('cube', 'ball', 'cone'), array([4, 5]))
 
     """
-    tables = list(tables) if isinstance(tables, Iterable) else [tables]
+    tables = list(tables) if isinstance(tables, Sequence) else [tables]
     for table in tables:
         an_instance(table, FactorTable, "what is concatenated", FactorError)
     if not tables:

@@ -136,7 +136,7 @@ class Factor:
             raise FactorError(f"factor {self.name!r} is continuous and has no levels; compare it with < or >=")
         try:
             return self.levels.index(stored_level(level, self.levels))
-        except ValueError:
+        except Exception:  # also of what does not compare, such as an array
             raise FactorError(f"factor {self.name!r} has no level {level!r}{near(level, self.levels)}") from None
 
     def to_dict(self) -> dict[str, Any]:
@@ -171,7 +171,10 @@ def checked_factors(factors: Any) -> tuple[Factor, ...]:
     """Factors as a tuple; FactorError where one is something else."""
     if isinstance(factors, str) or not isinstance(factors, Iterable):
         raise FactorError(f"factors must be a list of Factor, not {factors!r}")
-    found = tuple(factors)
+    try:
+        found = tuple(factors)
+    except TypeError:  # an array or a tensor without an axis
+        raise FactorError(f"factors must be a list of Factor, not {factors!r}") from None
     for factor in found:
         an_instance(factor, Factor, "each of the factors", FactorError, 'make one with Factor("name", kind, levels)')
     return found

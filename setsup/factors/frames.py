@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import a_mapping
 from setsup.errors import DataError, FactorError, imported, near
 from setsup.factors.arrow import described, open_table, save_table
 from setsup.factors.csv_file import CsvFile
 from setsup.factors.distinct import usable
-from setsup.factors.factor import Factor, Kind
+from setsup.factors.factor import Factor, Kind, checked_factors
 from setsup.factors.infer import Blocks, Store, arrow_array, from_blocks
 from setsup.factors.table import FactorTable
 from setsup.files import cache_folder, disk_errors, locked
@@ -110,7 +111,7 @@ def from_parquet(
                     if name not in schema.names:
                         raise FactorError(f"there is no column {name!r}{near(name, schema.names)}")
                 schema = pa.schema([schema.field(name) for name in columns], schema.metadata)
-            names, known = described(schema, factors, kinds or {})
+            names, known = described(schema, factors, {} if kinds is None else kinds)
         return _of_file(path, blocks, names, known, kinds)
 
 
@@ -144,7 +145,8 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
         raise FactorError(f"two columns of the frame share a name in {names}; rename one")
     arrays = {name: arrow_array(name, frame.iloc[:, place]) for place, name in enumerate(names)}
     arrays = {name: array for name, array in arrays.items() if usable(array.type)}
-    known = {factor.name: factor for factor in factors}
+    known = {factor.name: factor for factor in checked_factors(factors)}
+    kinds = None if kinds is None else a_mapping(kinds, "kinds", FactorError)
     for place, name in enumerate(names):
         dtype = frame.dtypes.iloc[place]
         if isinstance(dtype, pandas.CategoricalDtype) and name not in known and name not in (kinds or {}):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import strings
+from setsup.checks import is_integer, strings
 from setsup.errors import FactorError, RowError
 from setsup.factors.counting import counting_sort, known_rows, packed, renumbered, row_dtype
 from setsup.factors.table import FactorTable
@@ -120,7 +120,7 @@ class Groups:
             When there is no such group.
 
         """
-        if not 0 <= group < len(self):
+        if not is_integer(group) or not 0 <= group < len(self):
             raise RowError(f"group {group} is out of range: there are {len(self)} groups of {self.names}")
         return self.take(group, np.arange(self.sizes[group], dtype=np.int64))
 
@@ -196,6 +196,8 @@ def group_by(table: FactorTable, names: Iterable[str], where: str | npt.NDArray[
 
     """
     chosen = closed(table, names)
+    if not isinstance(where, str | np.ndarray | None):
+        raise FactorError(f"where must be an expression or (rows,) bool, not a {type(where).__name__}")
     if isinstance(where, np.ndarray) and (where.dtype != np.bool_ or where.shape != (len(table),)):
         raise FactorError(f"where must be an expression or ({len(table)},) bool, not {where.shape} {where.dtype}")
     if table.is_grid and where is None:

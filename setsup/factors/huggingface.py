@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import a_mapping
 from setsup.errors import FactorError, imported
 from setsup.factors.arrow import to_arrow
 from setsup.factors.distinct import usable
-from setsup.factors.factor import Factor, Kind
+from setsup.factors.factor import Factor, Kind, checked_factors
 from setsup.factors.frames import ROWS
 from setsup.factors.infer import from_blocks
 from setsup.factors.table import FactorTable
@@ -72,7 +73,8 @@ def from_huggingface(
         mend = "choose a split, such as dataset['train']" if isinstance(dataset, dict) else "load it without streaming"
         raise FactorError(f"from_huggingface takes a datasets.Dataset, not {type(dataset).__name__}; {mend}")
     found = {name: leaf for name, leaf in leaves(dataset.features).items() if is_factor(name, leaf[1])}
-    given = {factor.name for factor in factors} | (kinds or {}).keys()
+    kinds = {} if kinds is None else a_mapping(kinds, "kinds", FactorError)
+    given = {factor.name for factor in checked_factors(factors)} | kinds.keys()
     labels = {
         name: {"kind": Kind.NOMINAL, "levels": feature.names}
         for name, (_, feature) in found.items()
@@ -96,7 +98,7 @@ def from_huggingface(
             yield pa.RecordBatch.from_arrays(spelled, names=list(found))
 
     # sorted texts, for now nominal: their kind is in the note, which says of an order that it is this one
-    kinds = {**dict.fromkeys(short, Kind.NOMINAL), **(kinds or {})}
+    kinds = {**dict.fromkeys(short, Kind.NOMINAL), **kinds}
     table = from_blocks(blocks, list(found), [*factors, *whole], kinds)
     if not short:
         return table

@@ -116,7 +116,7 @@ def from_blocks(
     """
     import pyarrow as pa
 
-    fields = _fields(names, factors, kinds or {}, written)
+    fields = _fields(names, factors, {} if kinds is None else kinds, written)
     try:
         _see(blocks, [field for field in fields if not field.given])
         _see(blocks, [field for field in fields if field.incomplete()])

@@ -18,13 +18,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import FactorError, near
+from setsup.checks import arguments, one_of
+from setsup.errors import FactorError
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.stored import code_dtype
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute, stream_key
 
 __all__ = ["ROUNDINGS", "check_disjoint", "split"]
+
+_MOST = 10_000  # splits of one table
 
 Rows = npt.NDArray[np.int64]
 
@@ -88,11 +91,11 @@ def split(
     >>> check_disjoint(faces, "split", "subject")
 
     """
+    arguments(split, locals(), FactorError)
     shares = _shares(fractions)
-    if not isinstance(repeats, int) or repeats < 1:
-        raise FactorError(f"a table is split a whole number of times, at least once, not {repeats!r} times")
-    if rounding not in ROUNDINGS:
-        raise FactorError(f"rounding must be 'strata' or 'table', not {rounding!r}{near(rounding, ROUNDINGS)}")
+    if not 1 <= repeats <= _MOST:
+        raise FactorError(f"a table is split 1 to {_MOST:,} times, not {repeats!r} times")
+    one_of(rounding, ROUNDINGS, "rounding", FactorError)
     names = [name] if repeats == 1 else [f"{name}_{repeat}" for repeat in range(repeats)]
     for new in names:
         if new in table:
@@ -125,6 +128,7 @@ def check_disjoint(table: FactorTable, split: str, by: str | Sequence[str]) -> N
         When one is; the first five are named with their parts.
 
     """
+    arguments(check_disjoint, locals(), FactorError)
     groups = table.group_by(_listed(by))
     group, part = groups.of_rows(), table.codes(split)
     levels = table[split].levels

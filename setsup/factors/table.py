@@ -18,8 +18,8 @@ from unicodedata import normalize
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_mapping, a_path, an_instance, strings
-from setsup.errors import FactorError, near
+from setsup.checks import a_mapping, a_path, an_instance, an_integer, strings
+from setsup.errors import FactorError, RowError, near
 from setsup.factors.factor import Factor, Kind, Level, checked_factors, level_array
 from setsup.factors.stored import check_rows, code_dtype, owned, stored_column, without_signs
 from setsup.files.mapped import check_mapped
@@ -266,6 +266,7 @@ class FactorTable:
     def row(self, row: int) -> dict[str, Level | None]:
         """All values of one row, by factor; None where unknown."""
         found: dict[str, Level | None] = {}
+        row = an_integer(row, "the number of a row", RowError)
         for factor in self.factors:
             code = self.codes(factor.name, row)
             if factor.levels is None:
@@ -421,8 +422,8 @@ class FactorTable:
 
         Whatever keeps a fingerprint (draws, renders) is compared by this, so that older ones stay readable.
         """
-        if fingerprint == self.fingerprint:
-            return True
+        if not isinstance(fingerprint, str) or fingerprint == self.fingerprint:
+            return isinstance(fingerprint, str)
         numbers = any(factor.continuous or any(map(_fraction, factor.levels or ())) for factor in self.factors)
         return numbers and any(fingerprint == self._digest(signs) for signs in (False, True))
 

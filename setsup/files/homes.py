@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from setsup.checks import a_path
 from setsup.errors import DataError
 
 __all__ = ["expanded"]
@@ -25,10 +26,11 @@ def expanded(path: Path | str) -> Path:
 the path in full, or ./~nobody-of-that-name/mnist for a folder of that name
 
     """
+    path = a_path(path, "this", DataError)
     try:
-        return Path(path).expanduser()
+        return path.expanduser()
     except RuntimeError:
-        who = Path(path).parts[0]
+        who = path.parts[0]
         raise DataError(
             f"{path}: no home folder of {who!r} is known here; write the path in full, or ./{path} for a folder of "
             "that name"

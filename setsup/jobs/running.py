@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
+from setsup.checks import arguments
 from setsup.errors import SetsupError
 from setsup.jobs.cluster import Cluster, Ray
 from setsup.jobs.local import Crew
@@ -94,6 +95,7 @@ def check_processes(processes: int, on: Ray | Cluster | None = None) -> None:
         When it is no whole number from 1 on, or a cluster is to work.
 
     """
+    arguments(check_processes, locals())
     if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
         raise SetsupError(f"processes must be a whole number from 1 on, not {processes!r}")
     if on is not None and processes != 1:

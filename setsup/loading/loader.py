@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from setsup.checks import arguments
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch, Finish, Transform, check_names
@@ -90,6 +91,8 @@ class Loader:
     ) -> None:
         if not isinstance(sampler, Sampler):
             raise SamplerError(f"the loader takes a data set and then a sampler, not {type(sampler).__name__}")
+        _check_transform(transform)
+        arguments(Loader.__init__, locals(), SamplerError)
         if not dataset.factors.has_fingerprint(sampler.table.fingerprint):
             raise SamplerError(
                 f"the sampler was made of another table (fingerprint {sampler.table.fingerprint}) than that of "
@@ -100,7 +103,6 @@ class Loader:
         self.modalities = fetch_request(dataset, [], modalities)[1]
         check_names(dataset.name, self.modalities)
         self._door = _door(to)
-        _check_transform(transform)
         self._finish = Finish(self._door, transform, dataset.modalities, self.modalities)
         self._workers, self._prefetch = _checked_workers(workers, dataset), _positive(prefetch)
         self._delivered = share.start

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from setsup.checks import arguments
 from setsup.errors import DataError
 from setsup.reports.lettering import Lines, Style, text_width, wrapped
 from setsup.reports.page import INK, MARGIN, PADDING, SKIP, SOFT, Page, cell_for, lines_height
@@ -61,6 +62,7 @@ def image_grid(
     'RGB'
 
     """
+    arguments(image_grid, locals(), DataError)
     rows = [list(row) for row in images]
     framed = None if queries is None else list(queries)
     columns = _checked_columns(rows, row_labels, column_labels, framed)

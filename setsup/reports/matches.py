@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
+from setsup.checks import arguments
 from setsup.correspondence import PixelPairs, Status
 from setsup.errors import DataError
 from setsup.random import fold, permute
@@ -44,6 +45,10 @@ def matches_drawn(
     RGB image
 
     """
+    arguments(matches_drawn, locals(), DataError)
+    for view in (view1, view2):
+        if np.ndim(view) != 3 or np.asarray(view).dtype != np.uint8:
+            raise DataError(f"a view is a picture (height, width, channels) uint8, not {np.shape(view)}")
     pictures = [np.asarray(thumbnail(view, max(view.shape[:2])).convert("RGB")) for view in (view1, view2)]
     if pictures[0].shape[0] != pictures[1].shape[0]:
         raise DataError(
@@ -107,6 +112,7 @@ def match_sheet(
     'RGB'
 
     """
+    arguments(match_sheet, locals(), DataError)
     if not len(views) or not len(views) == len(pairs) == len(captions):
         raise DataError(f"a sheet of {len(views)} pairs of views needs as many pixel pairs and captions, at least one")
     drawn = []

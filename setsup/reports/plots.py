@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from setsup.checks import arguments
 from setsup.errors import DataError, near
 from setsup.reports.charts import EDGE, LABEL, canvas, drawn, dressed, legend, letters, shortened
 from setsup.reports.page import INK, SOFT
@@ -75,6 +76,7 @@ def bars(
     'RGB'
 
     """
+    arguments(bars, locals(), DataError)
     labels = list(dict.fromkeys(label for series in groups.values() for label in series))
     _check_bars(groups, labels, ceilings or {})
     pitch = 1 / (len(groups) + 0.9)
@@ -186,6 +188,7 @@ def curves(
     'RGB'
 
     """
+    arguments(curves, locals(), DataError)
     lines = {name: _checked_curve(name, x, y, log_x) for name, (x, y) in series.items()}
     if not lines:
         raise DataError("a chart of curves needs at least one curve, and none is given")

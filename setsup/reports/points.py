@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from setsup.checks import arguments
 from setsup.errors import DataError
 from setsup.factors.factor import Factor, Kind
 from setsup.reports.charts import LABEL, canvas, drawn, dressed, few_ticks, letters
@@ -77,6 +78,7 @@ def scatter(
     'RGB'
 
     """
+    arguments(scatter, locals(), DataError)
     placed = _checked_points(points)
     checked, known_factor = checked_values(values, factor, len(placed))
     figure = canvas(8.2, 6.4, title)
@@ -131,6 +133,7 @@ def scatter_panels(
     'RGB'
 
     """
+    arguments(scatter_panels, locals(), DataError)
     placed = _checked_points(points)
     missing = [factor.name for factor in factors if factor.name not in values]
     if missing or not factors:
@@ -208,6 +211,7 @@ def image_scatter(
     'RGB'
 
     """
+    arguments(image_scatter, locals(), DataError)
     placed = _checked_points(points)
     if len(images) != len(placed):
         raise DataError(f"{len(placed):,} points need as many images, not {len(images):,}")

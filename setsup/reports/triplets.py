@@ -6,6 +6,7 @@ from typing import Any
 import numpy.typing as npt
 from PIL import Image
 
+from setsup.checks import arguments
 from setsup.errors import DataError
 from setsup.reports.lettering import fitted
 from setsup.reports.page import GUTTER, MARGIN, NOTES, PADDING, SKIP, Page, cell_for, lines_height
@@ -53,6 +54,7 @@ def triplet_sheet(
     'RGB'
 
     """
+    arguments(triplet_sheet, locals(), DataError)
     rows = [list(row) for row in images[:limit]]
     wrong = next((len(row) for row in rows if len(row) != len(_HEADS)), None)
     if wrong is not None:

@@ -62,7 +62,10 @@ class Stepwise:
 
     def at(self, steps: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Probability at steps; float64 of their shape."""
-        numbers = np.asarray(steps)
+        try:
+            numbers = np.asarray(steps)
+        except Exception:  # ragged lists, tensors with a gradient: whatever numpy cannot take
+            numbers = np.array(None)
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= 2**63):
             raise RowError(f"steps must be integers from 0 and below 2**63, not {steps!r}")
         rise = np.minimum(numbers.astype(np.int64) // self.every, self.levels - 1)

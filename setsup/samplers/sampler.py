@@ -302,7 +302,7 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
     }
     try:
         name, fingerprint, arguments = data["sampler"], data["fingerprint"], dict(data["arguments"])
-    except (KeyError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError):
         raise SamplerError(
             "a sampler is described by sampler, fingerprint and arguments; see Sampler.to_dict"
         ) from None

@@ -28,7 +28,7 @@ def checked_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:
     """
     try:
         found = np.asarray(values)
-    except ValueError:
+    except Exception:  # whatever numpy cannot take, such as a tensor with a gradient
         found = np.empty(0)
     if found.shape != (3,) or found.dtype.kind not in "iu" or found.min() < 0 or found.max() > 255:
         raise SetsupError(f"{what} is three bytes of sRGB, 0 … 255, not {_one_line(values)}")
@@ -56,7 +56,7 @@ def checked_numbers(values: npt.ArrayLike, shape: tuple[int, ...], what: str) ->
     """
     try:
         found = np.array(values, dtype=np.float64) + 0.0
-    except (TypeError, ValueError):
+    except Exception:
         found = np.empty(0)
     if found.shape != shape or not np.isfinite(found).all():
         raise SetsupError(f"{what} must be {' × '.join(map(str, shape))} finite numbers, not {_one_line(values)}")

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import arguments
 from setsup.errors import DataError, SetsupError, imported
 from setsup.scenes.coincident import joined, seen, shown_sides
 from setsup.scenes.holes import PiercedEngine, holes_of
@@ -90,6 +91,7 @@ class Rays:
     """
 
     def __init__(self, scene: Scene) -> None:
+        arguments(Rays.__init__, locals(), DataError)
         self.scene = scene
 
     def hit(self, origins: npt.ArrayLike, directions: npt.ArrayLike) -> tuple[Numbers, Floats]:

@@ -8,12 +8,14 @@ Triangles of a scene are numbered through: those of the first placement in the o
 
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import a_boolean, is_number
 from setsup.errors import SetsupError
 from setsup.scenes.checks import checked_color, checked_numbers, checked_rotation
 from setsup.scenes.mesh import FARTHEST, Mesh
@@ -79,6 +81,8 @@ class Directional:
         """Check the numbers."""
         object.__setattr__(self, "direction", _way(self.direction, "the direction of a light"))
         object.__setattr__(self, "color", _light_color(self.color))
+        for name in ("of_camera", "shadow"):
+            object.__setattr__(self, name, a_boolean(getattr(self, name), f"{name} of a light", SetsupError))
         if self.of_camera and self.shadow:
             raise SetsupError("a light that moves with the camera throws no shadows; give it one of them")
 
@@ -122,13 +126,14 @@ class Lamp:
         object.__setattr__(self, "color", _light_color(self.color))
         if self.axis is not None:
             object.__setattr__(self, "axis", _way(self.axis, "the axis of a lamp"))
-        if not 0 <= self.exponent < math.inf:
+        if not is_number(self.exponent) or not 0 <= self.exponent < math.inf:
             raise SetsupError(f"the exponent of a lamp is a number from 0 on, not {self.exponent!r}")
         object.__setattr__(self, "exponent", float(self.exponent))
         if self.reach is not None:
-            if not 0 < self.reach < math.inf:
+            if not is_number(self.reach) or not 0 < self.reach < math.inf:
                 raise SetsupError(f"the reach of a lamp is a positive distance in metres, not {self.reach!r}")
             object.__setattr__(self, "reach", float(self.reach))
+        object.__setattr__(self, "shadow", a_boolean(self.shadow, "shadow of a lamp", SetsupError))
 
 
 def _vector(values: npt.ArrayLike, what: str) -> Vector:
@@ -279,8 +284,11 @@ class Scene:
 
     def __post_init__(self) -> None:
         """Check the kinds and the background; keep tuples."""
-        object.__setattr__(self, "placements", tuple(self.placements))
-        object.__setattr__(self, "lights", tuple(self.lights))
+        for name in ("placements", "lights"):
+            given = getattr(self, name)
+            if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+                raise SetsupError(f"{name} of a scene is a list, not a {type(given).__name__}")
+            object.__setattr__(self, name, tuple(given))
         for one in self.placements:
             if not isinstance(one, Placement):
                 raise SetsupError(f"placements of a scene are of the class Placement, not {type(one).__name__}")

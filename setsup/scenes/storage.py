@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import arguments
 from setsup.errors import DataError
 from setsup.files.archives import read_file
 from setsup.files.atomic import written
@@ -63,6 +64,7 @@ def save_scene(scene: Scene, path: Path | str) -> None:
     (True, True)
 
     """
+    arguments(save_scene, locals(), DataError)
     arrays: dict[str, tuple[int, Array]] = {}  # by digest of their content
 
     def stored(array: Array | None) -> int | None:
@@ -133,6 +135,7 @@ def load_scene(path: Path | str) -> Scene:
         When the file is missing, no scene, damaged, or written by a newer setsup.
 
     """
+    arguments(load_scene, locals(), DataError)
     label = shown(str(path))
     if not Path(path).is_file():
         raise DataError(f"there is no scene file {label}")

@@ -221,3 +221,24 @@ def test_numeric_levels_are_binned():
 def test_what_cannot_be_binned_is_refused(table, width, sentence):
     with pytest.raises(FactorError, match=sentence):
         binned(table, "x", width)
+
+
+def test_truth_values_and_numbers_never_match():
+    truths = FactorTable.from_values({"key": [True, False]})
+    numbers = FactorTable([Factor("key", Kind.NOMINAL, (0, 1))]).with_factor(Factor("x", Kind.ORDINAL, (5,)), [0, 0])
+    with pytest.raises(FactorError, match="holds truth values in one table and numbers in the other"):
+        join(truths, numbers, "key")
+    with pytest.raises(FactorError, match="texts, numbers and truth values cannot be mixed"):
+        concat([truths, numbers])
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "key", [1]])
+def test_only_a_table_is_joined(wrong):
+    with pytest.raises(FactorError, match="must be a FactorTable"):
+        join(FactorTable.from_values({"key": [True, False]}), wrong, "key")
+
+
+def test_nothing_is_nested_in_a_continuous_factor():
+    inner = Factor("z", Kind.NOMINAL, ("a",), within="y")
+    with pytest.raises(FactorError, match="cannot be nested within 'y', which is continuous"):
+        FactorTable([Factor("y", Kind.CONTINUOUS), inner], {"y": [1.0, 2.0], "z": [0, 0]})

@@ -147,3 +147,35 @@ def test_an_empty_table_needs_its_factors():
 
 def test_the_table_has_the_same_door():
     assert FactorTable.from_values({"x": [1, 2]}).fingerprint == from_values({"x": [1, 2]}).fingerprint
+
+
+def test_the_order_of_texts_is_given_or_said_to_be_that_of_the_alphabet(caplog):
+    lights = ["high", "low", "mid"]
+    assert from_values({"light": lights}, kinds={"light": "ordinal"})["light"].levels == ("high", "low", "mid")
+    (warning,) = caplog.messages
+    assert "in the order of the alphabet, high,low,mid; give their own order" in warning
+    caplog.clear()
+    table = from_values({"light": lights, "n": [1, 2, 3]}, kinds={"light": "ordinal:low,mid,high", "n": "cyclic:3,1,2"})
+    assert table["light"] == Factor("light", Kind.ORDINAL, ("low", "mid", "high"))
+    assert table.rows("light >= 'mid'").tolist() == [0, 2]
+    assert table["n"].levels == (3, 1, 2)
+    assert from_values({"light": lights})["light"].kind is Kind.NOMINAL
+    assert not caplog.messages
+    with pytest.raises(FactorError, match="has 'high', which is no level"):
+        from_values({"light": lights}, kinds={"light": "ordinal:low,mid"})
+
+
+def test_arrays_as_levels_and_tensors_as_columns():
+    torch = pytest.importorskip("torch")
+    for levels in (np.array([1, 2, 3]), torch.tensor([1, 2, 3]), [np.int64(1), np.int32(2), 3]):
+        factor = Factor("x", Kind.ORDINAL, levels)
+        assert factor == Factor("x", Kind.ORDINAL, (1, 2, 3))
+        assert {type(level) for level in factor.levels} == {int}
+    assert Factor("x", Kind.NOMINAL, np.array(["b", "a"])).levels == ("b", "a")
+    tensor = torch.tensor([3, 1, 3], requires_grad=False)
+    assert from_values({"x": tensor})["x"] == Factor("x", Kind.ORDINAL, (1, 3))
+    assert from_values({"x": torch.tensor([0.5, 1.5], requires_grad=True)}).values("x").tolist() == [0.5, 1.5]
+    table = FactorTable([Factor("x", Kind.ORDINAL, (1, 2, 3))], {"x": tensor - 1})
+    assert table.values("x").tolist() == [3, 1, 3]
+    with pytest.raises(FactorError, match="all texts, all numbers or all truth values"):
+        Factor("x", Kind.ORDINAL, (True, 2))

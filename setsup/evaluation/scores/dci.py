@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import arguments
+from setsup.errors import DataError
 from setsup.evaluation.held_out import held_out
 from setsup.evaluation.inputs import checked_embeddings, checked_factors, known_part
 from setsup.evaluation.scores.additive import fit_additive
@@ -120,6 +122,7 @@ def dci(
     (1.0, 1.0, 1.0)
 
     """
+    arguments(dci, locals(), DataError)
     reals = checked_embeddings(codes, "codes")
     levels = checked_factors(factors, len(reals))
     check_learner(learner, "boosting", "additive")

@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+
+import setsup
+from setsup.errors import EndlessError, SamplerError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.samplers import EpochSampler, Mixture, SetSampler, Stepwise, TripletSampler
+
+TABLE = FactorTable([Factor("a", Kind.NOMINAL, ("x", "y")), Factor("b", Kind.ORDINAL, tuple(range(6)))])
+
+
+@pytest.mark.parametrize(
+    ("draw", "reduce"),
+    [
+        (lambda: SetSampler(TABLE, ["a"], size=2**31 - 1, sets=2**24, small="replace"), "size or sets"),
+        (lambda: SetSampler(TABLE, ["a"], size=2, sets=2).block(0, 2**44), "the number of steps"),
+        (lambda: SetSampler(TABLE, ["a"], size=2, sets=2).shard(1, 2).block(0, 2**44), "the number of steps"),
+    ],
+)
+def test_memory_that_is_not_there_is_refused_before_it_is_asked_for(draw, reduce):
+    with pytest.raises(SamplerError, match=rf"needs [\d,]+ bytes of memory, and [\d,]+ are there; reduce {reduce}"):
+        draw()
+
+
+def test_a_batch_beyond_the_memory_is_refused(monkeypatch):
+    monkeypatch.setattr("setsup.checks._memory", lambda: 1 << 28)
+    with pytest.raises(
+        SamplerError, match=r"needs 11,811,160,064 bytes of memory, and 268,435,456 are there; reduce size"
+    ):
+        EpochSampler(TABLE, 2**27, partial="pad")
+    with pytest.raises(SamplerError, match="reduce triplets"):
+        TripletSampler(TABLE, "a", triplets=2**23)
+
+
+def test_memory_that_runs_out_after_all_is_one_sentence(monkeypatch):
+    sampler = SetSampler(TABLE, ["a"], size=2)
+
+    def draws(steps):
+        raise MemoryError("Unable to allocate 1.00 GiB")
+
+    monkeypatch.setattr(sampler, "draws", draws)
+    for ask in (lambda: sampler[3], lambda: sampler.block(0, 5), lambda: sampler.shard(0, 2)[1]):
+        with pytest.raises(SamplerError, match=r"memory ran out while \d steps were drawn \(Unable"):
+            ask()
+
+
+def test_numbers_of_sets_and_triplets_beyond_their_key_words_are_refused():
+    for make in (
+        lambda: TripletSampler(TABLE, "a", triplets=2**24 + 6),
+        lambda: SetSampler(TABLE, ["a"], size=1, sets=2**24 + 1),
+        lambda: setsup.DomainSampler(TABLE, "a", 2**24 + 1, 1, domains="all"),
+        lambda: setsup.OrbitSampler(TABLE, "a", 2**24 + 1, values="independent"),
+    ):
+        with pytest.raises(SamplerError, match="it must be below 16,777,217"):
+            make()
+
+
+def test_weights_whose_sum_is_no_number_are_refused():
+    with pytest.raises(SamplerError, match="their sum is no finite number: divide all by the largest"):
+        SetSampler(TABLE, [[]], sets=1, size=2, weights=[1e308] * 12)
+    large = SetSampler(TABLE, [[]], sets=1, size=2, weights=[1e307] * 12).block(0, 400)
+    assert set(large.indices.ravel().tolist()) == set(range(12))
+
+
+def test_shuffle_is_true_or_false():
+    for wrong in ("no", 0, None):
+        with pytest.raises(SamplerError, match="shuffle must be True or False, not"):
+            EpochSampler(TABLE, 2, shuffle=wrong)
+    assert EpochSampler(TABLE, 2, shuffle=np.False_, epochs=1)[0].indices.tolist() == [[0, 1]]
+
+
+def test_a_mixture_over_a_finite_sampler_has_its_length():
+    base = EpochSampler(TABLE, 2, epochs=3, where="a == 'x'")
+    mixed = Mixture(base, pool="a == 'y'", sets=[0])
+    assert len(mixed) == len(base) == 9
+    endless = Mixture(EpochSampler(TABLE, 2, where="a == 'x'"), pool="a == 'y'", sets=[0])
+    assert endless  # an object is true, also one without a length
+    with pytest.raises(EndlessError, match="this Mixture has no end"):
+        len(endless)
+    with pytest.raises(TypeError):
+        len(endless)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: SetSampler(TABLE, (name for name in ["a"]), size=2), "inactive must be a list, not a generator"),
+        (lambda: SetSampler(TABLE, ["a"], size=2, stream="\ud800"), r"the stream holds '\\ud800', half of a surrogate"),
+        (lambda: setsup.samplers.from_dict(SetSampler(TABLE, ["a"], size=2).to_dict(), None), "not NoneType"),
+        (lambda: Stepwise(0.1, 2**70, 10), "every must be an integer from 1 to"),
+        (lambda: Stepwise("a", 1, 2), "end must be a finite number from 0 to 1, not 'a'"),
+        (lambda: Mixture(EpochSampler(TABLE, 2, where="b < 3"), "b > 3", [0], p=True), "must be a finite number"),
+    ],
+)
+def test_wrong_arguments_are_one_sentence(make, sentence):
+    with pytest.raises(SamplerError, match=sentence) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_schedule_takes_steps_only():
+    assert Stepwise(0.1, 2**62, 10).at([2**62]).round(6).tolist() == [0.011111]
+    for wrong in ([-1], [2**63], [2**70], [0.5], "x", None):
+        with pytest.raises(setsup.SetsupError, match="steps must be integers from 0 and below"):
+            Stepwise(0.1, 5, 10).at(wrong)
