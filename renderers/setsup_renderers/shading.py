@@ -8,8 +8,8 @@ light, between the centres of texels, and repeat; there are no smaller copies of
 from far away is not averaged: ask for more samples a pixel.
 
 Light falls on a surface by Lambert's cosine with the interpolated normal, where the mesh has normals, turned to the
-side of the triangle from which it is seen. Surfaces are opaque, but for the holes of their materials: what a light
-with shadows reaches must see it, from the side from which it is seen.
+side of the triangle from which it is seen. Surfaces are opaque, but for the holes of their materials: what a light with
+shadows reaches must see it, from the side from which it is seen.
 """
 
 from collections.abc import Callable, Sequence

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.correspondence.spatial_exact import Boxes, affine_rows, cross, met
+from setsup.scenes.coplanar import coplanar_of
 from setsup.scenes.holes import Holes, holes_of
 from setsup.scenes.mesh import Mesh
 from setsup.scenes.per_scene import PerScene
@@ -116,6 +117,7 @@ class ExactRays:
         self._planes = np.concatenate([self._rows[:, 0], np.full((1, 4), np.nan)])
         grown = _grown(corners, rim)
         holes = holes_of(scene)
+        self._coplanar = coplanar_of(scene)
         self._pierced = None
         if holes is not None:
             # left out of all that follows: rays pass through their holes in float64 alone
@@ -151,7 +153,7 @@ class ExactRays:
             return Surfaces(np.full(count, -1, np.int32), np.full(count, np.nan), np.full((count, 4), np.nan))
         start = origin - self._middle
         ahead, beside = self._ahead(start, ways)
-        triangle, roughly, u, v = self._grown.trace(_moved(start, ways, ahead), ways)
+        triangle, roughly, u, v = self._grown.trace(_moved(start, ways, ahead), ways, coplanar=False)
         reach, gain, planes = self._on_planes(start, ways, triangle)
         gain = np.abs(gain) / _longest(ways)
         steep = gain > _STEEP
@@ -175,6 +177,9 @@ class ExactRays:
             at, within, _ = met(np.broadcast_to(self._rows[one], (len(ways), 3, 4)), start, ways)
             closer = within & ~(at >= reach)
             triangle[closer], reach[closer], planes[closer] = one, at[closer], self._planes[one]
+        if self._coplanar is not None:
+            some = np.flatnonzero(self._coplanar.contested[triangle])
+            triangle[some] = self._coplanar.seen(triangle[some], start, ways[some])[0]
         if self._pierced is not None:
             # of two in one place, that with the holes is seen: a decal on a wall
             far = np.where(triangle >= 0, reach * (1 + _SAME), np.inf)
@@ -206,7 +211,7 @@ class ExactRays:
             return found
         start = origin - self._middle
         ahead, beside = self._ahead(start, ways)
-        triangle, roughly, u, v = self._grown.trace(_moved(start, ways, ahead), ways)
+        triangle, roughly, u, v = self._grown.trace(_moved(start, ways, ahead), ways, coplanar=False)
         if not isinstance(ahead, float):
             roughly += ahead.astype(np.float32)
         # a point on a surface that runs along the ray: what hides it may do so too, and float32 be wrong about where

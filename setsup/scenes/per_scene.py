@@ -12,6 +12,8 @@ __all__ = ["PerScene"]
 
 Made = TypeVar("Made")
 
+_NOTHING = object()  # None may have been made
+
 
 class PerScene(Generic[Made]):
     """Makes something of a scene when it is first asked for it; scenes count by identity.
@@ -42,13 +44,13 @@ class PerScene(Generic[Made]):
 
     def __call__(self, scene: Scene) -> Made:
         """Give what was made of a scene."""
-        found = self._made.get(scene)
-        if found is None:
+        found = self._made.get(scene, _NOTHING)
+        if found is _NOTHING:
             with self._lock:
-                found = self._made.get(scene)
-                if found is None:
+                found = self._made.get(scene, _NOTHING)
+                if found is _NOTHING:
                     found = self._made[scene] = self._make(scene)
-        return found
+        return found  # type: ignore[return-value]
 
     def _begin(self) -> None:
         self._lock = Lock()

@@ -31,6 +31,7 @@ import numpy.typing as npt
 from setsup.checks import arguments
 from setsup.errors import DataError, SetsupError, imported
 from setsup.scenes.coincident import joined, seen, shown_sides
+from setsup.scenes.coplanar import barycentric, coplanar_of
 from setsup.scenes.holes import PiercedEngine, holes_of
 from setsup.scenes.per_scene import PerScene
 from setsup.scenes.scene import Scene
@@ -95,7 +96,7 @@ class Rays:
         self.scene = scene
 
     def hit(self, origins: npt.ArrayLike, directions: npt.ArrayLike) -> tuple[Numbers, Floats]:
-        """First triangle that each ray meets; of several in one place, that of :mod:`setsup.scenes.coincident`.
+        """First triangle that each ray meets; of several in one place, that of :mod:`setsup.scenes.coplanar`.
 
         Parameters
         ----------
@@ -120,8 +121,10 @@ class Rays:
         found = self.trace(origins, directions)
         return found.triangle, found.distance
 
-    def trace(self, origins: npt.ArrayLike, directions: npt.ArrayLike) -> Hits:
+    def trace(self, origins: npt.ArrayLike, directions: npt.ArrayLike, *, coplanar: bool = True) -> Hits:
         """First triangle that each ray meets, and where on it; otherwise as :meth:`hit`.
+
+        Without ``coplanar`` any of the triangles that overlap in one plane is given.
 
         Examples
         --------
@@ -152,7 +155,21 @@ class Rays:
                 old[missed] = new
             missed = missed[again.triangle < 0]
         tree.choose(found, way)
+        if coplanar:
+            self._choose(found, np.subtract(origins, tree.middle), np.asarray(directions, np.float64))
         return found
+
+    def _choose(self, hits: Hits, start: Reals, way: Reals) -> None:
+        """Of triangles that overlap in one plane, put the one that is seen into the hits."""
+        overlaps = coplanar_of(self.scene)
+        if overlaps is None:
+            return
+        some = np.flatnonzero(overlaps.contested[hits.triangle])
+        from_each = start if start.ndim == 1 else start[some]
+        after, points = overlaps.seen(hits.triangle[some], from_each, way[some])
+        hits.triangle[some] = after
+        shares = barycentric(overlaps.corners[after], points)
+        hits.u[some], hits.v[some] = shares[:, 1], shares[:, 2]
 
     def blocked(
         self, origins: npt.ArrayLike, directions: npt.ArrayLike, reach: npt.ArrayLike = 1.0
