@@ -674,7 +674,7 @@ EXTRA = {
 }
 
 
-@pytest.mark.long  # half a minute of curves, files and tables
+@pytest.mark.long("fuzzing")  # half a minute of curves, files and tables
 @pytest.mark.parametrize("name", CASES)
 def test_one_wrong_argument_is_one_sentence(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

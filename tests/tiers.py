@@ -17,7 +17,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     for item in items:
         if (mark := item.get_closest_marker("long")) and not item.get_closest_marker("smoke"):
-            item.config.stash[LEFT_OUT][mark.args[0]] += 1
+            item.config.stash[LEFT_OUT][mark.args[0] if mark.args else "others"] += 1
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

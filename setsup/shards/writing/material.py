@@ -64,9 +64,6 @@ def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
         raise FactorError(
             f"the levels of a factor of {dataset.name} cannot stand in one column ({error}); give them as texts"
         ) from None
-    for one in dataset.factors.factors:
-        if one.continuous and np.isinf(dataset.factors.column(one.name)).any():
-            raise FactorError(f"factor {one.name!r} has infinite values; make them unknown (nan), or another number")
 
 
 def check_catalogue(dataset: Dataset, plan: Plan) -> None:

@@ -62,12 +62,12 @@ def here() -> dict[str, str]:
 
 @pytest.mark.parametrize("settings", [
     pytest.param({**PRESCOTT, **NO_AVX, **OLD_LIBM}, id="an old processor"),
-    pytest.param({"OPENBLAS_CORETYPE": "Haswell"}, id="BLAS of Haswell", marks=pytest.mark.long),
-    pytest.param(PRESCOTT, id="BLAS of Prescott", marks=pytest.mark.long),
-    pytest.param(NO_AVX512, id="numpy without AVX-512", marks=pytest.mark.long),
-    pytest.param(NO_AVX, id="numpy without AVX", marks=pytest.mark.long),
-    pytest.param(OLD_LIBM, id="libm without FMA", marks=pytest.mark.long),
-    pytest.param({"ATEN_CPU_CAPABILITY": "default"}, id="torch without AVX", marks=pytest.mark.long),
+    pytest.param({"OPENBLAS_CORETYPE": "Haswell"}, id="BLAS of Haswell", marks=pytest.mark.long("processors")),
+    pytest.param(PRESCOTT, id="BLAS of Prescott", marks=pytest.mark.long("processors")),
+    pytest.param(NO_AVX512, id="numpy without AVX-512", marks=pytest.mark.long("processors")),
+    pytest.param(NO_AVX, id="numpy without AVX", marks=pytest.mark.long("processors")),
+    pytest.param(OLD_LIBM, id="libm without FMA", marks=pytest.mark.long("processors")),
+    pytest.param({"ATEN_CPU_CAPABILITY": "default"}, id="torch without AVX", marks=pytest.mark.long("processors")),
 ])  # fmt: skip
 def test_no_kernel_changes_a_recipe(settings: dict[str, str], here: dict[str, str]) -> None:
     own = inspect.getsource(sys.modules[__name__]).partition("\n\n@pytest.fixture")[0]
