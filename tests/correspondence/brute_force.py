@@ -66,20 +66,22 @@ def first_met(corners, origin, ways):
     return triangle, reach
 
 
-def brute_force(scene, camera1, camera2, pixels, nudge=None, moved=(0, 0, 0), both_sides=False):
+def brute_force(scene, camera1, camera2, pixels, nudge=None, moved=((0, 0, 0), (0, 0, 0)), both_sides=False):
     """What correspondences are.
 
-    ``nudge`` (n, 2) pixels moves the rays of view 1, and those back by as much; ``moved`` (3,) metres both cameras.
+    ``nudge`` (n, 2) pixels moves the rays of view 1, and those back by as much; ``moved`` (2, 3) metres the cameras.
     """
     corners, instances = corners_of(scene)
     at = np.asarray(pixels, float) + (0 if nudge is None else nudge)
-    centre1, centre2 = (-camera.rotation.T @ camera.translation + moved for camera in (camera1, camera2))
+    centre1, centre2 = (
+        -one.rotation.T @ one.translation + by for one, by in zip((camera1, camera2), moved, strict=True)
+    )
     ways = (camera1.rotation.T @ np.linalg.inv(camera1.k) @ np.c_[at, np.ones(len(at))].T).T
     triangle, reach = first_met(corners, centre1, ways)
     seen = triangle >= 0
     xyz = np.full((len(at), 3), np.nan)
     xyz[seen] = centre1 + reach[seen, None] * ways[seen]
-    flat = (camera2.k @ (camera2.rotation @ (xyz - moved).T + camera2.translation[:, None])).T
+    flat = (camera2.k @ (camera2.rotation @ (xyz - moved[1]).T + camera2.translation[:, None])).T
     points2 = np.full((len(at), 2), np.nan)
     front = flat[:, 2] > 0
     points2[front] = flat[front, :2] / flat[front, 2:]
@@ -125,7 +127,8 @@ def compare(scene, camera1, camera2, pixels, both_sides=False):
 
 def unlike(found, wanted, camera1, camera2):
     """How far partners are apart, see :func:`apart`, and points, as a share of their distance from camera 1."""
-    off = np.linalg.norm(found.xyz - wanted.xyz, axis=1) / np.linalg.norm(wanted.xyz - camera1.centre, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a point may lie in the camera
+        off = np.linalg.norm(found.xyz - wanted.xyz, axis=1) / np.linalg.norm(wanted.xyz - camera1.centre, axis=1)
     return apart(camera2, found.points2, wanted.points2), np.nan_to_num(off)
 
 
@@ -136,7 +139,9 @@ def movements(scene, camera1, camera2, pixels, both_sides=False):
     # cameras are given by R and t, and stand at −Rᵀt
     rounding = 4 * np.finfo(float).eps * max(np.abs(camera.translation).max() for camera in (camera1, camera2))
     for signs in np.stack(np.meshgrid(*[[-1, 1]] * 3), axis=-1).reshape(-1, 3):
-        yield brute_force(scene, camera1, camera2, pixels, moved=signs * rounding, both_sides=both_sides)
+        for turn in (1, -1):
+            moved = np.array([signs, turn * signs]) * rounding
+            yield brute_force(scene, camera1, camera2, pixels, moved=moved, both_sides=both_sides)
 
 
 def apart(camera, one, two):

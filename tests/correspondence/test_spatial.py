@@ -95,6 +95,9 @@ eyes = st.tuples(coordinate, coordinate, coordinate)
 # on the rim of the sheet, which rounding of the camera's place puts before or behind it
 @example(eye1=(0, 1, 1), eye2=(0, 0, 1), target=(1, 0, 0), field=1.0, seed=0)
 @example(eye1=(0, 1, 1), eye2=(0, 0, 0), target=(1, 0, 0), field=1.0, seed=0)
+@example(eye1=(-1, 0.375, 2.5), eye2=(0, 0, 0), target=(-2.086, 0.5, 1), field=1.0, seed=0)
+# along a wall in which camera 2 stands
+@example(eye1=(1, 0, 0.5), eye2=(0, -1, 2.5), target=(0, 1, 2), field=1.0, seed=1)
 # and partners in the plane of camera 2, whose depth is 0 but for rounding
 @example(eye1=(0, 1, 1), eye2=(0, 0, 1), target=(1, 0, 0), field=1.0, seed=1)
 @example(eye1=(0, 1, 1), eye2=(0, 0.5, 0), target=(0, 0, 0), field=1.0, seed=0)
