@@ -5,7 +5,6 @@ size before each read makes one sentence of it in all cases but one: the file is
 """
 
 import mmap
-import os
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +61,7 @@ def check_mapped(array: npt.NDArray[np.generic]) -> None:
 
     Examples
     --------
-    >>> import tempfile
+    >>> import os, tempfile
     >>> path = Path(tempfile.mkdtemp()) / "numbers.bin"
     >>> _ = path.write_bytes(bytes(8192))
     >>> numbers = np.memmap(path, np.uint8, "r")
@@ -90,8 +89,8 @@ before; put the whole file back, and open it again
     expected = offset - offset % mmap.ALLOCATIONGRANULARITY + len(base)
     found = base.size()
     if found < expected:
-        name = name or getattr(base, "filename", "a mapped file")
+        label = name or getattr(base, "filename", "a mapped file")
         raise DataError(
-            f"{os.fspath(name)} was cut off while it was read: it has {found:,} bytes, and {expected:,} were there "
+            f"{label} was cut off while it was read: it has {found:,} bytes, and {expected:,} were there "
             "before; put the whole file back, and open it again"
         )

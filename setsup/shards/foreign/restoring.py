@@ -225,9 +225,8 @@ def _listed(content: npt.NDArray[np.uint8], label: str) -> Listing:
 
 def _spans(found: list[tuple[int, int, int, int]], rows: int) -> Spans:
     spans = Spans(np.full(rows, -1, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.uint32))
-    for row, *place in found:
-        for column, number in zip(spans, place, strict=True):
-            column[row] = number
+    for row, offset, size, check in found:
+        spans.offset[row], spans.size[row], spans.check[row] = offset, size, check
     return spans
 
 
