@@ -106,13 +106,13 @@ def brute_force(scene, camera1, camera2, pixels, nudge=None, moved=((0, 0, 0), (
     return Reference(points2, xyz, triangle, instance, status)
 
 
-def compare(scene, camera1, camera2, pixels, both_sides=False):
+def compare(scene, camera1, camera2, pixels, found=None, both_sides=False):
     """Compare with brute force, but for pixels whose reference changes when rays or cameras move by a rounding error.
 
     Returns errors of partners, rows whose status or instance is wrong, what was found and what is right of all rows,
     and which rows do not count; the errors are of those that do.
     """
-    found = spatial(scene, camera1, camera2, pixels, both_sides=both_sides)
+    found = spatial(scene, camera1, camera2, pixels, both_sides=both_sides) if found is None else found
     wanted = brute_force(scene, camera1, camera2, pixels, both_sides=both_sides)
     error, off = unlike(found, wanted, camera1, camera2)
     differs = (found.status != wanted.status) | (found.instance != wanted.instance)
@@ -231,7 +231,7 @@ def furnished():
 
 def check_brute_force(scene, camera1, camera2, pixels, both_sides=False):
     """Statuses and instances are those of brute force, partners agree to 10⁻⁶ px, points to 10⁻⁹ of distances."""
-    error, wrong, found, wanted, flips = compare(scene, camera1, camera2, pixels, both_sides)
+    error, wrong, found, wanted, flips = compare(scene, camera1, camera2, pixels, both_sides=both_sides)
     assert not len(wrong), [(pixels[i], Status(found.status[i]), Status(int(wanted.status[i]))) for i in wrong[:5]]
     assert len(error) == 0 or np.quantile(error, 0.999) < 1e-6
     off = unlike(found, wanted, camera1, camera2)[1][~flips]
