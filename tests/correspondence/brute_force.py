@@ -5,6 +5,7 @@ cameras. The checks are functions, so that the test of planted errors can call t
 """
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import torch
@@ -107,7 +108,7 @@ def compare(scene, camera1, camera2, pixels):
     wanted = brute_force(scene, camera1, camera2, pixels)
     error, off = unlike(found, wanted, camera1, camera2)
     differs = (found.status != wanted.status) | (found.instance != wanted.instance)
-    odd = np.flatnonzero(differs | (error > 1e-6) | (off > 1e-9))
+    odd = np.flatnonzero(differs | (error > 1e-6) | (off > 1e-9))[:100]  # more are no matter of rounding
     flips = np.zeros(len(pixels), bool)
     some = Reference(*(column[odd] for column in vars(wanted).values()))
     for moved in movements(scene, camera1, camera2, pixels[odd]) if len(odd) else ():
@@ -124,14 +125,14 @@ def unlike(found, wanted, camera1, camera2):
 
 
 def movements(scene, camera1, camera2, pixels):
-    """What is right where rays move by 10⁻⁹ of the focal length, or cameras by the rounding of their places."""
-    for nudge in np.array([[1, 1], [-1, 1], [1, -1], [-1, -1]]) * 1e-9 * max(camera1.k[0, 0], 1):
-        yield brute_force(scene, camera1, camera2, pixels, np.tile(nudge, (len(pixels), 1)))
+    """What is right where rays move by 10⁻⁹ of the focal length, and cameras by the rounding of their places."""
+    nudges = np.array([[1, 1], [-1, 1], [1, -1], [-1, -1]]) * 1e-9 * max(camera1.k[0, 0], 1)
     # cameras are given by R and t, and stand at −Rᵀt
     rounding = 4 * np.finfo(float).eps * max(np.abs(camera.translation).max() for camera in (camera1, camera2))
-    for signs in np.stack(np.meshgrid(*[[-1, 1]] * 3), axis=-1).reshape(-1, 3):
-        for turn in (1, -1):
-            yield brute_force(scene, camera1, camera2, pixels, moved=np.array([signs, turn * signs]) * rounding)
+    octants = rounding * np.stack(np.meshgrid(*[[-1, 1]] * 3), axis=-1).reshape(-1, 3)
+    moves = [np.zeros((2, 3)), *(np.stack([one, turn * one]) for one in octants for turn in (1, -1))]
+    for nudge, moved in product(nudges, moves):
+        yield brute_force(scene, camera1, camera2, pixels, np.tile(nudge, (len(pixels), 1)), moved)
 
 
 def apart(camera, one, two):
