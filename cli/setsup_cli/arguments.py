@@ -98,7 +98,8 @@ Kinds = Annotated[
     MaybeWords,
     option(
         "NAME=KIND ...",
-        "Kinds of the table's factors, where those inferred do not suit: nominal, ordinal, cyclic, continuous; ordinal:low,mid,high gives the order of texts.",
+        "Kinds of the table's factors, where those inferred do not suit: nominal, ordinal, cyclic, continuous; "
+        "ordinal:low,mid,high gives the order of texts.",
     ),
 ]
 """The option ``--kinds``."""
