@@ -91,6 +91,7 @@ coordinate = st.floats(-2.5, 2.5).map(lambda value: round(value, 3)) | st.intege
 eyes = st.tuples(coordinate, coordinate, coordinate)
 
 
+@pytest.mark.long("large or genuine files")
 @given(eye1=eyes, eye2=eyes, target=eyes, field=st.floats(0.2, 2.2), seed=st.integers(0, 50))
 # on the rim of the sheet, which rounding of the camera's place puts before or behind it
 @example(eye1=(0, 1, 1), eye2=(0, 0, 1), target=(1, 0, 0), field=1.0, seed=0)
