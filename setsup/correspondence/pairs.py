@@ -28,7 +28,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from setsup import random
-from setsup.checks import arguments
+from setsup.checks import array_like
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError
 
@@ -126,7 +126,9 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
     ((49, 49), (4, 1024))
 
     """
-    arguments(affine_pairs, locals(), DataError)
+    array_like(keys, "keys", DataError)
+    if isinstance(shift, int) and abs(shift) >= 2**31:
+        raise DataError(f"shift must be below 2**31 pixels, not {shift}")
     _check(image, size, shift, keep)
     most = size[0] // 4 if shift is None else shift
     if np.ndim(keys) != 1 or np.asarray(keys).dtype.kind not in "iu":

@@ -22,7 +22,7 @@ import torch
 from scipy.spatial import cKDTree
 from scipy.special import digamma
 
-from setsup.checks import arguments
+from setsup.checks import a_number
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.information import Information, columns, normal, scales, whole
 from setsup.progress import Advance, progress
@@ -86,8 +86,10 @@ def neighbour_information(
     array([0.69])
 
     """
-    arguments(neighbour_information, locals(), DataError)
-    count, scale = whole("neighbours", neighbours, 1), scales(sigma)
+    count, scale = (
+        whole("neighbours", neighbours, 1),
+        scales(a_number(sigma, "sigma is one number here and", SetsupError, 0)),
+    )
     if scale.ndim:
         raise SetsupError(f"sigma is one number here, not {sigma!r}")
     table = columns(embeddings, factors, count + 1, f"{count} neighbours")

@@ -152,7 +152,7 @@ class Mesh:
             raise SetsupError("materials of a mesh is a list of at least one Material")
         if self.material is not None:
             try:
-                which = np.asarray(self.material)
+                which: Array = np.asarray(self.material)
             except Exception:
                 which = np.empty(0)
             if which.shape != (len(faces),) or which.dtype.kind not in "iu":

@@ -44,6 +44,7 @@ def unrounded(pairs, i, size):
 # one image at a time
 
 
+@pytest.mark.long("large or genuine files")
 @given(
     seed=st.integers(0, 2**32), image=st.tuples(st.integers(1, 90), st.integers(1, 90)),
     size=st.tuples(st.integers(1, 24), st.integers(1, 24)), shift=st.integers(0, 9),
