@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import SetsupError
-from setsup.scenes.checks import checked_color
+from setsup.scenes.checks import array_of, checked_color
 
 __all__ = ["FARTHEST", "Material", "Mesh"]
 
@@ -146,15 +146,11 @@ class Mesh:
             void = np.flatnonzero(~self.normals.any(axis=1))
             if len(void):
                 raise SetsupError(f"normals of a mesh, row {void[0]}: zero ({len(void)} such); must have a direction")
-        given = self.materials if isinstance(self.materials, Sequence) else ()
-        object.__setattr__(self, "materials", tuple(given))
+        object.__setattr__(self, "materials", tuple(self.materials) if isinstance(self.materials, Sequence) else ())
         if not self.materials or not all(isinstance(one, Material) for one in self.materials):
             raise SetsupError("materials of a mesh is a list of at least one Material")
         if self.material is not None:
-            try:
-                which: Array = np.asarray(self.material)
-            except Exception:
-                which = np.empty(0)
+            which = array_of(self.material)
             if which.shape != (len(faces),) or which.dtype.kind not in "iu":
                 raise SetsupError(f"material of a mesh is one whole number a triangle, not {which.dtype} {which.shape}")
             most = min(len(self.materials), 1 << 16) - 1
@@ -205,7 +201,7 @@ def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int
 def _indices(values: npt.ArrayLike, vertices: int) -> Array:
     try:
         found = np.asarray(values)
-    except Exception as error:
+    except Exception as error:  # ragged lists, tensors with a gradient: whatever numpy refuses
         raise SetsupError("faces of a mesh must be triangles, all of three numbers") from error
     if found.ndim != 2 or found.shape[1] != 3 or not len(found):
         raise SetsupError(f"faces of a mesh must be (f, 3) whole numbers, f at least 1, not {found.shape}")
@@ -221,7 +217,7 @@ def _kept(values: npt.ArrayLike, dtype: type, what: str) -> Array:
     """Read-only array of a dtype; what is read-only already is not copied."""
     try:
         given = np.asarray(values)
-    except Exception as error:
+    except Exception as error:  # as above
         raise SetsupError(f"{what} must be rows of equal length") from error
     if dtype is np.uint8 and given.dtype != np.uint8:
         raise SetsupError(f"{what} must be uint8, not {given.dtype}")
