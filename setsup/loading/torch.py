@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import is_integer
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.samplers import Sampler, Shard
-from setsup.samplers.sampler import whole
 
 __all__ = ["Door", "SetBatches", "TorchRows", "as_torch", "set_batches"]
 
@@ -247,6 +247,6 @@ def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:
             f"set_batches takes a sampler, such as setsup.SetSampler, not {type(sampler).__name__}: data sets go into "
             "as_torch"
         )
-    if not whole(start) or not 0 <= start < _LAST:
+    if not is_integer(start) or not 0 <= start < _LAST:
         raise SamplerError(f"start must be a step of the sampler, a whole number from 0 and below 2**63, not {start!r}")
     return SetBatches(sampler, rank, world, int(start))
