@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make sample   draw two sets of Shapes3D look-alikes in which the wall's hue is held"
 	@echo "make test     linters, types, layers, tests, doctests: 5 minutes on two cores, once installed"
-	@echo "make test-all also the long tests: fuzzing, kills, trainings, wheels, clusters, documentation"
+	@echo "make test-all also the long tests (fuzzing, kills, trainings, wheels, clusters), documentation, benchmarks shrunk"
 	@echo "make smoke    every experiment, shrunk to seconds; and verbs killed 50 times each: 40 minutes"
 	@echo "make bench    speed beside peers and physical limits, in an environment of its own"
 	@echo "make bench-check   that each benchmark runs: all of them shrunk to seconds"
@@ -58,7 +58,8 @@ test: $(STAMPS)/all
 	$(PYTEST) --doctest-modules
 
 # properties are checked again with random examples, but in CI, where the same commit has the same result
-test-all: test docs
+test-all: test
+	@$(MAKE) --no-print-directory --jobs=2 docs bench-check
 	$(PYTEST) $(if $(CI),-m "long and not smoke",-m "(long or hypothesis) and not smoke" --hypothesis-profile random)
 
 smoke: $(STAMPS)/all

@@ -44,7 +44,7 @@ def rows(full: bool) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as name:
         folder = Path(name)
         _write_cars(folder)
-        images = np.load(cars3d.prepare(folder), mmap_mode="r")
+        images = np.load(cars3d.prepare(folder)[0], mmap_mode="r")  # the second holds the masks
         # the array has the pictures of a car together, the rows those of a pose
         places = np.arange(len(images)).reshape(CARS, -1).T.reshape(-1)
         yield from _rows("cars3d", cars3d.open(folder), images, places)

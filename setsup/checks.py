@@ -22,7 +22,7 @@ __all__ = [
     "an_instance",
     "an_integer",
     "arguments",
-    "attributes",
+    "array_like",
     "is_integer",
     "is_number",
     "memory_for",
@@ -233,6 +233,16 @@ def strings(value: Any, what: str, error: Error) -> list[str]:
     return found
 
 
+def array_like(value: Any, what: str, error: Error) -> None:
+    """Refuse what numpy can make no array of: ragged lists, tensors that have a gradient or lie on a GPU."""
+    import numpy as np
+
+    try:
+        np.asarray(value)
+    except Exception:
+        raise error(f"{what} must be an array, of rows of equal length, not {_shown(value)}") from None
+
+
 def a_mapping(value: Any, what: str, error: Error) -> Mapping[str, Any]:
     """A mapping whose keys are strings."""
     if not isinstance(value, Mapping):
@@ -260,12 +270,6 @@ def an_instance(value: Any, kind: type[T], what: str, error: Error, hint: str = 
     if not isinstance(value, kind):
         raise error(f"{what} must be a {kind.__name__}, not {_shown(value)}{f'; {hint}' if hint else ''}")
     return value
-
-
-def attributes(instance: Any, error: Error = SetsupError) -> None:
-    """Check the fields of a dataclass as :func:`arguments` checks a call; for its ``__post_init__``."""
-    kind = type(instance)
-    arguments(kind, {name: getattr(instance, name) for name in kind.__annotations__ if hasattr(instance, name)}, error)
 
 
 def memory_for(needed: int, what: str, reduce: str, error: Error) -> None:

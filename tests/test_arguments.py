@@ -585,7 +585,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
         lambda: {"queries": U, "keys": V, "similarity": "l2sq", "temperature": 1.0, "key_mask": None},
     ),
     # reports
-    "bars": (reports.bars, lambda: {"groups": {"a": {"b": 1.0}}, "unit": "", "ceilings": None, "title": ""}),
+    "bars": (reports.bars, lambda: {"groups": {"a": {"b": (1.0, 0.1)}}, "unit": "", "ceilings": None, "title": ""}),
     "curves": (
         reports.curves,
         lambda: {
@@ -646,10 +646,6 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
         lambda: {"table": table(), "draw": samplers.TripletSampler(table(), "a", 2)[0], "orbit": ["a"], "most": None},
     ),
     "value_words": (reports.value_words, lambda: {"factor": table()["b"], "value": 2}),
-    "matches_drawn": (
-        reports.matches_drawn,
-        lambda: {"view1": IMAGES[0], "view2": IMAGES[1], "pairs": pixel_pairs(), "hidden": False},
-    ),
     # shards, jobs, experiments
     "open_shards": (
         shards.open_shards,

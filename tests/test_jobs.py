@@ -73,6 +73,7 @@ def test_functions_of_scripts_travel_with_what_they_hold() -> None:
     assert run(lambda number: number + offset, units(4), processes=2) == [1000, 1001, 1002, 1003]
 
 
+@pytest.mark.long("worker processes")
 def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     """Nor does a worker import the script, whose other lines would run again."""
     (tmp_path / "script.py").write_text(
@@ -132,6 +133,7 @@ def test_errors_keep_their_kind_and_message(processes: int) -> None:
         assert notes.endswith("in number 7, in a worker process")
 
 
+@pytest.mark.long("worker processes")
 def test_errors_that_do_not_travel_say_what_they_said() -> None:
     with pytest.raises(SetsupError, match=r"a worker process failed: Strange: \d and 2"):
         run(surprise, units(4), processes=2)
@@ -160,6 +162,7 @@ class Broken:
         return number
 
 
+@pytest.mark.long("worker processes")
 def test_what_does_not_open_is_said() -> None:
     with pytest.raises(SetsupError, match="cannot open what it was sent: RuntimeError: no such thing here"):
         run(Broken(), units(4), processes=2)
@@ -217,6 +220,7 @@ def test_a_signal_without_a_name_is_said() -> None:
         run(signalled, units(3), processes=2)
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize("closed", [(0, 1), (0, 1, 2)])
 def test_standard_streams_may_be_closed(closed: tuple[int, ...], tmp_path: Path) -> None:
     """As those of daemons: their numbers are those of the next files that are opened."""

@@ -242,6 +242,7 @@ def test_another_machine_has_no_such_folder(address: str, tmp_path: Path, monkey
         run(square, units(1), on=Ray(address), folder=tmp_path / "shared")
 
 
+@pytest.mark.long("Ray clusters")
 def test_another_machine_has_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     about = pickle.dumps(About("0123", version("setsup"), None, os.getcwd()))
     monkeypatch.setattr(ray_worker, "version", lambda name: "9.0.7")
@@ -398,6 +399,7 @@ def test_units_that_fit_a_machine(need: dict[str, float], fitting: int) -> None:
     assert _fitting({"CPU": 2.0}, Ray(**need)) == (0 if "gpus" in need else fitting)
 
 
+@pytest.mark.long("Ray clusters")
 def test_cores_that_the_cluster_of_this_machine_has_not() -> None:
     said = "a unit needs 999 cores and no GPU, and the cluster of this machine alone has 2 cores and 1 GPU: "
     assert str(_too_small(Ray(cpus=999), _Most(0, 2.0, 1.0))).startswith(said)

@@ -6,14 +6,14 @@ Images are uint8 (height, width, channels), row 0 at the top, with 1 (grey), 2 (
 alpha) channels as their modality declares.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import attributes, strings
+from setsup.checks import a_string, strings
 from setsup.errors import DataError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
@@ -62,14 +62,17 @@ class Modality:
 
     def __post_init__(self) -> None:
         """Check the description and bring it into its one form, so that equal ones compare equal."""
-        attributes(self, DataError)
+        if not isinstance(self.shape, Sequence) or isinstance(self.shape, str | bytes):
+            raise DataError(f"the shape of a modality must be a tuple, not {self.shape!r}")
+        a_string(self.unit, "the unit of a modality", DataError)
+        a_string(self.color, "the colour of a modality", DataError)
         shape = tuple(self.shape)
         if not all(size is None or (isinstance(size, int | np.integer) and size > 0) for size in shape):
             raise DataError(f"the shape of a modality must hold positive integers or None, not {shape}")
         object.__setattr__(self, "shape", tuple(None if size is None else int(size) for size in shape))
         try:
             object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
-        except TypeError:
+        except (TypeError, ValueError):
             raise DataError(f"a modality's dtype must be a name that numpy knows, not {self.dtype!r}") from None
 
 

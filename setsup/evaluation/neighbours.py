@@ -22,9 +22,9 @@ import torch
 from scipy.spatial import cKDTree
 from scipy.special import digamma
 
-from setsup.checks import arguments
+from setsup.checks import a_number
 from setsup.errors import DataError, SetsupError
-from setsup.evaluation.information import Information, columns, normal, scales, whole
+from setsup.evaluation.information import Information, columns, normal, whole
 from setsup.progress import Advance, progress
 from setsup.random import stream_key
 
@@ -86,10 +86,7 @@ def neighbour_information(
     array([0.69])
 
     """
-    arguments(neighbour_information, locals(), DataError)
-    count, scale = whole("neighbours", neighbours, 1), scales(sigma)
-    if scale.ndim:
-        raise SetsupError(f"sigma is one number here, not {sigma!r}")
+    count, scale = whole("neighbours", neighbours, 1), a_number(sigma, "sigma", SetsupError, 0)
     table = columns(embeddings, factors, count + 1, f"{count} neighbours")
     points = table.points.astype(np.float64)
     points += scale * _noise(seed, "neighbours noise", points.shape)

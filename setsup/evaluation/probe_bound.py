@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from setsup.checks import arguments
 from setsup.errors import DataError, SetsupError
+from setsup.evaluation.devices import check_device
 from setsup.evaluation.information import Information, columns, glorot, normal, scales, whole
 from setsup.progress import progress
 from setsup.random import below, fold, permute, stream_key
@@ -116,6 +117,7 @@ def probe_information(
 
     """
     arguments(probe_information, locals(), DataError)
+    check_device(device)
     steps, batch, scale = whole("steps", steps, 1), whole("batch", batch, 1), scales(sigma)
     if scale.ndim or not 0 < held_out < 1 or not (math.isfinite(rate) and rate > 0):
         raise SetsupError(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.optimize import fmin_l_bfgs_b
 from scipy.special import logsumexp
 
-from setsup.checks import arguments
+from setsup.checks import array_like, is_integer
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import folds_of, held_out
 from setsup.evaluation.inputs import checked_embeddings, checked_labels
@@ -114,7 +114,8 @@ def logistic_probe(
     1.0
 
     """
-    arguments(logistic_probe, locals(), DataError)
+    for what, given in (("embeddings", embeddings), ("labels", labels)):
+        array_like(given, what, DataError)
     reals, weight = checked_embeddings(embeddings), _penalty(penalty, above=True)
     classes = checked_labels(labels, len(reals))
     known = classes >= 0
@@ -174,7 +175,8 @@ def ridge_probe(
     1.0
 
     """
-    arguments(ridge_probe, locals(), DataError)
+    for what, given in (("embeddings", embeddings), ("values", values)):
+        array_like(given, what, DataError)
     reals, weight = checked_embeddings(embeddings), _penalty(penalty, above=False)
     given = np.asarray(values)
     if given.shape != (len(reals),) or given.dtype.kind not in "iufb" or np.isinf(given).any():
@@ -183,8 +185,8 @@ def ridge_probe(
         )
     known = ~np.isnan(given)
     reals, wanted = reals[known], given[known].astype(np.float64)
-    if folds > len(reals):
-        raise DataError(f"{folds} folds need as many rows, and there are {len(reals)}; lower folds")
+    if is_integer(folds) and folds > len(reals):
+        raise DataError(f"{len(reals)} rows are too few for {folds} folds; give more rows, or fewer folds")
     fold = folds_of(len(reals), folds, seed)
     found = np.empty(folds)
     for which in range(folds):

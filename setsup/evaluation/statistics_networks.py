@@ -24,6 +24,7 @@ from torch.optim.adam import adam
 
 from setsup.checks import arguments
 from setsup.errors import DataError, SetsupError
+from setsup.evaluation.devices import check_device
 from setsup.evaluation.information import Columns, Information, columns, glorot, noise_scale, normal, scales, whole
 from setsup.progress import progress
 from setsup.random import below, fold, leading, stream_key
@@ -110,6 +111,7 @@ def mine(
 
     """
     arguments(mine, locals(), DataError)
+    check_device(device)
     steps, batch = whole("steps", steps, 1), whole("batch", batch, 2)
     last = min(1_000, steps) if last is None else whole("last", last, 1)
     if last > steps:

@@ -194,7 +194,7 @@ def _in_memory(name: str, dtype: np.dtype[Any]) -> tuple[Callable[[Array], objec
 # -- plain values ------------------------------------------------------------------------------------------------------
 
 
-def arrow_array(name: str, column: Sequence[Any]) -> Any:
+def arrow_array(name: str, column: Any) -> Any:
     """Arrow array of the plain values of a column.
 
     Raises

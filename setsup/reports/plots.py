@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from setsup.checks import arguments
+from setsup.checks import a_mapping, arguments
 from setsup.errors import DataError, near
 from setsup.reports.charts import EDGE, LABEL, canvas, drawn, dressed, legend, letters, shortened
 from setsup.reports.page import INK, SOFT
@@ -76,7 +76,11 @@ def bars(
     'RGB'
 
     """
-    arguments(bars, locals(), DataError)
+    arguments(bars, {"unit": unit, "title": title}, DataError)
+    for series, bar in a_mapping(groups, "groups", DataError).items():
+        a_mapping(bar, f"the bars of {series!r}", DataError)
+    if ceilings is not None:
+        a_mapping(ceilings, "ceilings", DataError)
     labels = list(dict.fromkeys(label for series in groups.values() for label in series))
     _check_bars(groups, labels, ceilings or {})
     pitch = 1 / (len(groups) + 0.9)

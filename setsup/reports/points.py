@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from setsup.checks import arguments
+from setsup.checks import arguments, array_like
 from setsup.errors import DataError
 from setsup.factors.factor import Factor, Kind
 from setsup.reports.charts import LABEL, canvas, drawn, dressed, few_ticks, letters
@@ -78,7 +78,9 @@ def scatter(
     'RGB'
 
     """
-    arguments(scatter, locals(), DataError)
+    arguments(scatter, {"factor": factor, "title": title, "x_label": x_label, "y_label": y_label}, DataError)
+    array_like(points, "points", DataError)
+    array_like(values, "values", DataError)
     placed = _checked_points(points)
     checked, known_factor = checked_values(values, factor, len(placed))
     figure = canvas(8.2, 6.4, title)
@@ -133,7 +135,8 @@ def scatter_panels(
     'RGB'
 
     """
-    arguments(scatter_panels, locals(), DataError)
+    arguments(scatter_panels, {"title": title, "x_label": x_label, "y_label": y_label}, DataError)
+    array_like(points, "points", DataError)
     placed = _checked_points(points)
     missing = [factor.name for factor in factors if factor.name not in values]
     if missing or not factors:
@@ -211,7 +214,10 @@ def image_scatter(
     'RGB'
 
     """
-    arguments(image_scatter, locals(), DataError)
+    arguments(image_scatter, {"title": title, "x_label": x_label, "y_label": y_label}, DataError)
+    if not isinstance(images, Sequence | np.ndarray):
+        raise DataError(f"images must be a list of pictures, not {images!r}")
+    array_like(points, "points", DataError)
     placed = _checked_points(points)
     if len(images) != len(placed):
         raise DataError(f"{len(placed):,} points need as many images, not {len(images):,}")

@@ -64,6 +64,8 @@ def save_scene(scene: Scene, path: Path | str) -> None:
     (True, True)
 
     """
+    if not str(path):
+        raise DataError("the path of a scene to save is empty; name a file")
     arguments(save_scene, locals(), DataError)
     arrays: dict[str, tuple[int, Array]] = {}  # by digest of their content
 

@@ -54,6 +54,7 @@ def check(folder: Path, run: Path, digits: Path, rows: slice) -> None:
     assert held == published(digits, "labels-idx1", 8)[rows].tolist()
 
 
+@pytest.mark.long("trainings")
 def test_what_was_trained_on_another_split_and_all_of_it(setsup: Run, trained: Path, digits: Path) -> None:
     for words, name, split, rows in (
         ([], "embeddings-mnist-train", "train", slice(200)),

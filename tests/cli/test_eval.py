@@ -34,6 +34,7 @@ def kept(run: Path | str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long("trainings")
 def test_results_are_printed_and_kept(setsup: Run, trained: Path) -> None:
     found = setsup("eval", trained, *MEAN)
     assert (found.code, found.err) == (0, "")
@@ -50,6 +51,7 @@ def test_results_are_printed_and_kept(setsup: Run, trained: Path) -> None:
         assert [name, "line", "curve", "of", "2", "points"] in lines
 
 
+@pytest.mark.long("trainings")
 def test_the_number_is_that_of_the_embeddings(setsup: Run, trained: Path) -> None:
     """All 200 rows of the split are asked for, so the order in which they are drawn is of no account."""
     assert setsup("eval", trained, *MEAN, "--only", "spread", "--spread.samples", "200").code == 0
@@ -58,6 +60,7 @@ def test_the_number_is_that_of_the_embeddings(setsup: Run, trained: Path) -> Non
     assert kept(trained)["spread"]["values"]["deviation"] == pytest.approx(float(embedded.std()), rel=1e-5)
 
 
+@pytest.mark.long("trainings")
 def test_settings_of_evaluations_are_options(setsup: Run, trained: Path) -> None:
     found = setsup("eval", trained, *MEAN, "--spread.scale", "2", "--again.samples", "30", "--again.scale=0")
     assert found.code == 0
@@ -71,6 +74,7 @@ def test_settings_of_evaluations_are_options(setsup: Run, trained: Path) -> None
     assert "--again.samples N (default: 20)" in shown
 
 
+@pytest.mark.long("trainings")
 def test_each_is_announced_before_it_is_made(
     setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,6 +107,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
     assert found.err.startswith(f"setsup: cannot write {RUN}/evaluation.json: a folder stands in its place; ")
 
 
+@pytest.mark.long("trainings")
 def test_some_of_them_leave_the_others(setsup: Run, trained: Path) -> None:
     assert setsup("eval", trained, *MEAN).code == 0
     before = kept(trained)
@@ -113,6 +118,7 @@ def test_some_of_them_leave_the_others(setsup: Run, trained: Path) -> None:
     assert after["again"]["about"]["samples"] == 10
 
 
+@pytest.mark.long("trainings")
 def test_several_runs_in_one_json_value(setsup: Run, trained: Path) -> None:
     folders = [RUN, "runs/own/mean/seed-1"]
     found = setsup("eval", *folders, *MEAN, "--only", "spread", "--spread.samples", "30", "--json")
@@ -126,6 +132,7 @@ def test_several_runs_in_one_json_value(setsup: Run, trained: Path) -> None:
         assert spread["values"]["nothing"] is None
 
 
+@pytest.mark.long("trainings")
 def test_another_preset_that_trains_the_same(setsup: Run, trained: Path) -> None:
     assert "--third.samples" not in setsup("eval", trained, *MEAN, "--help").out
     twin = ["--preset", f"{OWN}:own/twin"]
@@ -138,6 +145,7 @@ def test_another_preset_that_trains_the_same(setsup: Run, trained: Path) -> None
     assert f"own/other trains something else than {RUN} holds: learning.width 5 instead of 3" in other.err
 
 
+@pytest.mark.long("trainings")
 def test_a_file_alone_stands_for_the_preset_of_the_run(setsup: Run, trained: Path) -> None:
     found = setsup("eval", trained, "--preset", OWN, "--json")
     assert (found.code, found.err) == (0, "")

@@ -94,6 +94,7 @@ def test_words_that_a_shell_reads_are_read_as_they_were(values: dict[str, Any]) 
     assert option_words({"size": [64, 64]}) == ["size=64,64"]
 
 
+@pytest.mark.long("large or genuine files")
 @given(st.text(max_size=20), st.sampled_from(["whole", "real", "sure", "size", "kind", "maybe"]))
 def test_whatever_the_word_it_is_read_or_refused(text: str, name: str) -> None:
     known = parameters(

@@ -27,6 +27,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 class TestChecking:
+    @pytest.mark.long("large or genuine files")
     @pytest.mark.parametrize("name", ["shapenet", "scenenn", "shapenet-renderings"])
     def test_what_opens_is_no_fault(self, setsup: Run, releases: Callable[[str], Path], name: str) -> None:
         found = setsup("fetch", name, "--root", releases(name), "--check")
@@ -51,6 +52,7 @@ class TestChecking:
             assert "it opens without it" in found.out
             assert "opens: 36 rows" in found.out.splitlines()
 
+    @pytest.mark.long("large or genuine files")
     def test_half_an_archive(self, setsup: Run, releases: Callable[[str], Path], tmp_path: Path) -> None:
         archive = Path(shutil.make_archive(str(tmp_path / "multi-pie"), "zip", releases("multi-pie")))
         archive.write_bytes(archive.read_bytes()[:20_000])
@@ -93,6 +95,7 @@ class TestFetching:
         assert list(tmp_path.iterdir()) == [archive]
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("name", ["cars3d", "shapenet-renderings", "scenenn"])
 def test_preparing_prints_all_files_that_serve(
     setsup: Run, releases: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -108,6 +111,7 @@ def test_preparing_prints_all_files_that_serve(
 
 
 class TestInfo:
+    @pytest.mark.long("large or genuine files")
     def test_what_a_data_set_has_beside(self, setsup: Run, releases: Callable[[str], Path]) -> None:
         found = setsup("info", "pascal3d", "--root", releases("pascal3d"))
         lines = found.out.splitlines()

@@ -174,6 +174,7 @@ def test_textures_above_the_mesh(setsup: Run, tmp_path: Path, tent: Path) -> Non
     assert (red[:, 0] > 5 * red[:, 1]).all()
 
 
+@pytest.mark.long("renderings")
 def test_rooms(setsup: Run) -> None:
     words = ["--rooms", 1, "--pairs", 2, "--count", 1, 2, "--size", 12, 16, "--renderer", "embree"]
     assert setsup("render", "room", *words, "--out", "rooms", "--modalities", "image", "instances").code == 0

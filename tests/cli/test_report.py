@@ -83,6 +83,7 @@ def test_json(setsup: Run, runs: Path) -> None:
     assert {"says", "tested", "holds", "found", "on"} == found["claims"][0].keys()
 
 
+@pytest.mark.long("trainings")
 def test_a_picture(setsup: Run, runs: Path, tmp_path: Path) -> None:
     found = setsup("report", "abc/fig4a", "--out", tmp_path / "made" / "fig4a.png")
     assert found.out.splitlines()[-1] == str(tmp_path / "made" / "fig4a.png")

@@ -53,6 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, digits: Path) -> Path:
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("large or genuine files")
 def test_what_is_written_is_what_the_data_set_holds(setsup: Run, digits: Path, tmp_path: Path) -> None:
     found = setsup("shard", "mnist", "--root", digits, "--out", "out", "--per-shard", 150)
     assert (found.code, found.err) == (0, "")

@@ -119,6 +119,7 @@ class TestItsFile:
         assert setsup(*reading[1], "--json").json["file_changed"] is True
         assert setsup(*reading[3], "--json").json["runs"][0]["file_changed"] is True
 
+    @pytest.mark.long("trainings")
     def test_a_run_that_goes_on_with_another_file_says_so_from_then_on(
         self, setsup: Run, digits: Path, mine: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -408,6 +409,7 @@ def test_seeds_are_trained_one_after_the_other_and_finished_ones_are_left(setsup
     assert [(run["seed"], run["from_step"], run["steps"]) for run in data["runs"]] == [(0, 3, 3), (2, 3, 3)]
 
 
+@pytest.mark.long("trainings")
 def test_a_run_that_was_asked_to_stop_goes_on(setsup: Run, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STOP", "SIGINT 7")
     stopped = setsup("train", MEAN, "--root", digits, "--seeds", 0, 1)

@@ -145,6 +145,7 @@ def test_frames_of_scenenn(recorded):
     assert np.median(np.linalg.norm(seen.points1 - seen.points2, axis=1)) > 15
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_frame_that_was_not_tracked_has_no_camera(recorded):
     got = recorded.fetch([4], ["pose", "intrinsics"])
     with pytest.raises(SetsupError, match="pose"):

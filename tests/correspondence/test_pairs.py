@@ -44,6 +44,7 @@ def unrounded(pairs, i, size):
 # one image at a time
 
 
+@pytest.mark.long("large or genuine files")
 @given(
     seed=st.integers(0, 2**32), image=st.tuples(st.integers(1, 90), st.integers(1, 90)),
     size=st.tuples(st.integers(1, 24), st.integers(1, 24)), shift=st.integers(0, 9),
@@ -252,7 +253,8 @@ def test_centres_and_shifts_are_uniform(drawn):
         ({"image": (32,)}, r"image must be \(height, width\)"),
         ({"size": (32, 32.0)}, r"size must be \(height, width\)"),
         ({"size": 32}, r"size must be \(height, width\), two whole numbers from 1 on, not 32"),
-        ({"shift": -1}, "shift must be a whole number of pixels from 0 on, not -1"),
+        ({"shift": -1}, r"shift must be a whole number of pixels from 0 to 2\*\*31 - 1, not -1"),
+        ({"shift": 2**31}, r"shift must be .* not 2147483648"),
         ({"shift": True}, "shift must be a whole number"),
         ({"keep": 1.5}, r"keep must be a number from 0 to 1, not 1\.5"),
         ({"keep": "0.25"}, "keep must be a number from 0 to 1, not '0.25'"),

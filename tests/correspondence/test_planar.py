@@ -92,6 +92,7 @@ def quadrangle(shares: list[float]) -> np.ndarray:
 SHARES = st.lists(st.floats(0, 0.6), min_size=8, max_size=8)
 
 
+@pytest.mark.long("large or genuine files")
 @given(SHARES, SHARES)
 def test_four_points_go_where_they_should(before, after) -> None:
     source, target = quadrangle(before), quadrangle(after)

@@ -91,6 +91,7 @@ coordinate = st.floats(-2.5, 2.5).map(lambda value: round(value, 3)) | st.intege
 eyes = st.tuples(coordinate, coordinate, coordinate)
 
 
+@pytest.mark.long("large or genuine files")
 @given(eye1=eyes, eye2=eyes, target=eyes, field=st.floats(0.2, 2.2), seed=st.integers(0, 50))
 # on the rim of the sheet, which rounding of the camera's place puts before or behind it
 @example(eye1=(0, 1, 1), eye2=(0, 0, 1), target=(1, 0, 0), field=1.0, seed=0)
@@ -98,6 +99,8 @@ eyes = st.tuples(coordinate, coordinate, coordinate)
 @example(eye1=(-1, 0.375, 2.5), eye2=(0, 0, 0), target=(-2.086, 0.5, 1), field=1.0, seed=0)
 # along a wall in which camera 2 stands
 @example(eye1=(1, 0, 0.5), eye2=(0, -1, 2.5), target=(0, 1, 2), field=1.0, seed=1)
+@example(eye1=(0, 1.375, 0), eye2=(0, 0, -2.5), target=(0, -1, -2.5), field=0.5, seed=1)
+@example(eye1=(-2, 0, 0), eye2=(-0.938, 2.5, 0), target=(0, 2, 0), field=0.5, seed=0)
 # and partners in the plane of camera 2, whose depth is 0 but for rounding
 @example(eye1=(0, 1, 1), eye2=(0, 0, 1), target=(1, 0, 0), field=1.0, seed=1)
 @example(eye1=(0, 1, 1), eye2=(0, 0.5, 0), target=(0, 0, 0), field=1.0, seed=0)

@@ -59,6 +59,7 @@ def test_positive_partners_are_those_of_similar_triangles() -> None:
         assert {pixel: int(found.partner[pair, pixel]) for pixel in wanted} == wanted
 
 
+@pytest.mark.long("statistics")
 def test_a_share_of_the_pixels_is_traced_and_the_others_have_random_partners() -> None:
     keys = fold(3, np.arange(200, dtype=np.uint64))
     found = view_pairs(Rendered(), [[0, 1]] * 200, keys, fraction=0.125)
@@ -152,6 +153,7 @@ def test_matches_and_what_does_not_match_are_of_their_kinds(data: st.DataObject)
             assert got in pool if pool else got == -1
 
 
+@pytest.mark.long("statistics")
 def test_non_matches_are_uniform_over_their_kinds() -> None:
     picture = np.array([[0, 0, 0, 1, 1, 2, -1, -1, -1, 3]])
     points = [[1, 0]]

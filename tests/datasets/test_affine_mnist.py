@@ -317,6 +317,7 @@ class TestPublished:
         assert abs(spread.mean(0) - 0.5).max() < 1e-3
         assert abs(spread.var(0) - 1 / 12).max() < 1e-3
 
+    @pytest.mark.long("large or genuine files")
     def test_copies(self, published):
         pictures, _ = _read(PUBLISHED)
         rows = np.random.default_rng(0).integers(0, len(published), 120)

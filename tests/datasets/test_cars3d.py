@@ -114,6 +114,7 @@ def test_spawned_processes(release, truth):
         assert np.array_equal(pool.apply(cars3d.open(release).fetch, ([2, 65],))["image"], truth[0][[2, 65]])
 
 
+@pytest.mark.long("large or genuine files")
 def test_only_what_is_asked_for_is_read(tmp_path, release, truth):
     shutil.copytree(release, tmp_path, dirs_exist_ok=True)
     for number, stem in enumerate(STEMS):
@@ -340,6 +341,7 @@ def test_long_lists_and_archives_of_many_folders_take_no_time(tmp_path):
     assert time.perf_counter() - start < 10
 
 
+@pytest.mark.long("fuzzing")
 def test_fuzzing_of_lists_and_archives(tmp_path):
     listed = b"".join(b"car_%03d_mesh\n" % number for number in range(183))
     assert survives(listed, lambda data: parse_list(data, "list.txt"), 200) > 50

@@ -237,6 +237,7 @@ class TestPublished:
         guess = seen if recipe == "irm" else ~seen
         assert abs((guess == colored.factors.values("label", rows)).mean() - 0.1) < 0.02
 
+    @pytest.mark.long("large or genuine files")
     def test_images(self, published):
         pictures, _ = _read(PUBLISHED)
         for recipe, colored in published.items():

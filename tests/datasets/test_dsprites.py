@@ -110,6 +110,7 @@ def test_classes_and_values_that_do_not_belong_together(tmp_path, column, level,
 # -- pictures ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("large or genuine files")
 def test_pictures_of_the_hdf5(linked, caplog):
     path = linked("hdf5")
     found = setsup.load("dsprites", path.parent)

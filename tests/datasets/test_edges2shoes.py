@@ -133,6 +133,7 @@ def test_splits(release, caplog):
     assert len(setsup.load("edges2shoes", release[0], split="val")) == 8
 
 
+@pytest.mark.long("large or genuine files")
 def test_labels_are_those_of_the_picture_that_was_photographed(release, catalogue, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(matching, "FEW", 11)
     root = tmp_path / "edges2shoes"

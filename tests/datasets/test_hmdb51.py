@@ -33,6 +33,7 @@ def _written():
     )
 
 
+@pytest.mark.long("videos")
 def test_factors_say_what_names_say(actions):
     table, written = actions.factors, _written()
     assert table.values("action").tolist() == [action for action, _ in written]
@@ -120,6 +121,7 @@ def test_listed_videos_that_are_not_there_are_counted(release, tmp_path, caplog)
     assert "(jump/gone_0, jump/gone_1, jump/gone_2 and 1 more)" in record.getMessage()
 
 
+@pytest.mark.long("videos")
 def test_lists_that_are_wrong(release, tmp_path):
     shutil.copytree(release, tmp_path, dirs_exist_ok=True)
     file = tmp_path / "testTrainMulti_7030_splits" / "jump_test_split1.txt"

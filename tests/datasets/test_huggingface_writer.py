@@ -93,6 +93,7 @@ def same(one, other):
     return True
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
 def test_there_and_back_to_the_bit(tmp_path):
     whole = Everything()
@@ -105,6 +106,7 @@ def test_there_and_back_to_the_bit(tmp_path):
     assert from_huggingface(written).name == "everything"
 
 
+@pytest.mark.long("large or genuine files")
 def test_through_parquet_and_through_the_features_of_a_card(tmp_path):
     whole = Everything()
     written = to_huggingface(whole)
@@ -116,6 +118,7 @@ def test_through_parquet_and_through_the_features_of_a_card(tmp_path):
     assert hf.Features._from_yaml_list(kept) == written.features
 
 
+@pytest.mark.long("large or genuine files")
 def test_what_hugging_face_sees(tmp_path):
     shapes = setsup.load("shapes3d-procedural").select(np.arange(0, 480_000, 9973))
     found = to_huggingface(shapes, tmp_path / "shapes")
@@ -148,6 +151,7 @@ def test_the_class_labels_of_a_table():
     assert values["count"][3] == Everything().fetch(3)["count"].item()
 
 
+@pytest.mark.long("large or genuine files")
 @given(st.data())
 def test_any_table_there_and_back(data):
     names = st.text(st.characters(categories=("L", "N")), min_size=1, max_size=4)
@@ -278,6 +282,7 @@ def test_nothing_is_left_where_writing_fails(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long("large or genuine files")
 def test_nothing_is_written_elsewhere(tmp_path):
     code = (
         "import setsup, sys; from setsup.datasets.huggingface_writer import to_huggingface\n"
@@ -312,6 +317,7 @@ class Large(Dataset):
         return {"array": np.broadcast_to(rows[..., None, None].astype(np.float32), (*rows.shape, 512, 512))}
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_block_is_held_at_once(tmp_path):
     tracemalloc.start()
     try:

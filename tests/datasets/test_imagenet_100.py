@@ -24,6 +24,7 @@ def test_the_list_of_cmc():
     assert (subset.CMC[0], subset.CMC[20], subset.CMC[-1]) == ("n02869837", "n02086910", "n02090622")
 
 
+@pytest.mark.long("large or genuine files")
 def test_rows(release):
     found = setsup.load("imagenet-100", release)
     files = [
@@ -67,6 +68,7 @@ def test_categories_follow_the_synsets(tmp_path):
     assert len(found) == 2 * (whole.TRAIN + whole.VAL)
 
 
+@pytest.mark.long("large or genuine files")
 def test_imagenet_in_its_own_place_is_found(tmp_path, monkeypatch):
     (tmp_path / "imagenet").mkdir()
     write(tmp_path / "imagenet")

@@ -39,6 +39,7 @@ def _cloud(release, model):
     return rows[:, :3].astype(np.float32), np.stack([words >> 16, words >> 8 & 255, words & 255], axis=1)
 
 
+@pytest.mark.long("large or genuine files")
 def test_values_are_those_of_the_files(release):
     points = keypointnet.open(release)
     published = _published(release)
@@ -77,6 +78,7 @@ def test_splits(release):
     assert points.factors.values("split", [4, 9, 14]).tolist() == [None] * 3
 
 
+@pytest.mark.long("large or genuine files")
 def test_rows_of_any_shape_and_modalities_on_demand(release):
     points = keypointnet.open(release)
     all_points = points.fetch(range(15), ["points"])["points"]

@@ -115,6 +115,7 @@ def test_a_damaged_mesh_is_named(tmp_path):
         _load(members)
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("what", ["obj", "mtl"])
 def test_fuzzing(tmp_path, what):
     members = _model(tmp_path)

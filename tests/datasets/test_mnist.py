@@ -77,6 +77,7 @@ def test_unpacked_files_come_first(tmp_path):
     assert np.array_equal(mnist.open(tmp_path).fetch(3)["image"][..., 0], noise[3])
 
 
+@pytest.mark.long("worker processes")
 @FORKS
 def test_pickle_and_processes(tmp_path):
     noise = _write(tmp_path)

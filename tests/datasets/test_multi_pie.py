@@ -87,6 +87,7 @@ def test_every_expression_and_camera(tmp_path):
     assert {camera: yaw for camera, (yaw, _) in multi_pie.CAMERAS.items()} == YAW
 
 
+@pytest.mark.long("large or genuine files")
 def test_pictures(release, faces):
     paths = [release / "Multi-Pie" / "data" / path for path in faces.paths(range(len(faces)))]
     assert faces.modalities["image"].shape == (480, 640, 3)

@@ -44,6 +44,7 @@ def folder(release: Path, tmp_path: Path) -> Path:
     return tmp_path / "nyu"
 
 
+@pytest.mark.long("worker processes")
 def test_the_folder_that_scripts_call_it_by(release: Path, tmp_path: Path) -> None:
     (tmp_path / "nyu_depth_v2").symlink_to(release)
     assert len(nyu.open(tmp_path)) == len(nyu.open(release))
@@ -106,6 +107,7 @@ def test_factors(release: Path) -> None:
     assert len(setsup.load("nyu", release, split="test")) == 9
 
 
+@pytest.mark.long("large or genuine files")
 def test_arrays_against_h5py(release: Path, arrays: dict[str, np.ndarray]) -> None:
     dataset = nyu.open(release)
     assert list(dataset.modalities) == [*KEYS, "labels40", "labels13", "normals"]
@@ -148,6 +150,7 @@ def test_coarse_labels_against_scipy(release: Path) -> None:
     assert dataset.classes["labels13"][5] == "floor"
 
 
+@pytest.mark.long("large or genuine files")
 def test_normals_of_the_depth_in_the_published_camera(release: Path) -> None:
     from setsup.datasets.normals import surface_normals
 
@@ -170,6 +173,7 @@ def test_normals_of_the_depth_in_the_published_camera(release: Path) -> None:
     assert dataset.fetch([], ["normals"])["normals"].shape == (0, 480, 640, 3)
 
 
+@pytest.mark.long("large or genuine files")
 def test_modalities_go_into_arrays(release: Path) -> None:
     dataset = nyu.open(release)
     rows = np.array([2, 2, 9])
@@ -209,6 +213,7 @@ def test_the_crop_leaves_no_white(release: Path) -> None:
 # -- splits and maps ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_scene_in_both_parts_is_an_error_of_the_split(folder: Path) -> None:
     every = range(1, len(true.rows()) + 1)
     true.write_split(folder / "splits.mat", [n for n in every if n % 2], [n for n in every if n % 2 == 0])

@@ -49,6 +49,7 @@ def write_fastdepth(folder: Path) -> dict[str, dict[str, np.ndarray]]:
     return found
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("packed", [False, True])
 @FORKS
 def test_fastdepth(tmp_path: Path, packed: bool) -> None:
@@ -108,6 +109,7 @@ def test_fastdepth_depths_that_are_no_depths(tmp_path: Path, wrong: float) -> No
     assert dataset.fetch(3, ["image"])["image"].any()
 
 
+@pytest.mark.long("fuzzing")
 def test_damaged_fastdepth_files(tmp_path: Path) -> None:
     write_fastdepth(tmp_path)
     path = tmp_path / "nyudepthv2/val/official/00001.h5"

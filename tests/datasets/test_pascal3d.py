@@ -41,6 +41,7 @@ def _picture(folder, row):
     return Image.open(path).convert("RGB")
 
 
+@pytest.mark.long("large or genuine files")
 def test_images_are_the_boxes(release, dataset):
     folder, rows = release
     assert len(dataset) == len(rows)

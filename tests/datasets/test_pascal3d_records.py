@@ -125,6 +125,7 @@ def test_damage(tmp_path):
 # -- a whole release ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("large or genuine files")
 def test_columns_agree_with_what_was_written(tmp_path):
     rows = sorted(true.write(tmp_path), key=lambda row: (row["category"], row["source"], row["image"], row["object"]))
     table = open_records(open_members(tmp_path))
@@ -139,6 +140,7 @@ def test_columns_agree_with_what_was_written(tmp_path):
     assert np.array_equal(boxes, np.array([row["box"] for row in rows], np.float32))
 
 
+@pytest.mark.long("large or genuine files")
 def test_it_agrees_with_scipy(tmp_path):
     true.write(tmp_path)
     table = open_records(open_members(tmp_path))
@@ -157,6 +159,7 @@ def test_it_agrees_with_scipy(tmp_path):
             assert known["azimuth_coarse"] == found.viewpoint.azimuth_coarse
 
 
+@pytest.mark.long("large or genuine files")
 def test_the_columns_are_kept_and_made_anew_when_the_release_changes(tmp_path, own_cache, monkeypatch):
     true.write(tmp_path)
     first = open_records(open_members(tmp_path))
@@ -180,6 +183,7 @@ def test_a_damaged_index_is_made_anew(tmp_path, own_cache):
     assert again.fingerprint == first.fingerprint
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     true.write(tmp_path / "release")
     expected = open_records(open_members(tmp_path / "release"))

@@ -207,6 +207,7 @@ def test_lists_in_the_folder_of_nobody(read):
         read("~nobody-of-that-name/list.txt")
 
 
+@pytest.mark.long("large or genuine files")
 def test_options_of_a_benchmark_reach_it(tmp_path):
     from tests.true_files.pascal3d import write
 

@@ -399,6 +399,7 @@ def test_a_pickle_holds_the_name_of_the_renderer_alone(named: list[Crayon]) -> N
     assert len(named) == 5
 
 
+@pytest.mark.long("worker processes")
 def test_a_fork_is_not_held_by_a_lock_of_its_parent() -> None:
     """In a process of its own: a thread draws slowly while the process forks."""
     script = (
@@ -542,6 +543,7 @@ def test_worker_processes_of_a_loader_draw_the_same(shapes: RenderedDataset) -> 
             np.testing.assert_array_equal(batch[name], array)
 
 
+@pytest.mark.long("worker processes")
 def test_threads_that_draw_alternately(shapes: RenderedDataset) -> None:
     rows = np.random.default_rng(1).integers(0, 480_000, (6, 4))
     fresh, found = pickle.loads(pickle.dumps(shapes)), [None] * 6

@@ -112,6 +112,7 @@ def test_all_others_are_drawn_and_the_broken_ones_named(tmp_path: Path, processe
         open_rendered(folder)
 
 
+@pytest.mark.long("renderings")
 def test_the_same_call_draws_them_alone(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     with pytest.raises(DataError, match="26 of 144 rows"):
@@ -232,6 +233,7 @@ def test_what_is_left_is_what_would_be_drawn_without_them(
     assert found.camera(50) == RenderedDataset(Dots(), renderer=Crayon()).camera(LEFT[50])
 
 
+@pytest.mark.long("renderings")
 def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, alone: dict[str, bytes]) -> None:
     folder = tmp_path / "out"
     with pytest.raises(DataError, match="cannot be drawn"):
@@ -260,6 +262,7 @@ def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, 
     assert contents(folder) == before
 
 
+@pytest.mark.long("renderings")
 def test_without_a_broken_row_nothing_tells_of_any(tmp_path: Path) -> None:
     render(RenderedDataset(Dots(), renderer=Crayon()), tmp_path / "plain")
     found = render(RenderedDataset(Dots(), renderer=Crayon()), tmp_path / "out", skip_broken=True)

@@ -127,6 +127,7 @@ def test_it_opens_as_a_data_set(whole: Path) -> None:
         dataset.camera([1, 2])  # type: ignore[arg-type]
 
 
+@pytest.mark.long("renderings")
 def test_samplers_and_loaders_of_a_folder(whole: Path) -> None:
     dataset = open_rendered(whole)
     sets = setsup.SetSampler(dataset.factors, inactive=["shape"], size=4, sets=2)

@@ -71,6 +71,7 @@ def test_factors_and_boxes(release, rooms):
         assert np.array_equal(boxes[name], np.array(numbers, np.float32).reshape(36, *shape))
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_box_holds_the_vertices_of_its_object(release, rooms):
     for row in (0, 3, 17, 35):
         scene, found = annotated(release)[row]
@@ -138,6 +139,7 @@ def test_previews_are_drawn_once(release, rooms, tmp_path, own_cache, monkeypatc
     assert np.array_equal(scenenn.open(copied).fetch([0, 7], ["preview"])["preview"], first)
 
 
+@pytest.mark.long("large or genuine files")
 def test_another_mesh_has_other_previews(tmp_path):
     true.write(tmp_path, scenes=2)
     before = scenenn.open(tmp_path).fetch(0, ["preview"])["preview"]
@@ -328,6 +330,7 @@ def test_damaged_annotations(tmp_path, content, sentence):
     assert str(tmp_path) in str(found.value)
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

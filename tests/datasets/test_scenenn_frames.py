@@ -49,6 +49,7 @@ def test_factors(frames):
     assert (table["frame"].within, table["frame"].role) == ("scene", "key")
 
 
+@pytest.mark.long("large or genuine files")
 def test_pictures_as_pillow_reads_them(release, frames):
     found = frames.fetch(range(24), ["image", "depth", "instances"])
     assert {name: (array.shape, array.dtype.name) for name, array in found.items()} == {
@@ -154,6 +155,7 @@ def written(folder, frames=2, scenes=2):
     return folder
 
 
+@pytest.mark.long("large or genuine files")
 def test_frames_without_a_partner(tmp_path):
     written(tmp_path, frames=3)
     (tmp_path / "005" / "depth" / "depth00002.png").unlink()
@@ -344,6 +346,7 @@ def test_damage_of_text_beside_pictures(tmp_path):
     assert not any("\n" in sentence for sentence in refused)
 
 
+@pytest.mark.long("large or genuine files")
 def test_many_poses_are_read_once(tmp_path, monkeypatch):
     written(tmp_path / "release", frames=3)
     plain = scenenn_frames.open(tmp_path / "release")

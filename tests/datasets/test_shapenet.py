@@ -259,6 +259,7 @@ def _voxels_of(models, rows):
     return models.fetch(rows, ["voxels_solid"])["voxels_solid"]
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("name", ["all.csv", "taxonomy.json"])
 def test_fuzzing_the_lists(copy, name):
     path = copy / name

@@ -85,6 +85,7 @@ def test_every_view_is_what_was_written(views):
     assert len(views) == row == 240
 
 
+@pytest.mark.long("large or genuine files")
 def test_the_factors_are_described(views):
     kinds = {factor.name: (str(factor.kind), factor.role, factor.within) for factor in views.factors.factors}
     assert kinds == {

@@ -398,6 +398,7 @@ def test_rows_and_modalities_are_checked(small: Path) -> None:
         dataset.fetch([0], ["images"])
 
 
+@pytest.mark.long("large or genuine files")
 def test_pictures_are_the_callers_own(linked: Path) -> None:
     dataset = Shapes3D(linked)
     dataset.prepare()

@@ -65,6 +65,7 @@ def test_indices_of_any_shape(shapes: ProceduralShapes3D, shape: tuple[int, ...]
         np.testing.assert_array_equal(images[place], shapes.fetch(int(rows[place]))["image"])
 
 
+@pytest.mark.long("large or genuine files")
 def test_pictures_equal_direct_casting_in_any_batch(shapes: ProceduralShapes3D) -> None:
     rows = np.random.default_rng(0).integers(0, 480_000, 40)
     images = shapes.fetch(rows)["image"]
@@ -82,6 +83,7 @@ def test_golden_pictures(shapes: ProceduralShapes3D) -> None:
     assert _digest(shapes.fetch(rows)["image"]) == GOLDEN
 
 
+@pytest.mark.long("large or genuine files")
 def test_row_order_is_that_of_the_table(shapes: ProceduralShapes3D) -> None:
     """Hues read back from pixels that show nothing but sky, floor and wall, and the object's height."""
     rows = np.random.default_rng(5).integers(0, 480_000, 60)
@@ -93,6 +95,7 @@ def test_row_order_is_that_of_the_table(shapes: ProceduralShapes3D) -> None:
         assert image[0, 0].tolist() == [153, 226, 249]
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize(
     ("name", "least"),
     [
@@ -124,6 +127,7 @@ def test_refuses_what_is_not_there(shapes: ProceduralShapes3D) -> None:
         shapes.fetch([0], ["images"])
 
 
+@pytest.mark.long("worker processes")
 def test_threads_get_the_same_bytes() -> None:
     fresh, rows = open(), np.random.default_rng(4).integers(0, 480_000, (8, 30))
     rows[4:] = rows[:4]
@@ -140,6 +144,7 @@ def test_pickle_leaves_the_pictures_out(shapes: ProceduralShapes3D) -> None:
     assert copy.factors.fingerprint == shapes.factors.fingerprint
 
 
+@pytest.mark.long("worker processes")
 def test_other_processes_draw_the_same(shapes: ProceduralShapes3D) -> None:
     """A fresh process that was sent the dataset, and a fork of it that inherits some states."""
     script = (

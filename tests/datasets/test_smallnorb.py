@@ -96,6 +96,7 @@ def test_pictures_and_factors(folder):
         dataset.fetch([0], ["both"])
 
 
+@pytest.mark.long("large or genuine files")
 def test_splits(packed):
     assert len(load("smallnorb", packed, split="train")) == 600
     test = load("smallnorb", packed, split="test")
@@ -154,6 +155,7 @@ def test_pickle_processes_and_threads(folder):
         assert all(np.array_equal(found["image"], expected) for found in threads.map(fresh.fetch, [rows] * 8))
 
 
+@pytest.mark.long("worker processes")
 def test_spawned_processes(packed):
     dataset = smallnorb.open(packed)
     with get_context("spawn").Pool(1) as pool:
@@ -224,6 +226,7 @@ def test_swapped_files(tmp_path, end):
         smallnorb.open(tmp_path)
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("stem", [TRAIN, TEST])
 def test_the_categories_of_the_other_split_are_noticed(tmp_path, stem):
     write(tmp_path)

@@ -104,6 +104,7 @@ def _packed(release, path, mode):
         file.add(release / "stl10_binary", "stl10_binary")
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("given", ["folder", "archive", "plain tar"])
 def test_the_archive_as_published(tmp_path, release, pictures, given, capsys):
     archive = tmp_path / ("stl10_binary.tar" if given == "plain tar" else "stl10_binary.tar.gz")
@@ -142,6 +143,7 @@ def test_the_archive_in_a_folder_that_is_read_only(tmp_path, release, pictures, 
     assert np.array_equal(stl10.open(root).fetch(range(165))["image"], pictures.fetch(range(165))["image"])
 
 
+@pytest.mark.long("large or genuine files")
 def test_half_of_an_unpacking_is_never_opened(tmp_path, release):
     """What a killed process left looks like the release, but for its name."""
     _packed(release, tmp_path / "stl10_binary.tar.gz", "w:gz")

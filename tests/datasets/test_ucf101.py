@@ -81,6 +81,7 @@ def test_a_row_is_the_middle_of_a_video(release, actions):
         assert actions.factors.values("time")[row] == pytest.approx(before / RATE)
 
 
+@pytest.mark.long("videos")
 def test_windows_every_few_frames(release):
     windows = ucf101.open(release, length=3, stride=4, every=5)
     expected = [

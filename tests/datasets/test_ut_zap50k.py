@@ -194,6 +194,7 @@ def test_files_that_are_missing(mine, tmp_path):
         ut_zap50k.open(mine)
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("file", ["meta-data.csv", "image-path.mat"])
 def test_damaged_data(mine, file):
     path = mine / "ut-zap50k-data" / file

@@ -147,6 +147,7 @@ def test_cuts_are_found_exactly(tmp_path, codec, pix_fmt, end):
     assert ContentCuts(shortest=0.9)(video) == [24]
 
 
+@pytest.mark.long("videos")
 def test_a_walk_is_no_cut(tmp_path):
     shots = [(1, [[("ann", 20 + 5 * t, 50, 0)] for t in range(36)])]
     film(tmp_path / "walk.mkv", shots)

@@ -59,6 +59,7 @@ def test_overlap_counts_pixels(one, two):
             assert found[row, column] == pytest.approx(len(both) / len(either))
 
 
+@pytest.mark.long("videos")
 @given(st.lists(boxes, max_size=6))
 def test_links_join_boxes_that_overlap_in_following_frames(shot):
     numbers = link(shot, least=0.5, gap=0)

@@ -31,6 +31,7 @@ def test_rows_between_neighbours_have_the_distribution_of_draws_without_repeats(
     assert np.cumsum(found) == pytest.approx(1 - np.array(beyond))
 
 
+@pytest.mark.long("documented pages and examples")
 def test_reads_and_bytes_of_a_set(script: dict[str, Any]) -> None:
     for line in script["requests_table"]()[1:]:
         reads, drawn, read, brought, wanted = numbers(line)
@@ -57,6 +58,7 @@ def test_what_a_prefix_gives(script: dict[str, Any]) -> None:
         assert 0.8 * given < queue <= 1.01 * given, line
 
 
+@pytest.mark.long("documented pages and examples")
 def test_hits_of_a_cache(script: dict[str, Any]) -> None:
     for line in script["hits_table"]()[1:]:
         said, contiguous, scattered = numbers(line)

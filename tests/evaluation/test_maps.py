@@ -22,6 +22,7 @@ def apart(placed: np.ndarray) -> bool:
     return bool((np.where(same, distances, 0).max(axis=1) < np.where(same, np.inf, distances).min(axis=1)).all())
 
 
+@pytest.mark.long("Ray clusters")
 def test_tsne_keeps_clusters_apart_and_is_decided_by_the_seed() -> None:
     pytest.importorskip("sklearn")
     placed = tsne_map(ROWS, perplexity=10)

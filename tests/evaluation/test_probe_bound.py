@@ -23,6 +23,7 @@ def _one_thread():
     torch.set_num_threads(threads)
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("sigma", [0.1, 0.5, 2.0])
 def test_binary_symmetric_channel_under_noise(sigma: float) -> None:
     levels, codes = channels.sent(channels.symmetric(2, 0.1), 20_000)
@@ -32,6 +33,7 @@ def test_binary_symmetric_channel_under_noise(sigma: float) -> None:
     assert found.accuracy[0] == pytest.approx(0.9 * (1 - crossed) + 0.1 * crossed, abs=0.03)
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("channel", [channels.symmetric(4, 0.3), channels.erasure(4, 0.3)])
 def test_channels_of_four_levels(channel: np.ndarray) -> None:
     levels, codes = channels.sent(channel, 20_000)
@@ -40,12 +42,14 @@ def test_channels_of_four_levels(channel: np.ndarray) -> None:
     assert found.ceilings[0] == math.log(4)
 
 
+@pytest.mark.long("large or genuine files")
 def test_independent_factors_with_unequal_levels_have_none() -> None:
     rng = np.random.default_rng(0)
     points, factor = rng.standard_normal((8000, 3)), rng.choice(3, 8000, p=[0.8, 0.15, 0.05])
     assert probe_information(points, factor, **QUICK).nats[0] == pytest.approx(0, abs=0.04)
 
 
+@pytest.mark.long("large or genuine files")
 def test_what_was_learned_by_heart_does_not_count() -> None:
     rng = np.random.default_rng(0)
     points, factor = rng.standard_normal((300, 20)), rng.integers(0, 4, 300)

@@ -71,6 +71,7 @@ def spoil_weights(at: int) -> Any:
     return told
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize(
     ("at", "kept"),
@@ -100,6 +101,7 @@ def test_weights_that_are_not_finite_are_never_a_checkpoint(
     assert all(weight.isfinite().all() for weight in torch.load(tmp_path / "last.ckpt")["state_dict"].values())
 
 
+@pytest.mark.long("trainings")
 def test_who_allows_it_trains_on_and_then_only_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = replace(HERE, allow_nonfinite=True)
     monkeypatch.setattr(Told, "told", staticmethod(spoil_weights(4)))

@@ -77,6 +77,7 @@ def test_its_first_batch_fits_its_method(name: str, digits: Path) -> None:
     assert optimiser.defaults["lr"] == {3: 3e-5, 1: 1e-4}[images.shape[-3]]
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("name", TRAINING)
 def test_its_sets_hold_what_they_should(name: str, digits: Path) -> None:
     preset = presets()[name]

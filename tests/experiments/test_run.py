@@ -71,6 +71,7 @@ def ways(folder: Path) -> list[Callable[[], object]]:
     ]
 
 
+@pytest.mark.long("trainings")
 def test_a_run_says_what_was_trained(stopped: Path) -> None:
     run = open_run(stopped, SHORT)
     assert (run.folder, run.preset, run.seed, run.stand_in) == (stopped, SHORT, 0, False)

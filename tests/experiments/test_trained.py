@@ -177,6 +177,7 @@ def test_the_data_are_those_of_the_run() -> None:
     assert some.preset.data.opened == [("there", True, "test"), ("there", True, None)]
 
 
+@pytest.mark.long("trainings")
 def test_a_trained_method_has_the_weights_of_the_run_and_no_dropout(tmp_path: Path) -> None:
     run = train(replace(DROPOUT, steps=3), tmp_path, seed=4, how=HERE)
     found = load_trained(run, device="cpu")
@@ -192,6 +193,7 @@ def test_a_trained_method_has_the_weights_of_the_run_and_no_dropout(tmp_path: Pa
     np.testing.assert_allclose(found.embed(rows=rows), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long("trainings")
 def test_the_untrained_method_is_where_training_began(tmp_path: Path) -> None:
     still = replace(SHORT, learning=Tiny(rate=0.0))
     unmoved = load_trained(train(still, tmp_path / "still", seed=3, how=HERE), device="cpu")

@@ -443,6 +443,7 @@ def test_what_does_not_fit_leaves_no_folder(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long("trainings")
 def test_what_is_tried_before_changes_nothing_and_its_own_errors_are_left_to_the_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -549,6 +550,7 @@ def test_all_that_a_method_logs_is_kept(tmp_path: Path) -> None:
     assert [row[names.index("rare")] != "" for row in rows] == ["rare" in line for line in lines]
 
 
+@pytest.mark.long("trainings")
 def test_an_error_passes_through_and_the_run_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = train(replace(LOGGING, checkpoint_every=2), tmp_path / "whole", how=HERE)
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
@@ -765,6 +767,7 @@ class Once:
         return setsup.EpochSampler(table, self.size, epochs=1, seed=seed)
 
 
+@pytest.mark.long("trainings")
 def test_draws_that_end_before_the_steps_do(tmp_path: Path) -> None:
     data = Data("shapes3d-procedural", where=f"{FEW} and wall_hue == 0 and floor_hue == 0")  # 10 hues, 4 shapes
     drawing = replace(Once(), size=8)

@@ -53,6 +53,7 @@ def test_parts_are_letters():
     assert concat([table]).counts("part").tolist() == [2]
 
 
+@pytest.mark.long("large or genuine files")
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=5), min_size=1, max_size=4))
 def test_rows_stand_one_table_after_another(columns):
     columns = [[*column, "z"] for column in columns]

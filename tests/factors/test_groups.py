@@ -97,12 +97,14 @@ def outer(table, names):
     return tuple(name for name in table.names if name in closed)
 
 
+@pytest.mark.long("large or genuine files")
 @given(table=tables(), data=st.data())
 def test_columns_against_a_dictionary(table, data):
     names = data.draw(st.lists(st.sampled_from(table.names), unique=True))
     check(table.group_by(names), table, outer(table, names))
 
 
+@pytest.mark.long("large or genuine files")
 @given(grid=grids(), data=st.data())
 def test_grids_against_a_dictionary_and_against_columns(grid, data):
     names = data.draw(st.lists(st.sampled_from(grid.names), unique=True))
@@ -192,6 +194,7 @@ def test_far_more_combinations_than_rows(seed):
         check(group_by(table, names, mask), table, names, mask)
 
 
+@pytest.mark.long("large or genuine files")
 def test_an_identifier_with_more_levels_than_can_be_counted():
     size, rows = 1_100_000, 50
     table = FactorTable([Factor("id", Kind.NOMINAL, tuple(range(size)))], {"id": np.arange(rows)[::-1] * 9999})
@@ -409,6 +412,7 @@ def _index(number, table, cache, results):
     results.put((len(built), [found.members(g).tolist() for g in range(len(found))]))
 
 
+@pytest.mark.long("worker processes")
 def test_of_several_processes_one_builds(tmp_path, table):
     context = multiprocessing.get_context("fork")
     results = context.Queue()

@@ -62,6 +62,7 @@ def test_groups_stay_together_and_counts_differ_by_less_than_a_group(sizes, seed
     assert abs(table.counts("split")[0] - sum(sizes) / 2) <= max(sizes)
 
 
+@pytest.mark.long("large or genuine files")
 @given(st.lists(st.integers(3, 60), min_size=1, max_size=6), st.integers(0, 100))
 def test_every_stratum_has_its_shares_within_a_row(sizes, seed):
     table = split(people(sizes), {"a": 0.6, "b": 0.4}, seed, stratify=["subject"])
@@ -83,6 +84,7 @@ def test_the_whole_table_may_have_its_shares_within_half_a_row(sizes, seed, shar
     assert (abs(joint - np.outer(sizes, [1 - share, share])) < 1 + 1e-9).all()
 
 
+@pytest.mark.long("large or genuine files")
 def test_shares_of_the_whole_table_are_those_of_scikit_learn():
     from sklearn.model_selection import train_test_split
 

@@ -467,6 +467,7 @@ def test_random_text_is_an_expression_or_a_factor_error(text):
     assert len(outcome(text))
 
 
+@pytest.mark.long("fuzzing")
 @given(st.data())
 def test_mutated_expressions_are_expressions_or_factor_errors(data):
     text = data.draw(st.sampled_from(EXPRESSIONS))

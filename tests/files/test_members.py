@@ -63,6 +63,7 @@ class TestFiles:
         with pytest.raises(ValueError, match="read-only"):
             members.sizes[0] = 1
 
+    @pytest.mark.long("large or genuine files")
     @settings(max_examples=40)
     @given(st.dictionaries(NAMES, st.binary(max_size=300), max_size=8), st.sampled_from(["zip", "tar"]))
     def test_any_names_and_contents(self, tmp_path_factory, files, kind):

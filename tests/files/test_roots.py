@@ -68,6 +68,7 @@ def test_many_missing_files_are_counted(tmp_path: Path) -> None:
         find_root("x", tmp_path, [f"f{i}" for i in range(20)])
 
 
+@pytest.mark.long("large or genuine files")
 def test_odd_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"")

@@ -69,6 +69,7 @@ class TestGood:
         unpack(packed(FILES, tmp_path / "x"), tmp_path / "out", limit=TOTAL)
         assert content(tmp_path / "out") == FILES
 
+    @pytest.mark.long("large or genuine files")
     def test_large_files_are_not_held_in_memory(self, tmp_path, packed):
         path = packed({"a": bytes(60_000_000)}, tmp_path / "x")
         tracemalloc.start()

@@ -119,6 +119,7 @@ def test_a_request_larger_than_a_socket_takes() -> None:
         np.testing.assert_array_equal(batch["indices"], wide[step].indices)
 
 
+@pytest.mark.long("kills and interruptions")
 @pytest.mark.parametrize("at", [0, 2])
 def test_a_killed_worker_is_one_sentence_and_no_hang(at: int) -> None:
     def slowly() -> None:
@@ -129,6 +130,7 @@ def test_a_killed_worker_is_one_sentence_and_no_hang(at: int) -> None:
         slowly()
 
 
+@pytest.mark.long("worker processes")
 def test_a_worker_that_ended_by_a_bus_error_names_what_causes_it() -> None:
     batches = iter(setsup.loader(Mortal(0, signal.SIGBUS), sets(), workers=1, to="numpy"))
     with pytest.raises(DataError, match=r"ended by SIGBUS .* a file that it had mapped into memory was cut off"):
@@ -241,6 +243,7 @@ def test_buffers_of_ever_new_sizes_are_not_all_kept() -> None:
     assert len(buffers._rings) == _SIZES
 
 
+@pytest.mark.long("worker processes")
 def test_a_crew_let_go_before_it_is_there_makes_nothing() -> None:
     maker = Maker(Pictures(), ("image",))
     crew = Crew(maker, Finish(None, None, maker.dataset.modalities, ("image",)), 2, np.empty)
@@ -417,6 +420,7 @@ def test_an_interrupt_ends_all_and_leaves_nothing(slow: float) -> None:
         assert said.count("Traceback") == 1  # none of a worker
 
 
+@pytest.mark.long("kills and interruptions")
 @linux
 def test_a_killed_parent_leaves_no_orphans() -> None:
     for process, _ in started(0.05):

@@ -175,6 +175,7 @@ def test_an_interruption_of_who_waits_is_not_kept_for_later() -> None:
     np.testing.assert_array_equal(batch["image"], PICTURES[sets()[len(steps)].indices])
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize("to", ["numpy", "torch"])
 def test_batches_that_are_held_stay_as_they_were(to: str, monkeypatch: pytest.MonkeyPatch) -> None:

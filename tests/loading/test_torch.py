@@ -61,6 +61,7 @@ def grey_sets() -> setsup.SetSampler:
     return setsup.SetSampler(Grey.factors, inactive=["shape"], size=4, sets=2)
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("workers", [0, "thread", 1])
 def test_grey_pictures_have_one_channel_and_continuous_factors_are_float32(workers: Any) -> None:
     batch = next(iter(setsup.loader(Grey(), grey_sets(), workers=workers)))
@@ -87,6 +88,7 @@ def test_a_loader_of_tensors_can_be_copied_and_pickled(again: Callable[[Any], An
     np.testing.assert_array_equal(batch["image"].movedim(-3, -1), shapes.fetch(sets[1].indices)["image"])
 
 
+@pytest.mark.long("large or genuine files")
 def test_numpy_and_torch_streams_are_equal(shapes, sets) -> None:
     pairs = zip(setsup.loader(shapes, sets), setsup.loader(shapes, sets, to="numpy"), range(5), strict=False)
     for tensors, arrays, _ in pairs:
@@ -102,6 +104,7 @@ def test_a_tensor_keeps_its_buffer(tmp_path, shapes, sets) -> None:
     assert torch.equal(first, before)
 
 
+@pytest.mark.long("worker processes")
 def test_tensors_of_any_kind_come_from_worker_processes(shapes, sets) -> None:
     def transform(batch):
         image = batch["image"]
@@ -172,6 +175,7 @@ def test_passes_over_a_finite_sampler_go_on_with_the_steps(partial) -> None:
     assert list(ordered) == list(ordered)
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize("persistent", [False, True])
 def test_passes_with_workers_of_torch(persistent) -> None:
     endless = setsup.EpochSampler(Grey.factors, size=8)
@@ -302,6 +306,7 @@ def test_a_loader_that_came_to_several_workers_is_refused_however_they_started(c
         next(iter(loader))
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_loader_in_place_of_a_data_set_says_what_to_do(shapes, sets) -> None:
     with pytest.raises(TypeError, match="of an IterableDataset, batch_size=None and num_workers=0"):
         next(iter(torch.utils.data.DataLoader(setsup.loader(shapes, sets), batch_size=None)))

@@ -136,6 +136,7 @@ def test_lightning_resumes_after_a_crash_as_if_there_had_been_none(
     assert again.state_dict() == {"delivered": every}
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize(
     "options", [STEPS, STEPS | {"limit_train_batches": 3}, EPOCHS], ids=["steps", "both", "epochs"]
 )
@@ -306,6 +307,7 @@ def test_hugging_face_resumes_after_a_crash_as_if_there_had_been_none(tmp_path: 
     assert resumed == whole[6 * batches :]
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_loop_of_three_ranks_goes_on_from_a_checkpoint_of_hugging_face(tmp_path: Path) -> None:
     trained(tmp_path, 3)
     state = json.loads((tmp_path / "checkpoint-3" / "trainer_state.json").read_text())
@@ -422,6 +424,7 @@ def test_ranks_of_gloo_see_the_stream_of_one_process_whatever_their_number_was(t
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
+@pytest.mark.long("large or genuine files")
 def test_the_example_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
     example = ROOT / "examples" / "torchrun_gloo.py"
     lines = run(*TORCHRUN, example, "checkpoint.pt", cwd=tmp_path).splitlines()
@@ -519,6 +522,7 @@ assert [os.wait()[1] for _ in range(2)] == [0, 0]
 """
 
 
+@pytest.mark.long("large or genuine files")
 def test_two_ranks_of_hugging_face_take_the_draws_by_turns(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="transformers is not installed")
     run(sys.executable, "-c", AS_TORCHRUN, ROOT / "examples" / "huggingface_trainer.py", "runs", cwd=tmp_path)
@@ -527,6 +531,7 @@ def test_two_ranks_of_hugging_face_take_the_draws_by_turns(tmp_path: Path) -> No
         assert state["stateful_callbacks"]["PositionCallback"]["attributes"]["position"] == {"delivered": 2 * steps}
 
 
+@pytest.mark.long("large or genuine files")
 def test_the_example_without_torch_imports_none(tmp_path: Path) -> None:
     shown = run(sys.executable, ROOT / "examples" / "numpy_loop.py", cwd=tmp_path)
     assert "torch was imported: False" in shown

@@ -300,6 +300,7 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
     assert said[1] == "(8, 8, 3)"
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("background", [(90, 120, 160), None])
 def test_surfaces_with_holes_are_those_cut_out(

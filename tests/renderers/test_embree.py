@@ -48,6 +48,7 @@ def views(draw):
     return Scene(tuple(stands)), Camera(13, 17, k, base.rotation, base.translation)
 
 
+@pytest.mark.long("renderings")
 @given(view=views())
 def test_geometry_is_that_of_brute_force(view):
     scene, camera = view
@@ -243,6 +244,7 @@ def test_colours_of_what_covers_a_pixel_in_part_are_not_multiplied_with_alpha():
     assert (frame.rgb[alpha > 0, :3] == (200, 100, 50)).all()
 
 
+@pytest.mark.long("renderings")
 @settings(max_examples=10)
 @given(times=st.integers(2, 5), seed=st.integers(0, 99))
 def test_an_averaged_picture_is_the_mean_of_a_larger_one(times, seed):

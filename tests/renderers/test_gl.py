@@ -359,6 +359,7 @@ def test_millions_of_triangles(gl: str) -> None:
     np.testing.assert_allclose(frame.depth.ravel()[inside & sure], 993, rtol=1e-6)
 
 
+@pytest.mark.long("renderings")
 def test_more_samples_smooth_colours_and_nothing_else(gl: str) -> None:
     rng = np.random.default_rng(8)
     camera = odd_camera(rng, np.zeros(3))

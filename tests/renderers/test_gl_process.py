@@ -48,6 +48,7 @@ def test_importing_and_making_one_touches_no_gl() -> None:
     assert run(code) == "[]\n"
 
 
+@pytest.mark.long("worker processes")
 def test_a_process_that_has_only_asked_may_fork(gl: str) -> None:
     code = """
     GLRenderer.check()
@@ -92,6 +93,7 @@ def test_after_it_has_drawn_a_fork_says_to_spawn_and_does_not_hang(gl: str) -> N
     assert run(code) == "True\nTrue\nTrue\nagain\n188\n"
 
 
+@pytest.mark.long("worker processes")
 def test_spawned_processes_draw(gl: str, tmp_path: Path) -> None:
     script = tmp_path / "draws.py"
     body = """
@@ -106,6 +108,7 @@ def test_spawned_processes_draw(gl: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "188\n[188, 188, 188]\n"), done.stderr
 
 
+@pytest.mark.long("worker processes")
 def test_thousands_of_scenes_take_no_more_memory(gl: str) -> None:
     code = """
     def used():
@@ -150,6 +153,7 @@ for use in (GLRenderer.check, drawn):
 """
 
 
+@pytest.mark.long("worker processes")
 def test_no_library_of_egl(tmp_path: Path) -> None:
     without = """
     import ctypes
@@ -176,6 +180,7 @@ def test_no_moderngl(tmp_path: Path) -> None:
         assert "needs moderngl, which is not installed: pip install -e '.[render]'" in line
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.parametrize(
     "environment",
     [

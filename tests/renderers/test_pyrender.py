@@ -298,6 +298,7 @@ def test_what_touches_the_camera_is_drawn(works: str) -> None:
     assert (rgb[:14] == 0).all()
 
 
+@pytest.mark.long("renderings")
 def test_renderers_take_turns(works: str) -> None:
     one, other = PyrenderRenderer(), PyrenderRenderer()
     scenes = primitives(), room()
@@ -364,6 +365,7 @@ except DataError as error:
 """
 
 
+@pytest.mark.long("renderings")
 def test_importing_the_module_loads_no_gl() -> None:
     loaded = elsewhere(
         "import sys; PyrenderRenderer(); print([name in sys.modules for name in ('OpenGL', 'pyrender')])"
@@ -371,6 +373,7 @@ def test_importing_the_module_loads_no_gl() -> None:
     assert loaded == "[False, False]\n"
 
 
+@pytest.mark.long("renderings")
 def test_missing_libraries_are_one_sentence_with_the_packages() -> None:
     hidden = """
         import ctypes

@@ -113,6 +113,7 @@ def test_a_spot_without_exponent_gives_nothing_backwards():
     assert drawn(scene, front(3, 3)).rgb[1, 1].tolist() == [188] * 3
 
 
+@pytest.mark.long("renderings")
 def test_a_smooth_mesh_is_lit_by_its_interpolated_normals():
     """A sphere, stretched along its axes: the normal of the surface is the gradient of its equation."""
     mesh, scale, turn = sphere(1.0, segments=256, material=GREY), np.array([1.0, 0.5, 1.6]), turned(35, 0)
@@ -164,6 +165,7 @@ def test_the_first_row_of_a_texture_is_its_top():
     assert np.array_equal(frame.rgb, PATCHES)
 
 
+@pytest.mark.long("renderings")
 @given(
     height=st.integers(1, 9),
     width=st.integers(1, 9),

@@ -366,6 +366,7 @@ def test_points_of_curves_are_at_their_places(log_x: bool) -> None:
         np.testing.assert_allclose(slope * wanted + start, got, atol=1.0)
 
 
+@pytest.mark.long("charts")
 def test_references_cross_the_plane_in_the_colour_of_their_curve() -> None:
     series = {"a": ([1, 2], [1.0, 1.0]), "b": ([1, 2], [0.0, 0.0])}
     plain = curves(series)

@@ -128,6 +128,7 @@ def test_all_groups_taken_in_some_order(choose):
         assert sorted(map(tuple, step)) == sorted(sizes)
 
 
+@pytest.mark.long("statistics")
 @given(
     keys=st.sets(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 1)), min_size=1),
     choose=st.sampled_from(["levels", "groups", "rows"]),
@@ -184,6 +185,7 @@ def one_after_the_other(keys, sizes, choose, words):
     return found
 
 
+@pytest.mark.long("statistics")
 @pytest.mark.parametrize("choose", ["levels", "groups", "rows"])
 @pytest.mark.parametrize("shape", [(300,), (12, 25), (4, 9, 8), (60, 1, 5)])
 def test_many_different_groups_are_those_of_the_definition(shape, choose):
@@ -213,6 +215,7 @@ def calls_made(different, bits):
     return calls
 
 
+@pytest.mark.long("statistics")
 @pytest.mark.parametrize(("choose", "shape"), [("groups", (2000,)), ("levels", (20, 10, 10)), ("rows", (2000,))])
 def test_the_work_for_different_sets_grows_with_their_number(choose, shape):
     keys = np.array(list(itertools.product(*map(range, shape))))

@@ -161,6 +161,7 @@ def test_many_groups_are_looked_at_by_sample(monkeypatch):
     assert "b about" in str(SetSampler(table, ["a"], size=3).report())
 
 
+@pytest.mark.long("statistics")
 def test_a_large_grid_is_exact_and_cheap():
     grid = grid_of(1000, 1000, 8, 15)
     entry = SetSampler(grid, ["a", "b"], size=4).report().entries[0]

@@ -101,6 +101,7 @@ def test_a_row_of_hardly_any_weight_is_drawn_where_no_other_is_left(weights):
     assert (np.sort(draw.indices, axis=-1) == [0, 1]).all()
 
 
+@pytest.mark.long("statistics")
 @given(weights=st.lists(st.floats(0, 1e9), min_size=1, max_size=12), data=st.data())
 def test_any_weights_draw_rows_of_weight_without_repeats(weights, data):
     codes = data.draw(st.lists(st.integers(0, 2), min_size=len(weights), max_size=len(weights)))

@@ -49,6 +49,7 @@ def by_the_rule(scene, origin, ways):
     return found, clear
 
 
+@pytest.mark.long("Ray clusters")
 @pytest.mark.parametrize("names", PAIRS, ids=" and ".join)
 def test_rays_images_and_correspondences_see_the_same(names):
     dice = np.random.default_rng(len("".join(names)))

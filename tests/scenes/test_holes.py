@@ -38,6 +38,7 @@ def test_what_is_no_mask(mask):
         Material((1, 2, 3), np.zeros((2, 3, 3), np.uint8), mask)
 
 
+@pytest.mark.long("Ray clusters")
 @pytest.mark.parametrize("engine", ["embree", "trimesh"])
 def test_rays_go_through_holes(engine, monkeypatch):
     if engine == "trimesh":

@@ -34,6 +34,7 @@ def by_trimesh(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
 
 
+@pytest.mark.long("Ray clusters")
 @given(seed=st.integers(0, 1 << 30), count=st.integers(1, 60))
 def test_first_hits_are_those_of_brute_force(seed, count):
     scene, dice = soup(seed, count), np.random.default_rng(seed)
@@ -145,6 +146,7 @@ def test_triangles_without_area_are_never_met():
     assert (Rays(only).hit((0.3, 0.3, 2), targets - (0.3, 0.3, 2))[0] == -1).all()
 
 
+@pytest.mark.long("Ray clusters")
 @given(seed=st.integers(0, 1 << 30))
 def test_the_side_of_a_leaf_that_is_seen_says_where_it_was_met(seed):
     """Every triangle of a soup twice, once for each side, in any order of its corners."""
@@ -290,6 +292,7 @@ def _run(script):
     return done.stdout.split()
 
 
+@pytest.mark.long("Ray clusters")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_rays_survive_fork_and_other_processes_find_the_same():
     digest, status = _run(_FORK)
@@ -297,6 +300,7 @@ def test_rays_survive_fork_and_other_processes_find_the_same():
     assert digest == _digest(Rays(ball_and_boxes()), ways(5000))
 
 
+@pytest.mark.long("Ray clusters")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_thousands_of_scenes_take_no_more_memory():
     (grown,) = _run(_MANY)
@@ -324,6 +328,7 @@ except SetsupError as error:
 """
 
 
+@pytest.mark.long("Ray clusters")
 @BY_EMBREE
 def test_more_scenes_than_a_process_has_keys_for_thread_local_storage():
     """POSIX guarantees 128 keys, Linux has 1,024; a scene must not take one each."""
@@ -334,6 +339,7 @@ def test_more_scenes_than_a_process_has_keys_for_thread_local_storage():
         assert kept[-1].hit((0, 0, 0), [[0, 0, 1]])[1].tolist() == [1.0]
 
 
+@pytest.mark.long("Ray clusters")
 @BY_EMBREE
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_that_cannot_be_had_is_an_error():

@@ -212,6 +212,7 @@ def test_other_files(tmp_path):
         load_scene(tmp_path / "a.zip")
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("head", [64, 4000])
 def test_fuzzing(tmp_path, head):
     path = tmp_path / "a.scene"

@@ -235,6 +235,7 @@ def _fill(folder, number):
         cache.keep(copy, start, content(one, 1 << 18)[start : start + 8192])
 
 
+@pytest.mark.long("worker processes")
 def test_several_processes_share_and_bound_it_together(tmp_path):
     context = multiprocessing.get_context("fork")
     crew = [context.Process(target=_fill, args=(tmp_path, number)) for number in range(4)]

@@ -552,6 +552,7 @@ def test_what_setsup_writes(tmp_path: Path, form: str, order: str) -> None:
     assert dataset.verify() == []
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_tar_that_is_cut_off_under_a_training(tmp_path: Path, workers: int) -> None:
     shapes = setsup.load("shapes3d-procedural").select(range(0, 480_000, 12_000))

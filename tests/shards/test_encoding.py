@@ -156,6 +156,7 @@ LEVELS = st.one_of(
 )
 
 
+@pytest.mark.long("large or genuine files")
 @given(st.data(), st.lists(TEXT.filter(bool), min_size=1, max_size=4, unique=True), st.sampled_from([1 << 16, 0]))
 def test_labels_are_json_of_the_values(data, names, few):
     rows = 7

@@ -114,6 +114,7 @@ folders = st.sampled_from(["", "a/", "b.c/", "a/b/", "a.b/c/"])
 endings = st.sampled_from(["png", "PNG", "depth.npy", "json", "cls", "txt", "tar.gz"])
 
 
+@pytest.mark.long("large or genuine files")
 @given(
     st.lists(
         st.tuples(folders, parts, st.lists(endings, min_size=1, max_size=4, unique_by=str.lower)),
@@ -245,6 +246,7 @@ def test_a_damaged_picture_does_not_hide_the_others(tmp_path):
 # -- sets that setsup wrote ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("large or genuine files")
 def test_a_set_of_ours_is_indexed_from_its_tars(tmp_path, caplog):
     folder = tmp_path / "ours"
     source = Varied()
@@ -309,6 +311,7 @@ def test_a_damaged_catalogue_is_replaced(tmp_path, written, caplog):
 # -- kills ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("kills and interruptions")
 def test_ctrl_c_and_kills_leave_the_old_index_or_the_new_one(written):
     index_shards(written)
     old = {path.name: path.read_bytes() for path in written.iterdir()}

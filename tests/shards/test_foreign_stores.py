@@ -75,6 +75,7 @@ def test_large_contents_are_passed_over(tmp_path):
     assert read < 12 * 3 * walking.SMALL
 
 
+@pytest.mark.long("stores")
 def test_an_index_in_a_bucket(written, bucket, short_waits):
     url = f"{bucket.url}/photos"
     here = index_shards(written)
@@ -89,6 +90,7 @@ def test_an_index_in_a_bucket(written, bucket, short_waits):
     np.testing.assert_array_equal(far.fetch(rows)["image"], here.fetch(rows)["image"])
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("kind", ["memory", "bucket"])
 def test_an_index_of_ours_in_a_store_is_restored_where_it_is_damaged(request, kind):
     place = request.getfixturevalue(kind)

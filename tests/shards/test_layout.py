@@ -120,6 +120,7 @@ def test_what_is_no_catalogue(content: bytes) -> None:
         parsed(content, "there/shards.json")
 
 
+@pytest.mark.long("fuzzing")
 def test_a_damaged_catalogue_is_refused_or_gives_the_right_arrays(tmp_path: Path) -> None:
     folder, images, depths = small_set(tmp_path / "set")
     file = folder / "shards.json"

@@ -58,6 +58,7 @@ def test_many_more_combinations_than_rows_are_sorted_as_well():
     assert order.starts.tolist() == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.long("fuzzing")
 @given(st.integers(1, 9000), st.integers(0, 2**64 - 1))
 def test_a_shuffle_is_a_permutation_that_needs_no_whole(rows, seed):
     some = FactorTable([Factor("row", Kind.ORDINAL, (0,))], {"row": np.zeros(rows, np.uint8)})

@@ -54,6 +54,7 @@ def opened(folder: Path) -> int:
     return sum(os.path.exists(one) and str(folder) in os.readlink(one) for one in links)
 
 
+@pytest.mark.long("large or genuine files")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_stretches_are_the_bytes_of_the_files(reader: LocalReader, contents: list[bytes], data: st.DataObject) -> None:
@@ -210,6 +211,7 @@ def _in_child(reader: LocalReader, expected: bytes) -> None:
     os._exit(0 if bytes(take(reader, [(0, 0, 1024)])[0]) == expected else 1)
 
 
+@pytest.mark.long("worker processes")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("way", ["fork", "spawn"])
 def test_other_processes(reader: LocalReader, contents: list[bytes], way: str) -> None:

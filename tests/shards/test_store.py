@@ -68,6 +68,7 @@ def test_ranges_come_in_the_order_asked_for(store, tmp_path):
     assert store.ranges([]) == []
 
 
+@pytest.mark.long("stores")
 def test_a_copy_on_the_disk_is_whole(store, tmp_path, monkeypatch):
     monkeypatch.setattr(remote_store, "_PIECE", 10_000)
     for number, size in enumerate((0, 1, 10_000, 123_456)):
@@ -91,6 +92,7 @@ def test_a_small_file_is_written_over_or_only_where_there_is_none(store):
     assert store.put_bytes(".setsup/plan.json", b"theirs", fresh=True) is True
 
 
+@pytest.mark.long("stores")
 def test_of_many_who_write_a_fresh_file_one_does(store):
     with ThreadPoolExecutor(8) as pool:
         wrote = list(pool.map(lambda one: store.put_bytes("plan.json", b"%d" % one, fresh=True), range(16)))

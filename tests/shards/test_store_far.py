@@ -16,6 +16,7 @@ from tests.shards.sets import content, local
 # -- S3 ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long("stores")
 def test_another_client_sees_what_was_put_and_we_what_it_put(bucket, tmp_path):
     client = boto3.client("s3", endpoint_url=bucket.endpoint, region_name="us-east-1")
     name = bucket.url.split("/")[2]
@@ -33,6 +34,7 @@ def test_another_client_sees_what_was_put_and_we_what_it_put(bucket, tmp_path):
     assert store.size("data-00001.tar") == 14
 
 
+@pytest.mark.long("stores")
 def test_a_large_file_goes_in_parts_and_one_that_fails_leaves_nothing(bucket, tmp_path, monkeypatch, short_waits):
     from s3fs import S3FileSystem
 
@@ -92,6 +94,7 @@ def test_missing_credentials_are_told_with_what_to_do(bucket, monkeypatch, tmp_p
             call()
 
 
+@pytest.mark.long("stores")
 def test_ranges_in_s3_are_read_by_addresses_signed_once_a_file(bucket, web, tmp_path, monkeypatch):
     store = open_store("s3://bucket/set", {"endpoint_url": web.url})
     web.files |= {"bucket/set/a é#%.tar": content(1, 5000), "bucket/set/b.tar": content(2, 5000)}
@@ -114,6 +117,7 @@ def test_what_s3_refuses_by_a_signed_address_is_asked_for_by_the_library(bucket,
     assert signed == [True, False] * 4 + [False] * 2
 
 
+@pytest.mark.long("stores")
 def test_a_public_bucket_needs_no_credentials(bucket, monkeypatch, tmp_path):
     open_store(bucket.url, bucket.options).put_bytes("a.tar", b"0123456789")
     for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -137,6 +141,7 @@ def test_users_own_keys_go_with_each_request(bucket, web):
     assert not any("X-Amz-Signature=" in query for query in web.queries)
 
 
+@pytest.mark.long("stores")
 def test_an_s3_server_that_cannot_be_reached_or_refuses_is_told(bucket, web, short_waits):
     quick = {"config_kwargs": {"retries": {"max_attempts": 0}}}
     store = open_store("s3://bucket/set", {"endpoint_url": "http://127.0.0.1:9", **quick})
@@ -218,6 +223,7 @@ def test_what_the_hub_refuses_is_told(hub, wrong, said):
                 call()
 
 
+@pytest.mark.long("stores")
 def test_files_of_googles_are_read_and_refusals_told(web, tmp_path):
     for name, one in {"a.tar": content(1, 5000), "b.tar": content(2, 300)}.items():
         about = {"name": f"set/{name}", "bucket": "bucket", "size": str(len(one)), "kind": "storage#object"}

@@ -74,6 +74,7 @@ def test_the_standard_library_and_numpy_read_the_cameras(drawn, tmp_path):
     assert catalogue["members"]["camera"]["extension"] == "camera.json"
 
 
+@pytest.mark.long("large or genuine files")
 def test_the_set_opens_with_its_cameras(drawn, tmp_path):
     shards = write_shards(drawn, tmp_path / "set", order="by:hue", per_shard=50)
     assert isinstance(shards, ShardedViews)
@@ -131,6 +132,7 @@ def test_scenes_of_what_is_drawn_are_built_once_a_block(tmp_path):
     assert len(built) < 30
 
 
+@pytest.mark.long("stores")
 def test_in_a_store(drawn, memory):
     shards = write_shards(drawn, memory, per_shard=50)
     same_views(shards, drawn, range(0, ROWS))

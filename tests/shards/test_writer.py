@@ -293,7 +293,7 @@ class Odd(Varied):
     ("dataset", "more", "error", "message"),
     [
         (Varied().select([]), {}, DataError, "varied has no rows to write"),
-        (Varied(5), {"modalities": "image"}, DataError, "must be a list of names"),
+        (Varied(5), {"modalities": "image"}, DataError, "must be a list of strings or None, not 'image'"),
         (Varied(5), {"modalities": ["imge"]}, DataError, "no modality 'imge'; did you mean 'image'"),
         (Varied(5), {"modalities": []}, DataError, "name at least one modality"),
         (Varied(5), {"format": "gif"}, DataError, "no format 'gif'"),
@@ -306,11 +306,12 @@ class Odd(Varied):
         (Odd(factor="image.offset"), {}, FactorError, "column 'image.offset' of its own"),
         (Odd(level="\ud800"), {}, FactorError, "is no valid text"),
         (Odd(factor="\ud800"), {}, FactorError, "is no valid text"),
-        (Odd(levels=(1, 2**70)), {}, FactorError, "cannot stand in one column"),
+        (Odd(levels=(1, 2**70)), {}, FactorError, "Arrow has no type for the levels"),
+        (Odd(levels=(1.5, 2**60 + 1)), {}, FactorError, "Arrow has no type for the levels"),
         (Odd(name="\udc80"), {}, DataError, "no valid text, and stands in the name"),
         (Odd(name=""), {}, DataError, "the catalogue of '': name must be a text"),
         (Odd(shape=(1,) * 9), {}, DataError, "the catalogue of 'odd': .*at most 8"),
-        (Varied(5), {"order": ["category"]}, DataError, r"not \['category'\]"),
+        (Varied(5), {"order": ["category"]}, DataError, "must be a string, not a list"),
         (Varied(5, broken=4), {}, RuntimeError, "row 4 is broken"),
     ],
 )

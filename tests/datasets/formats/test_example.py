@@ -91,6 +91,7 @@ def test_what_is_refused(content, why):
         read_example(content, NAMES, "0001.tfrecord, record 3")
 
 
+@pytest.mark.long("fuzzing")
 def test_damaged_examples_are_refused_or_read():
     def read(content):
         for feature in read_example(content, NAMES, "e").values():

@@ -110,6 +110,7 @@ def test_many_references_to_one_text_do_not_fill_the_memory(path: Path) -> None:
         read(path, "echo")
 
 
+@pytest.mark.long("fuzzing")
 def test_damaged_files(path: Path) -> None:
     def reread(content: bytes) -> None:
         path.write_bytes(content)

@@ -117,6 +117,7 @@ def test_flipped_bits_in_gzip_are_noticed_by_the_checksum(tmp_path):
         IdxFile(tmp_path / "a.gz").array()
 
 
+@pytest.mark.long("large or genuine files")
 def test_bombs_are_not_unpacked(tmp_path):
     bomb = gzip.compress(IMAGES + bytes(100_000_000))
     (tmp_path / "a.gz").write_bytes(bomb)

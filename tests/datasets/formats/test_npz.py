@@ -66,6 +66,7 @@ def test_what_numpy_wrote(tmp_path_factory, array, packed, data):
             assert np.array_equal(out, expected[start:stop])
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("packed", [False, True])
 def test_blocks_of_an_array_of_many_pieces(tmp_path, packed):
     rows = np.random.default_rng(0).integers(0, 9, (700, 70, 70), dtype=np.uint8)

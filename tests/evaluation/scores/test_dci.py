@@ -45,6 +45,7 @@ def test_noise_gets_exactly_nothing() -> None:
     assert (found.disentanglement, found.completeness) == (pytest.approx(1), 1)
 
 
+@pytest.mark.long("large or genuine files")
 def test_rotated_codes_matter_for_both_alike() -> None:
     factors = np.tile(np.indices((4, 4)).reshape(2, -1), 100).T
     turned = np.stack([factors.sum(axis=1), factors[:, 0] - factors[:, 1]], axis=1) / np.sqrt(2)
@@ -93,6 +94,7 @@ def test_a_lone_code_has_cramers_v_less_the_threshold() -> None:
     assert fit.importance.item() == pytest.approx(np.sqrt(statistic.statistic / (500 * 2)) - threshold)
 
 
+@pytest.mark.long("large or genuine files")
 def test_the_descent_finds_the_minimum_of_a_general_optimiser() -> None:
     rows, bins, kinds = 400, 4, 3
     codes = np.floor((noise(rows, 3) + 1) * 2).astype(np.int64).clip(0, 3)
@@ -142,6 +144,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         dci(GRID * np.nan, GRID)
 
 
+@pytest.mark.long("large or genuine files")
 def test_boosting_is_that_of_scikit_learn_with_its_defaults() -> None:
     ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is not installed")
     codes = GRID[:400] + noise(400, 2) * 2

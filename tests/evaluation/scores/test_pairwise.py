@@ -150,6 +150,7 @@ def test_unknown_rows_are_left_out_and_counted() -> None:
         assert found.parts[1] == pytest.approx(score(codes[kept], factors[kept, 1:]).value)
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("score", [mig, sap, modularity])
 def test_bad_input_is_refused_in_a_sentence(score) -> None:
     good = GRID.astype(float)

@@ -145,6 +145,7 @@ def embedded(some: Trained, samples: int, *factors: str) -> tuple[Any, Any]:
     return some.embed(rows=rows), np.stack([some.dataset.factors.codes(name, rows) for name in factors], axis=1)
 
 
+@pytest.mark.long("trainings")
 def test_settings_of_the_training_reach_it() -> None:
     some = trained(OneHot("shape"), Numbered(900), seed=2)
     given = embedded(some, 500, "shape", "size")

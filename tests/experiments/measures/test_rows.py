@@ -24,6 +24,7 @@ FACTORS = ("shape", "colour", "size")
 KINDS = (Accuracy, Disentanglement, FactorInformation, NoiseSweep, Probes, Retrieval)
 
 
+@pytest.mark.long("trainings")
 def test_small_versions_fit_what_is_drawn() -> None:
     some = trained(OneHot(), Numbered(600))
     for measure in (

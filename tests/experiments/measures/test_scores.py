@@ -95,6 +95,7 @@ def test_axes_that_are_turned_score_less() -> None:
     assert all(turned[name] < straight[name] - 0.05 for name in ("MIG", "SAP", "modularity", *DCI[:2]))
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize(("seed", "learners"), [(0, {}), (3, OWN)])
 def test_scores_are_those_of_the_functions(seed: int, learners: Any) -> None:
     some = trained(Random(), Numbered(), seed=seed)
@@ -171,6 +172,7 @@ def test_what_compares_levels_takes_no_numbers(kind: Any) -> None:
     assert dataset.fetched == 0
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize(("estimator", "steps"), [("mine", 60), ("neighbours", None)])
 def test_levels_beside_numbers_are_what_they_are_alone(estimator: Any, steps: int | None) -> None:
     def information(*factors: str) -> dict[str, float]:
@@ -194,6 +196,7 @@ def test_no_components_and_no_neighbours() -> None:
         Retrieval(factors=FACTORS, k=0)
 
 
+@pytest.mark.long("trainings")
 def test_a_run_is_measured_by_what_another_preset_lists(tmp_path: Path) -> None:
     factors = ("wall_hue", "object_hue")
     evaluations = {

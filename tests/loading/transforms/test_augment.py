@@ -716,6 +716,7 @@ def test_it_is_the_transform_of_a_loader() -> None:
 # what is refused
 
 
+@pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("missing", ["torch", "kornia"])
 def test_a_missing_library_is_one_sentence(missing) -> None:
     code = f"import sys; sys.modules[{missing!r}] = None; import setsup.loading.transforms"

@@ -418,6 +418,7 @@ def areas(matrices: torch.Tensor, height: int, width: int, size: int = 64) -> np
     return (across * down / (height * width)).numpy().ravel()
 
 
+@pytest.mark.long("renderings")
 def test_simsiam_happens_as_often_as_it_should() -> None:
     color = (150, 100, 80)
     found = recipe("dcodr-simsiam")({"image": uniform_images(4, 500, color), "step": 0})

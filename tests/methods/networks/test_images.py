@@ -83,6 +83,7 @@ def test_pictures_whose_channels_lie_last_are_not_copied():
     assert seen == [images.data_ptr()]
 
 
+@pytest.mark.long("trainings")
 def test_it_compiles_whole():
     network = OverImages(3, 2, 2, _linear())
     images = torch.randint(256, (2, 4, 3, 2, 2), dtype=torch.uint8)

@@ -141,6 +141,7 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_training_starts_with_glorot_and_stalls_with_torch_default(seed):

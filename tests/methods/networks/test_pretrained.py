@@ -114,6 +114,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("old", [False, True], ids=["zip", "legacy"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_gives_the_network_that_was_saved(tmp_path, published, layout, old):
@@ -176,6 +177,7 @@ def test_other_names_stay(name):
     assert transformers_name(name) == name
 
 
+@pytest.mark.long("trainings")
 def test_the_default_is_resnet50(tmp_path):
     network = TorchvisionResNet(64, (256, 512, 1024, 2048), (3, 4, 6, 3), 1000)
     assert sum(value.numel() for value in network.parameters()) == 25_557_032  # as published

@@ -115,6 +115,7 @@ def test_a_camera_is_as_published() -> None:
     assert camera.project([0, 1, 0])[0][0] == pytest.approx(63.5 + 64 / math.tan(math.radians(2.5)) / 30)
 
 
+@pytest.mark.long("renderings")
 def test_jitter_moves_the_camera_after_it_was_aimed() -> None:
     recipe, still = ObjectView({"a": TRIANGLE}, seed=3), ObjectView({"a": TRIANGLE}, jitter=0)
     moves = []
@@ -387,6 +388,7 @@ def test_bad_samples(views: Any, elevation: tuple[float, float]) -> None:
         ObjectView({"a": TRIANGLE}).sampled(views, elevation)
 
 
+@pytest.mark.long("renderings")
 def test_keypoints_of_the_genuine_chair_lie_on_it(genuine: Path) -> None:
     """Points annotated in the model's own frame fall on the model in every picture, and at its depth or behind."""
     folder = genuine / "keypointnet"

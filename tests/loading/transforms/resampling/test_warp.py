@@ -486,6 +486,7 @@ PARTS = st.one_of(
 )
 
 
+@pytest.mark.long("large or genuine files")
 @settings(max_examples=40)
 @given(st.lists(PARTS, min_size=1, max_size=4), st.integers(0, 10**6))
 def test_any_composition_carries_everything_to_the_same_place(parts, seed) -> None:

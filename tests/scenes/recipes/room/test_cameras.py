@@ -51,6 +51,7 @@ def test_bounds_are_the_published_ones_and_relax_by_a_fifth() -> None:
     assert BOUNDS.relaxed(0) == BOUNDS
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("side", [4.0, 2.0, 1.2, 1.0, 0.9, 0.8, 0.7])
 def test_in_tight_rooms_the_bounds_of_the_reported_step_are_kept(side: float) -> None:
     for number in range(8):
@@ -64,6 +65,7 @@ def test_in_tight_rooms_the_bounds_of_the_reported_step_are_kept(side: float) ->
                 assert pair.relaxed > times
 
 
+@pytest.mark.long("renderings")
 def test_larger_rooms_need_no_relaxation() -> None:
     for number in range(10):
         space, pair = drawn((5, 4, 2.6), number)
@@ -101,6 +103,7 @@ def test_other_targets_are_tried_before_bounds_are_relaxed() -> None:
     assert 0 < np.mean(np.array(steps) > 0) < 0.25
 
 
+@pytest.mark.long("renderings")
 def test_gigantic_rooms_end_too() -> None:
     rays = Rays(Scene((box((0, 0, 0), (4000, 3000, 2500)),)))
     space = free_space(Surfaces(rays), fold(stream_key(0, "test"), 0), count=500)
@@ -137,6 +140,7 @@ def test_outside_of_turned_and_scaled_boxes(seed: int) -> None:
     assert outside(points, [], 0.05).all()
 
 
+@pytest.mark.long("renderings")
 def test_no_camera_stands_in_or_right_before_an_object() -> None:
     blocks = [
         box(

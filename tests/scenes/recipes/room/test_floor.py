@@ -51,6 +51,7 @@ def room(rng, noise=0.0, walls=True):
     return joined(parts)
 
 
+@pytest.mark.long("renderings")
 @settings(max_examples=15)
 @given(
     seed=st.integers(0, 10_000),
@@ -168,6 +169,7 @@ def test_up_must_be_a_direction(up) -> None:
         find_floor(Mesh(*room(np.random.default_rng(0))), up=up)
 
 
+@pytest.mark.long("renderings")
 @settings(max_examples=6)
 @given(seed=st.integers(0, 1000), tilt=st.floats(-25, 25), turn=st.floats(0, 360))
 def test_a_levelled_room_stands_on_zero(seed, tilt, turn) -> None:

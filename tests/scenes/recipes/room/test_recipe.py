@@ -107,6 +107,7 @@ def test_cameras_keep_the_published_bounds(furnished) -> None:
                 assert camera.rotation[1, 2] < 0  # and up in the picture is up in the room
 
 
+@pytest.mark.long("renderings")
 def test_lines_of_sight_are_clear_by_brute_force(furnished) -> None:
     for scene, objects, pairs, _ in furnished:
         kinds = scene.triangles.placement
@@ -181,6 +182,7 @@ def test_the_number_of_objects_is_uniform() -> None:
     assert stats.chisquare(np.bincount(found)[2:]).pvalue > 1e-4
 
 
+@pytest.mark.long("renderings")
 def test_scales_and_turns_are_uniform() -> None:
     count = 4000
     objects = placed_objects(fold(stream_key(1, "test"), 0), np.zeros((count, 3)), [("t", TRIANGLE)] * count)
@@ -348,6 +350,7 @@ def test_furniture_stands_on_the_floor_and_within_the_walls(made) -> None:
                 assert placed[:, 2].min() == pytest.approx(0, abs=0.11)
 
 
+@pytest.mark.long("renderings")
 def test_furniture_along_the_walls_does_not_collide(made) -> None:
     for scene in made:
         along = [one for one in scene.placements[3:] if one.name not in {"rug", "table", "chair", "window", "picture"}]
@@ -423,6 +426,7 @@ def test_a_seed_out_of_range() -> None:
         Room(seed=-1)
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize(
     ("row", "match"),
     [
@@ -442,6 +446,7 @@ def test_rows_out_of_range(row: dict, match: str) -> None:
         recipe.camera(row, recipe.scene({"room": 0}))
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("which", ["meshes", "objects"])
 def test_files_that_are_missing_or_broken(tmp_path: Path, which: str) -> None:
     broken = tmp_path / "broken.ply"

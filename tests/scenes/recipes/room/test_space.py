@@ -98,6 +98,7 @@ def test_a_room_that_is_full_is_refused() -> None:
         space_of(block((0, 0, 0), (2, 2, 2.4)), *shelves)
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.parametrize("number", range(2))
 def test_in_furnished_rooms_every_position_is_clear_and_inside(number: int) -> None:
     scene = made_room(fold(stream_key(5, "test"), number))

@@ -1,0 +1,15 @@
+"""Where estimators that train networks run."""
+
+import torch
+
+from setsup.errors import SetsupError
+
+__all__ = ["check_device"]
+
+
+def check_device(device: str | torch.device) -> None:
+    """Raise SetsupError unless torch knows a device of this name."""
+    try:
+        torch.device(device)
+    except RuntimeError:
+        raise SetsupError(f"device must be one that torch knows, such as 'cpu' or 'cuda:0', not {device!r}") from None
