@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import array_like
 from setsup.errors import SetsupError
-from setsup.scenes.checks import array_of, checked_color
+from setsup.scenes.checks import checked_color
 
 __all__ = ["FARTHEST", "Material", "Mesh"]
 
@@ -199,10 +200,8 @@ def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int
 
 
 def _indices(values: npt.ArrayLike, vertices: int) -> Array:
-    try:
-        found = np.asarray(values)
-    except Exception as error:  # ragged lists, tensors with a gradient: whatever numpy refuses
-        raise SetsupError("faces of a mesh must be triangles, all of three numbers") from error
+    array_like(values, "faces of a mesh", SetsupError)
+    found = np.asarray(values)
     if found.ndim != 2 or found.shape[1] != 3 or not len(found):
         raise SetsupError(f"faces of a mesh must be (f, 3) whole numbers, f at least 1, not {found.shape}")
     if found.dtype.kind not in "iu":
@@ -215,10 +214,8 @@ def _indices(values: npt.ArrayLike, vertices: int) -> Array:
 
 def _kept(values: npt.ArrayLike, dtype: type, what: str) -> Array:
     """Read-only array of a dtype; what is read-only already is not copied."""
-    try:
-        given = np.asarray(values)
-    except Exception as error:  # as above
-        raise SetsupError(f"{what} must be rows of equal length") from error
+    array_like(values, what, SetsupError)
+    given = np.asarray(values)
     if dtype is np.uint8 and given.dtype != np.uint8:
         raise SetsupError(f"{what} must be uint8, not {given.dtype}")
     if given.dtype.kind not in "biufO":

@@ -25,9 +25,9 @@ from setsup.files.tar_headers import BLOCK
 from setsup.files.tars import Stretch, joined, walk
 from setsup.progress import progress
 from setsup.shards.backup import Backup, read_backup, write_backup
-from setsup.shards.finding import is_whole
+from setsup.shards.finding import is_whole, whole_catalogue
 from setsup.shards.index import Spans, part, write_index
-from setsup.shards.layout import BACKUP, CARD, CATALOGUE, CRC32C, INDEX, Catalogue, Shard, parsed, split_name
+from setsup.shards.layout import BACKUP, CARD, CATALOGUE, CRC32C, INDEX, Catalogue, Shard, split_name
 from setsup.shards.stores.store import Range, Store
 from setsup.shards.stores.store import joined as address
 from setsup.shards.writing.parts import scratch
@@ -43,7 +43,6 @@ LOST = (
 )
 OTHER_BYTES = f"{INDEX} has the same content in other bytes, since another version of pyarrow wrote it"
 
-_LARGEST = 1 << 28  # bytes of a catalogue
 _log = logging.getLogger("setsup")
 
 
@@ -88,7 +87,7 @@ def restore(store: Store) -> Restored | None:
     """
     with scratch(store) as folder:
         folder.mkdir(parents=True, exist_ok=True)
-        backup, there = _backup(store, folder), _catalogue(store)
+        backup, there = _backup(store, folder), whole_catalogue(store)
         catalogue = there or (backup.catalogue if backup else None)
         if catalogue is None or catalogue.check != CRC32C:
             return None
@@ -96,7 +95,7 @@ def restore(store: Store) -> Restored | None:
             _log.warning("%s is of another set, and is not used", address(store.url, BACKUP))
             backup = None
         index = replace(catalogue.index, name=INDEX)
-        whole = is_whole(store, index, CRC32C, _unseen)
+        whole = is_whole(store, index, CRC32C)
         if whole and there is not None:
             return None
         files, notes = [], []
@@ -137,16 +136,6 @@ def written_here(store: Store, tars: list[str]) -> bool:
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
-def _catalogue(store: Store) -> Catalogue | None:
-    if store.size(CATALOGUE) is None:
-        return None
-    try:
-        return parsed(store.read(CATALOGUE, _LARGEST), address(store.url, CATALOGUE))
-    except DataError as error:
-        _log.warning("%s", error)
-        return None
-
-
 def _backup(store: Store, folder: Path) -> Backup | None:
     if store.size(BACKUP) is None:
         return None
@@ -162,19 +151,13 @@ def _backup(store: Store, folder: Path) -> Backup | None:
 
 def _parts(store: Store, catalogue: Catalogue, source: npt.NDArray[np.int64] | None) -> Iterator[Any]:
     """Rows of the index, a tar at a time."""
-    codes = {
-        factor.name: {_typed(level): code for code, level in enumerate(factor.levels)}
-        for factor in catalogue.factors
-        if factor.levels is not None
-    }
+    codes = {one.name: {level: code for code, level in enumerate(one.levels or ())} for one in catalogue.factors}
     start = 0
     with progress(sum(shard.size for shard in catalogue.shards), f"restoring {catalogue.name}", "B") as advance:
         for number, shard in enumerate(catalogue.shards):
             keys, documents, spans = _read(store, shard, catalogue)
-            table = FactorTable(
-                catalogue.factors,
-                {factor.name: _column(factor, documents, codes) for factor in catalogue.factors},
-            )
+            columns = {one.name: _column(one, documents, codes[one.name]) for one in catalogue.factors}
+            table = FactorTable(catalogue.factors, columns)
             rows = None if source is None else source[start : start + shard.rows]
             yield part(table, keys, number, spans, rows)
             start += shard.rows
@@ -230,18 +213,12 @@ def _spans(found: list[tuple[int, int, int, int]], rows: int) -> Spans:
     return spans
 
 
-def _column(factor: Factor, documents: list[Any], codes: dict[str, dict[Any, int]]) -> Array:
-    """Codes of the values that the documents of samples have."""
+def _column(factor: Factor, documents: list[Any], codes: dict[Any, int]) -> Array:
+    """Column of the values that the documents of samples have; ``codes`` are those of the factor's levels."""
     values = [document[factor.name] for document in documents]
     if factor.levels is None:
         return np.array([np.nan if one is None else one for one in values], np.float32)
-    known = codes[factor.name]
-    return np.array([-1 if one is None else known[_typed(one)] for one in values], np.int64)
-
-
-def _typed(value: Any) -> tuple[type, Any]:
-    """A level that is told from equal ones of another type, such as 1 from True."""
-    return type(value), value
+    return np.array([-1 if one is None else codes[one] for one in values], np.int64)
 
 
 @contextmanager
@@ -264,7 +241,3 @@ def _other(label: str, why: str) -> DataError:
         f"{label} is not the tar that `setsup shard` wrote ({why}), so the index cannot be restored from it; fetch it "
         "again, or write the set again, and then give the same `setsup index` again"
     )
-
-
-def _unseen(done: int = 1, /) -> None:
-    """How far the reading of an index is, which is soon done."""
