@@ -184,10 +184,18 @@ class SetBatches:
         """Let the next pass be this one, from 0 on, as trainers call it; an endless sampler goes on where it is.
 
         A pass that ``start`` begins within stays where it is.
+
+        Raises
+        ------
+        SamplerError
+            When this is no number of a pass.
+
         """
         length = self.sampler.length
+        if not whole(epoch) or not 0 <= epoch < _LAST // (length or 1):
+            raise SamplerError(f"the number of a pass must be a whole number from 0 on, not {epoch!r}")
         if length is not None and self._next // length != epoch:
-            self._next = epoch * length
+            self._next = int(epoch) * length
 
     def _end(self) -> int | None:
         """Step at which the next pass ends, of all ranks."""
