@@ -192,8 +192,8 @@ class SetBatches:
 
         """
         length = self.sampler.length
-        if not whole(epoch) or not 0 <= epoch < _LAST // (length or 1):
-            raise SamplerError(f"the number of a pass must be a whole number from 0 on, not {epoch!r}")
+        if not is_integer(epoch) or not 0 <= epoch < _LAST // (length or 1):
+            raise SamplerError(f"the number of a pass must be an integer from 0 on, not {epoch!r}")
         if length is not None and self._next // length != epoch:
             self._next = int(epoch) * length
 
