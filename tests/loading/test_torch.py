@@ -229,7 +229,7 @@ def test_trainers_may_set_the_epoch(sets) -> None:
     going_on.set_epoch(0)
     assert next(iter(going_on)) == sets[1].indices.reshape(-1).tolist()
     for wrong in (-1, 1.5, "1", None, True, 2**63):
-        with pytest.raises(SamplerError, match="number of a pass must be a whole number"):
+        with pytest.raises(SamplerError, match="number of a pass must be an integer"):
             batches.set_epoch(wrong)
 
 
