@@ -99,9 +99,9 @@ class Chooser:
         if sets == self.count:
             return np.full(self.count, 1 / self.count), True
         different = self.different()
-        even = different.ends is None or self._ends is None
+        even = different.edges is None or self._ends is None
         # while nothing above the groups is used up, the groups below a node are all alike at every turn
-        if sets == 1 or (even and (different.ends is not None or np.diff(different.firsts[-1]).min() >= sets)):
+        if sets == 1 or (even and (different.edges is not None or np.diff(different.firsts[-1]).min() >= sets)):
             return self.probabilities(), True
         steps = max(_TRIED // sets, 1)
         words = fold(stream_key(0, "shares"), np.arange(steps * sets * self.words, dtype=np.uint64))
@@ -124,7 +124,7 @@ class Chooser:
     def different(self) -> Different:
         """Prepare for draws in which no two sets may share a group."""
         if self._choose == "rows":
-            return Different([], np.cumsum(self._sizes).astype(np.float64))
+            return Different([], np.concatenate([[0.0], np.cumsum(self._sizes)]))
         nodes = _nodes(self._keys) if self._choose == "levels" and self._keys.shape[1] else []
         if not nodes:
             return Different([np.array([0, self.count])])
