@@ -44,7 +44,7 @@ def is_integer(value: Any) -> TypeGuard[int]:
     return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
-def is_number(value: Any) -> TypeGuard[Real]:
+def is_number(value: Any) -> TypeGuard[float]:
     """Whether this is a number, Python's or numpy's; a boolean is none, nor is NaN."""
     return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
@@ -267,7 +267,7 @@ def _test_of_lists(inner: tuple[Any, ...], fixed: bool) -> Test:
     return listed
 
 
-def _test_of_mappings(kind: type, key: Test, content: Test) -> Test:
+def _test_of_mappings(kind: type[Mapping[Any, Any]], key: Test, content: Test) -> Test:
     return lambda value: isinstance(value, kind) and all(key(k) and content(v) for k, v in value.items())
 
 

@@ -108,7 +108,7 @@ def run(options: Options) -> int:
         say(f"embedding {_named(dataset, split)}: {many} rows, on {trained.device}")
     try:
         embedded = embed(trained.method, dataset, rows, **trained.embedding)
-    except (RuntimeError, ValueError, KeyError) as error:
+    except (RuntimeError, ValueError, LookupError) as error:  # such as of rows that it keeps nothing for
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SetsupError(f"the method of {found.folder} cannot embed {_named(dataset, split)}: {reason}") from error
     _write(files, embedded, dataset.factors if rows is None else dataset.factors.select(rows), numbers)

@@ -195,13 +195,10 @@ def _files(manifest: Manifest) -> list[str]:
         other = f" (or {_alternatives(file)})" if file.alternatives else ""
         size = "" if file.size is None else f"{file.size:,}"
         rows.append(f"| `{file.path}`{other} | {size} | {_checksums(file)} | {_mirrors(file)} |")
-    known = manifest.addresses
-    told = (
-        [f"What public documentation and issues said of the addresses on {known.checked}: {known.known}"]
-        if known
-        else []
-    )
-    return ["## Files", "\n".join(rows), *told]
+    parts = ["## Files", "\n".join(rows)]
+    if (found := manifest.addresses) is not None:
+        parts.append(f"What public documentation and issues said of the addresses on {found.checked}: {found.known}")
+    return parts
 
 
 def _mirrors(file: ManifestFile) -> str:

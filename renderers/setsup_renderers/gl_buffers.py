@@ -86,11 +86,10 @@ def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
     firsts = np.cumsum([0, *(len(one.mesh.faces) for one in scene.placements)])
     found = []
     for (_, _, smooth, painted), group in table.groups.items():
-        mask = seen if drawn is None else seen & (drawn == group)
-        rows = np.flatnonzero(mask)
+        rows = np.flatnonzero(seen if drawn is None else seen & (drawn == group))
         if not len(rows):
             continue
-        some: Any = slice(None) if len(rows) == len(mask) else rows
+        some: Any = slice(None) if len(rows) == len(seen) else rows
         texture, mask = table.textures[group], table.masks[group]
         plain = texture is None and mask is None
         bounds = np.searchsorted(rows, firsts)

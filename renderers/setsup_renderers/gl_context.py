@@ -21,6 +21,7 @@ import os
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -133,14 +134,16 @@ class Context:
             task, answer = given
             try:
                 result = (True, task())
+                self._give_back()
             except BaseException as error:  # whoever asked shall have it
                 traceback.clear_frames(error.__traceback__)  # which hold buffers that are half made
                 result = (False, error)
-            self._give_back(failed=not result[0])
+                with suppress(Exception):  # the first error is the one to tell
+                    self._give_back(failed=True)
             answer.put(result)
             del given, task, answer, result  # or the scene drawn last would live until the next
 
-    def _give_back(self, *, failed: bool) -> None:
+    def _give_back(self, *, failed: bool = False) -> None:
         """Release what nobody refers to any more; after a failure also forget the errors that it left behind."""
         if self.gl is None:
             return

@@ -41,6 +41,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import an_instance
+from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import to_bytes
 from setsup.scenes.frame import Frame
@@ -154,6 +156,7 @@ class PyrenderRenderer:
             When no scene was loaded, the renderer was closed, or the picture is larger than the driver draws.
 
         """
+        an_instance(camera, Camera, "what is rendered from", SetsupError)
         frame, arrived = self._geometry.trace(camera)
         return replace(frame, rgb=self._colors(camera, frame, arrived))
 

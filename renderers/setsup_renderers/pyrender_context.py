@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 _PLATFORMS = {"egl": "EGLPlatform", "osmesa": "OSMesaPlatform"}  # names of PyOpenGL's classes
 _SOFTWARE = ("llvmpipe", "softpipe", "swrast", "software")
 
-
+# the line of pyrender's fragment shader that reads a texture, and what takes its place: holes where alpha is below 1/2
 _TEXTURED = "base_color = base_color * srgb_to_linear(texture(material.base_color_texture, uv_0));"
 _PIERCED = f"""{_TEXTURED}
     ivec2 texels = textureSize(material.base_color_texture, 0);
@@ -63,9 +63,9 @@ def library() -> Any:
 
 
 def check_holes() -> None:
-    """Raise a DataError where pyrender's shader is another one than that in which holes can be made."""
+    """Raise a DataError where this pyrender has a shader that does not have the line which makes holes."""
     shader = Path(library().__file__).parent / "shaders" / "mesh.frag"
-    if _TEXTURED not in shader.read_text():
+    if _TEXTURED not in shader.read_text(encoding="utf-8"):
         raise DataError(
             f"holes of materials cannot be rendered with the shader {shader}: pip install pyrender2==0.2.2, or render "
             "with embree or gl"

@@ -42,6 +42,7 @@ Words = npt.NDArray[np.uint64]
 
 _NOISE = 0.1  # standard deviation of each entry of the warp about a rotation
 _ANGLE, _ENTRIES, _CENTRE, _SHIFT, _PIXELS = 0, slice(1, 5), slice(5, 7), slice(7, 9), 9  # parameters of an image's key
+_MOST_SHIFT = 1 << 31
 _CHUNK = 1 << 14  # pixels at a time, so that what lies between two operations stays in the cache
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 
@@ -127,8 +128,6 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
 
     """
     array_like(keys, "keys", DataError)
-    if isinstance(shift, int) and abs(shift) >= 2**31:
-        raise DataError(f"shift must be below 2**31 pixels, not {shift}")
     _check(image, size, shift, keep)
     most = size[0] // 4 if shift is None else shift
     if np.ndim(keys) != 1 or np.asarray(keys).dtype.kind not in "iu":
@@ -151,8 +150,8 @@ def _check(image: Any, size: Any, shift: Any, keep: Any) -> None:
     for what, sides in (("image", image), ("size", size)):
         if not isinstance(sides, tuple | list) or len(sides) != 2 or not all(_whole(side, 1) for side in sides):
             raise SetsupError(f"{what} must be (height, width), two whole numbers from 1 on, not {sides!r}")
-    if shift is not None and not _whole(shift, 0):
-        raise SetsupError(f"shift must be a whole number of pixels from 0 on, not {shift!r}")
+    if shift is not None and not (_whole(shift, 0) and shift < _MOST_SHIFT):
+        raise SetsupError(f"shift must be a whole number of pixels from 0 to 2**31 - 1, not {shift!r}")
     if isinstance(keep, bool) or not isinstance(keep, int | float | np.number) or not 0 <= keep <= 1:
         raise SetsupError(f"keep must be a number from 0 to 1, not {keep!r}")
 

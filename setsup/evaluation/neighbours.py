@@ -24,7 +24,7 @@ from scipy.special import digamma
 
 from setsup.checks import a_number
 from setsup.errors import DataError, SetsupError
-from setsup.evaluation.information import Information, columns, normal, scales, whole
+from setsup.evaluation.information import Information, columns, normal, whole
 from setsup.progress import Advance, progress
 from setsup.random import stream_key
 
@@ -86,12 +86,7 @@ def neighbour_information(
     array([0.69])
 
     """
-    count, scale = (
-        whole("neighbours", neighbours, 1),
-        scales(a_number(sigma, "sigma is one number here and", SetsupError, 0)),
-    )
-    if scale.ndim:
-        raise SetsupError(f"sigma is one number here, not {sigma!r}")
+    count, scale = whole("neighbours", neighbours, 1), a_number(sigma, "sigma", SetsupError, 0)
     table = columns(embeddings, factors, count + 1, f"{count} neighbours")
     points = table.points.astype(np.float64)
     points += scale * _noise(seed, "neighbours noise", points.shape)

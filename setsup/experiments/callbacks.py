@@ -108,17 +108,9 @@ class Keeper(Callback):
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Hold the step's metrics; keep a checkpoint when it is time."""
-        step = trainer.global_step
         need_step_metrics(trainer, pl_module)
-        found = {name: value.detach() for name, value in trainer.callback_metrics.items()}
-        # what an earlier step logged, and this one did not, is there still, at its place in memory
-        places = {name: value.data_ptr() for name, value in self._last.items()}
-        fresh = {name: value for name, value in found.items() if places.get(name) != value.data_ptr()}
-        self._held.append((step, fresh, fresh.keys() & trainer.logged_metrics.keys()))
-        self._last = found
-        self._counts.append(_images(batch))
-        if not self._allow_nonfinite and (loss := loss_of(trainer, outputs)) is not None:
-            self._losses.append((step, *_whether_finite(loss)))
+        self._hold(trainer, outputs, batch)
+        step = trainer.global_step
         due = len(self._held) >= _FLUSH or time.perf_counter() - self._written >= _WAIT
         stop, due, spoilt = _any_rank(trainer, self.stopped is not None, due, self._nonfinite() is not None)
         if stop:
@@ -127,7 +119,7 @@ class Keeper(Callback):
         # with two optimisers a batch is two steps: counts may be passed over
         last = trainer.should_stop or step >= self._preset.steps
         save = last or step - self._saved >= self._preset.checkpoint_every
-        if spoilt or ((save or due) and self._nonfinite(wait=True) is not None):
+        if spoilt or ((save or due) and _any_rank(trainer, self._nonfinite(wait=True) is not None)[0]):
             self._write(trainer)
             raise self._spoilt(f"the loss of step {self._nonfinite(wait=True) or step:,}")
         if save:
@@ -163,15 +155,28 @@ class Keeper(Callback):
         """Give the signals back after an error, too."""
         self.on_train_end(trainer, pl_module)
 
+    def _hold(self, trainer: Trainer, outputs: Any, batch: Any) -> None:
+        """Keep on the device what the step logged, whether its loss is finite, and how many images it had."""
+        step = trainer.global_step
+        found = {name: value.detach() for name, value in trainer.callback_metrics.items()}
+        # what an earlier step logged, and this one did not, is there still, at its place in memory
+        places = {name: value.data_ptr() for name, value in self._last.items()}
+        fresh = {name: value for name, value in found.items() if places.get(name) != value.data_ptr()}
+        self._held.append((step, fresh, fresh.keys() & trainer.logged_metrics.keys()))
+        self._last = found
+        self._counts.append(_images(batch))
+        if not self._allow_nonfinite and (loss := loss_of(trainer, outputs)) is not None:
+            self._losses.append((step, *_whether_finite(loss)))
+
     def _nonfinite(self, wait: bool = False) -> int | None:
         """The first step whose loss is known not to be finite; with `wait`, all are known first."""
         while self._losses:
-            step, finite, copied = self._losses[0]
+            step, good, copied = self._losses[0]
             if copied is not None and not copied.query():  # type: ignore[no-untyped-call]
                 if not wait:
                     break
                 copied.synchronize()
-            if not finite:
+            if not good:
                 return step
             del self._losses[0]
         return None
@@ -311,11 +316,11 @@ class Bar(Callback):
 
 
 def _whether_finite(loss: torch.Tensor) -> tuple[torch.Tensor, torch.cuda.Event | None]:
-    """Whether a loss is finite; of a GPU's, whose steps nobody waits for, on its way here, and when it has come."""
-    finite = loss.isfinite().all()
+    """Whether a loss is finite; for one on a GPU, which is not waited for, with the event of its arrival here."""
+    good = loss.isfinite().all()
     if not loss.is_cuda:
-        return finite, None
-    here, copied = finite.to("cpu", non_blocking=True), torch.cuda.Event()  # type: ignore[no-untyped-call]
+        return good, None
+    here, copied = good.to("cpu", non_blocking=True), torch.cuda.Event()  # type: ignore[no-untyped-call]
     copied.record()
     return here, copied
 

@@ -28,12 +28,15 @@ def has_checkpoint(folder: Path) -> bool:
 def opened(folder: Path, *, checked: bool = False) -> tuple[Path, dict[str, Any]]:
     """The newest checkpoint of a run folder that is whole: its path, and what it holds.
 
+    Whoever asks is given the same one: where there is a previous checkpoint, all bytes are compared with their
+    checksums, so that steps are never those of a checkpoint whose weights are not used.
+
     Parameters
     ----------
     folder : Path
         Of the run.
     checked : bool
-        Compare all bytes with their checksums, and log a warning where the last checkpoint is not used.
+        Compare all bytes also where there is no other checkpoint, and log a warning where the last one is not used.
 
     Raises
     ------
@@ -42,10 +45,10 @@ def opened(folder: Path, *, checked: bool = False) -> tuple[Path, dict[str, Any]
 
     """
     try:
-        return folder / CHECKPOINT, _read(folder / CHECKPOINT, checked)
+        return folder / CHECKPOINT, _read(folder / CHECKPOINT, checked or (folder / PREVIOUS).exists())
     except DataError as error:
         try:
-            found = _read(folder / PREVIOUS, checked)
+            found = _read(folder / PREVIOUS, checked=True)
         except DataError:
             raise error from error.__cause__
         if checked:

@@ -217,6 +217,8 @@ class _Rows(Sampler):
         self.table, self.rows = table, check_rows(rows, len(table))
         if not len(self.rows):
             raise RowError("there is no row to embed: name one or more")
+        if self.rows.ndim != 1:
+            raise RowError(f"rows to embed are (n,) row numbers, not of the shape {self.rows.shape}: ravel them")
         self.arguments = {"rows": self.rows}
         self._size = min(_BATCH, len(self.rows))
         self.length = -(-len(self.rows) // self._size)

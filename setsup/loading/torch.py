@@ -1,6 +1,5 @@
 """The one place where torch comes in: batches as tensors, and data sets and samplers for torch's own DataLoader."""
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -160,16 +159,13 @@ class SetBatches:
     def __iter__(self) -> Iterator[list[int]]:
         """Rows of this rank's draws of the next pass, which begins when the first is asked for."""
         # DataLoader with workers asks for two iterators and uses one
-        begin, end = self._next, self._end()
+        begin, end, count = self._next, self._end(), _LAST
         if end is not None:
-            self._next = end
-        for first in itertools.count(step=_BLOCK):
-            steps = begin + self.rank + np.arange(first, first + _BLOCK, dtype=np.int64) * self.world
+            count, self._next = self._count(end), end
+        for first in range(0, count, _BLOCK):
+            steps = begin + self.rank + np.arange(first, min(first + _BLOCK, count), dtype=np.int64) * self.world
             if end is not None:  # the last draw again for ranks that have none left, so that none waits for another
-                left = -(-(end - begin) // self.world) - first
-                steps = np.minimum(steps[: max(left, 0)], end - 1)
-            if not len(steps):
-                return
+                steps = np.minimum(steps, end - 1)
             draws = self.sampler.draws(steps)
             for place in range(len(steps)):
                 draw = draws.at(place)
@@ -182,21 +178,33 @@ class SetBatches:
         end = self._end()
         if end is None:
             raise TypeError("batches of an endless sampler have no length: an EpochSampler with epochs= has one")
-        return -(-(end - self._next) // self.world)
+        return self._count(end)
 
     def set_epoch(self, epoch: int) -> None:
         """Let the next pass be this one, from 0 on, as trainers call it; an endless sampler goes on where it is.
 
         A pass that ``start`` begins within stays where it is.
+
+        Raises
+        ------
+        SamplerError
+            When this is no number of a pass.
+
         """
         length = self.sampler.length
+        if not is_integer(epoch) or not 0 <= epoch < _LAST // (length or 1):
+            raise SamplerError(f"the number of a pass must be an integer from 0 on, not {epoch!r}")
         if length is not None and self._next // length != epoch:
-            self._next = epoch * length
+            self._next = int(epoch) * length
 
     def _end(self) -> int | None:
         """Step at which the next pass ends, of all ranks."""
         length = self.sampler.length
         return None if length is None else (self._next // length + 1) * length
+
+    def _count(self, end: int) -> int:
+        """Draws of each rank up to the end of the next pass."""
+        return -(-(end - self._next) // self.world)
 
 
 def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:

@@ -77,8 +77,8 @@ def bars(
 
     """
     arguments(bars, {"unit": unit, "title": title}, DataError)
-    for series, bar in a_mapping(groups, "groups", DataError).items():
-        a_mapping(bar, f"the bars of {series!r}", DataError)
+    for named, bars_of in a_mapping(groups, "groups", DataError).items():
+        a_mapping(bars_of, f"the bars of {named!r}", DataError)
     if ceilings is not None:
         a_mapping(ceilings, "ceilings", DataError)
     labels = list(dict.fromkeys(label for series in groups.values() for label in series))

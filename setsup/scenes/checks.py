@@ -1,5 +1,7 @@
 """What cameras, meshes and scenes ask of the numbers they are given."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -7,6 +9,7 @@ from setsup.errors import SetsupError
 
 __all__ = ["checked_color", "checked_numbers", "checked_rotation"]
 
+Array = npt.NDArray[Any]
 Reals = npt.NDArray[np.float64]
 
 
@@ -26,10 +29,7 @@ def checked_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:
         When they are no whole numbers 0 … 255.
 
     """
-    try:
-        found = np.asarray(values)
-    except Exception:  # whatever numpy cannot take, such as a tensor with a gradient
-        found = np.empty(0)
+    found = _array(values)
     if found.shape != (3,) or found.dtype.kind not in "iu" or found.min() < 0 or found.max() > 255:
         raise SetsupError(f"{what} is three bytes of sRGB, 0 … 255, not {_one_line(values)}")
     red, green, blue = found.tolist()
@@ -54,10 +54,7 @@ def checked_numbers(values: npt.ArrayLike, shape: tuple[int, ...], what: str) ->
         When the shape is another, or a number is none or not finite.
 
     """
-    try:
-        found = np.array(values, dtype=np.float64) + 0.0
-    except Exception:
-        found = np.empty(0)
+    found: Reals = _array(values, np.float64) + 0.0
     if found.shape != shape or not np.isfinite(found).all():
         raise SetsupError(f"{what} must be {' × '.join(map(str, shape))} finite numbers, not {_one_line(values)}")
     found.setflags(write=False)
@@ -76,3 +73,11 @@ def checked_rotation(values: npt.ArrayLike, what: str) -> Reals:
 
 def _one_line(values: object) -> str:
     return " ".join(repr(values).split())[:200]
+
+
+def _array(values: npt.ArrayLike, dtype: type | None = None) -> Array:
+    """Values as an array; an empty one where numpy refuses them: ragged lists, tensors with a gradient."""
+    try:
+        return np.asarray(values, dtype)
+    except Exception:  # of many kinds, such as torch's own
+        return np.empty(0)

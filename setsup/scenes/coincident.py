@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from setsup.random import mix
 from setsup.scenes.holes import holes_of
+from setsup.scenes.per_scene import PerScene
 from setsup.scenes.scene import Scene
 
-__all__ = ["hidden_sides", "joined", "seen", "shown_sides"]
+__all__ = ["hidden_sides", "joined", "seen", "shown_sides", "shown_sides_of"]
 
 Reals = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int32]
@@ -32,8 +33,8 @@ def shown_sides(
     faces : (n, 3) int
         Triangles.
     masks : (n,) int32, optional
-        What tells triangles apart that do not hide each other: the masks of :class:`setsup.scenes.holes.Holes`, as
-        what has holes hides another only where that has the same.
+        Number of the mask of each triangle, as in :class:`setsup.scenes.holes.Holes`: a triangle hides another only
+        where both have the same holes.
 
     Returns
     -------
@@ -90,13 +91,21 @@ def hidden_sides(scene: Scene) -> npt.NDArray[np.bool_]:
     [[False, True], [False, True]]
 
     """
-    found = np.zeros((len(scene.triangles.face), 2), bool)
-    if scene.placements:
-        holes = holes_of(scene)
-        shown = shown_sides(*joined(scene), None if holes is None else holes.masks)
-        if shown is not None:
-            found |= shown != np.arange(len(shown))[:, None]
-    return found
+    shown = shown_sides_of(scene)
+    if shown is None:
+        return np.zeros((len(scene.triangles.face), 2), bool)
+    return np.asarray(shown != np.arange(len(shown))[:, None])
+
+
+def _shown_sides_of(scene: Scene) -> Numbers | None:
+    if not scene.placements:
+        return None
+    holes = holes_of(scene)
+    return shown_sides(*joined(scene), None if holes is None else holes.masks)
+
+
+shown_sides_of: PerScene[Numbers | None] = PerScene(_shown_sides_of)
+"""What :func:`shown_sides` finds for the triangles of a scene."""
 
 
 def _words(vertices: Reals) -> npt.NDArray[np.uint64]:

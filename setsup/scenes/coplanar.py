@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.scenes.coincident import joined, shown_sides
+from setsup.scenes.coincident import joined, shown_sides_of
 from setsup.scenes.holes import holes_of
 from setsup.scenes.per_scene import PerScene
 from setsup.scenes.scene import Scene
@@ -23,6 +23,7 @@ Rows = npt.NDArray[np.int64]
 
 _ALIKE = 1e-9  # of the size of the scene: planes, and sides of triangles, that are no farther apart are one
 _MOST = 1 << 20  # pairs of one plane that are looked at: a plane of more, thousands of small triangles, is left alone
+# directions without a meaning, so that planes that differ seldom are at one place along them
 _WAYS = np.array([0.6180339887, 0.4142135623, 0.7320508075, 0.2360679775])
 
 
@@ -36,14 +37,21 @@ class Coplanar:
     shown : (n, 2) int32 or None
         Of :func:`setsup.scenes.coincident.shown_sides`.
     pairs : (m, 2) int64
-        Triangles that overlap, both ways, sorted.
+        Triangles that overlap, each pair in both orders.
+
+    Attributes
+    ----------
+    corners : (n, 3, 3) float64
+        As above.
+    contested : (n + 1,) bool
+        Which triangles overlap others; the last is for −1.
 
     """
 
     def __init__(self, corners: Reals, shown: Any, pairs: Rows) -> None:
         self._shown, count = shown, len(corners)
         self.corners = corners
-        # each beside itself: those that may be seen in its place
+        # each triangle with itself and the others: those that may be seen in its place
         own = np.unique(pairs[:, 0])
         pairs = np.concatenate([pairs, np.stack([own, own], axis=1)])
         pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
@@ -52,7 +60,6 @@ class Coplanar:
         first = np.arange(count) if shown is None else shown.min(axis=1)
         self._first = np.append(first, -1)  # of triangles with the same corners; the last is for −1
         self.contested = np.append(np.diff(self._starts)[first] > 0, False)
-        """Which triangles overlap others, (n + 1,) bool."""
 
     def seen(self, triangle: npt.NDArray[np.integer[Any]], start: Reals, ways: Reals) -> tuple[Rows, Reals]:
         """Replace contested triangles that rays have met by those that are seen there.
@@ -113,8 +120,7 @@ def _coplanar(scene: Scene) -> Coplanar | None:
         return None
     vertices, faces = joined(scene)
     vertices = vertices - scene.bounds.mean(axis=0)
-    holes = holes_of(scene)
-    shown = shown_sides(vertices, faces, None if holes is None else holes.masks)
+    shown, holes = shown_sides_of(scene), holes_of(scene)
     corners = vertices[faces]
     use = np.ones(len(faces), bool) if shown is None else shown.min(axis=1) == np.arange(len(faces))
     if holes is not None:

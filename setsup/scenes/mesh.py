@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import array_like
 from setsup.errors import SetsupError
 from setsup.scenes.checks import checked_color
 
@@ -146,15 +147,11 @@ class Mesh:
             void = np.flatnonzero(~self.normals.any(axis=1))
             if len(void):
                 raise SetsupError(f"normals of a mesh, row {void[0]}: zero ({len(void)} such); must have a direction")
-        given = self.materials if isinstance(self.materials, Sequence) else ()
-        object.__setattr__(self, "materials", tuple(given))
+        object.__setattr__(self, "materials", tuple(self.materials) if isinstance(self.materials, Sequence) else ())
         if not self.materials or not all(isinstance(one, Material) for one in self.materials):
             raise SetsupError("materials of a mesh is a list of at least one Material")
         if self.material is not None:
-            try:
-                which: Array = np.asarray(self.material)
-            except Exception:
-                which = np.empty(0)
+            which = array_like(self.material, "material of a mesh", SetsupError)
             if which.shape != (len(faces),) or which.dtype.kind not in "iu":
                 raise SetsupError(f"material of a mesh is one whole number a triangle, not {which.dtype} {which.shape}")
             most = min(len(self.materials), 1 << 16) - 1
@@ -203,10 +200,8 @@ def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int
 
 
 def _indices(values: npt.ArrayLike, vertices: int) -> Array:
-    try:
-        found = np.asarray(values)
-    except Exception as error:
-        raise SetsupError("faces of a mesh must be triangles, all of three numbers") from error
+    array_like(values, "faces of a mesh", SetsupError)
+    found = np.asarray(values)
     if found.ndim != 2 or found.shape[1] != 3 or not len(found):
         raise SetsupError(f"faces of a mesh must be (f, 3) whole numbers, f at least 1, not {found.shape}")
     if found.dtype.kind not in "iu":
@@ -219,10 +214,8 @@ def _indices(values: npt.ArrayLike, vertices: int) -> Array:
 
 def _kept(values: npt.ArrayLike, dtype: type, what: str) -> Array:
     """Read-only array of a dtype; what is read-only already is not copied."""
-    try:
-        given = np.asarray(values)
-    except Exception as error:
-        raise SetsupError(f"{what} must be rows of equal length") from error
+    array_like(values, what, SetsupError)
+    given = np.asarray(values)
     if dtype is np.uint8 and given.dtype != np.uint8:
         raise SetsupError(f"{what} must be uint8, not {given.dtype}")
     if given.dtype.kind not in "biufO":

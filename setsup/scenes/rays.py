@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from setsup.checks import arguments
 from setsup.errors import DataError, SetsupError, imported
-from setsup.scenes.coincident import joined, seen, shown_sides
+from setsup.scenes.coincident import joined, seen, shown_sides_of
 from setsup.scenes.coplanar import barycentric, coplanar_of
 from setsup.scenes.holes import PiercedEngine, holes_of
 from setsup.scenes.per_scene import PerScene
@@ -242,12 +242,11 @@ class _Tree:
         self.middle: Reals = bounds.mean(axis=0)
         self._half = (bounds[1] - self.middle).astype(np.float32)
         vertices, corners = joined(scene)
-        holes = holes_of(scene)
-        self._shown = shown_sides(vertices, corners, None if holes is None else holes.masks)
+        self._shown = shown_sides_of(scene)
         if self._shown is not None:
             others = (self._shown != np.arange(len(corners))[:, None]).any(axis=1)
             self._others = np.append(others, False)  # the last is for −1
-        about = vertices - self.middle
+        about, holes = vertices - self.middle, holes_of(scene)
         self.engine = _engine(about, corners) if holes is None else PiercedEngine(_engine, about, corners, holes)
 
     def start(self, origins: npt.ArrayLike, count: int) -> Floats:

@@ -1,5 +1,6 @@
 """What lies beside shards: the catalogue, found or missed with advice, and the index, fetched where it is far."""
 
+import logging
 import os
 from hashlib import sha256
 from pathlib import Path
@@ -13,10 +14,17 @@ from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, PLAN, Catalogue, Sha
 from setsup.shards.stores.errors import NotThere
 from setsup.shards.stores.store import Range, Store, joined
 
-__all__ = ["index_file", "is_whole", "read_catalogue"]
+__all__ = ["LARGEST", "index_file", "is_whole", "read_catalogue", "whole_catalogue"]
 
-_LARGEST = 1 << 28  # bytes of a catalogue
+LARGEST = 1 << 28
+"""Bytes that a catalogue may have."""
+
 _PIECE = 16 << 20  # bytes of a shard that are compared at once
+_log = logging.getLogger("setsup")
+
+
+def _unseen(done: int = 1, /) -> None:
+    """Advance of work that no progress bar shows."""
 
 
 def read_catalogue(store: Store) -> Catalogue:
@@ -36,13 +44,24 @@ def read_catalogue(store: Store) -> Catalogue:
     if store.folder is not None:
         need_regular(store.folder / CATALOGUE)
     try:
-        return parsed(store.read(CATALOGUE, _LARGEST), joined(store.url, CATALOGUE))
+        return parsed(store.read(CATALOGUE, LARGEST), joined(store.url, CATALOGUE))
     except DataError as error:
         # a disk says in many ways that there is no such file; a store that failed is not asked again, which takes long
         there = not isinstance(error, NotThere) if store.folder is None else store.size(CATALOGUE) is not None
         if there:
             raise
     raise _no_catalogue(store)
+
+
+def whole_catalogue(store: Store) -> Catalogue | None:
+    """Catalogue that lies in a store; None where there is none, or a damaged one, which the log tells."""
+    if store.size(CATALOGUE) is None:
+        return None
+    try:
+        return parsed(store.read(CATALOGUE, LARGEST), joined(store.url, CATALOGUE))
+    except DataError as error:
+        _log.warning("%s; it is not used", error)
+        return None
 
 
 def _no_catalogue(store: Store) -> DataError:
@@ -96,8 +115,7 @@ def index_file(store: Store, catalogue: Catalogue) -> Path:
             raise _no_index(store, catalogue) from None
         if path.stat().st_size != index.size or content_digest(path) != index.digest:
             path.unlink()
-            ours = catalogue.check == CRC32C
-            anew = f"{'restore' if ours else 'make'} it{'' if ours else ' anew'} with `setsup index {store.url}`"
+            anew = f"{'restore' if catalogue.check == CRC32C else 'make'} it with `setsup index {store.url}`"
             lies = joined(store.url, index.name)
             raise DataError(f"{lies} is not the index of which {CATALOGUE} there tells; {anew}")
 
@@ -113,7 +131,7 @@ def _no_index(store: Store, catalogue: Catalogue) -> DataError:
     return DataError(f"{lacks}; make it anew with `setsup index FOLDER-OF-TARS --out {store.url}`")
 
 
-def is_whole(store: Store, shard: Shard, check: str, advance: Advance) -> bool:
+def is_whole(store: Store, shard: Shard, check: str, advance: Advance = _unseen) -> bool:
     """Whether a file is there with the size and the digest that the catalogue tells.
 
     Parameters
@@ -124,7 +142,7 @@ def is_whole(store: Store, shard: Shard, check: str, advance: Advance) -> bool:
         What it must be.
     check : str
         CRC32C where the digest is that of the whole content, HEADER where it is that of a tar's headers.
-    advance : Advance
+    advance : Advance, optional
         Called with bytes that have been compared.
 
     Raises

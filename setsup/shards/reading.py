@@ -110,22 +110,22 @@ class LocalReader:
         self, shards: npt.NDArray[np.integer[Any]], starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
     ) -> list[memoryview]:
         """Bytes of shards; see :meth:`Reader.read`."""
-        numbers, mapped, length = shards.tolist(), self._map, os.lseek
-        contents = {}
-        for number in set(numbers):
-            tar = mapped(number)
-            # written out, and by the descriptor, whose position nobody uses: by the path it takes five times as long
-            same = tar.same_path() if tar.file is None else length(tar.file, 0, os.SEEK_END) == tar.size
-            if not same:
-                self.drop(number)
-                tar = mapped(number)  # which says what is wrong, unless the file was put back meanwhile
-            contents[number] = tar.content
+        numbers = shards.tolist()
+        contents = {number: self._content(number) for number in set(numbers)}
         stretches = zip(numbers, starts.tolist(), (starts + sizes).tolist(), strict=True)
         return [contents[number][start:stop] for number, start, stop in stretches]
 
     def drop(self, shard: int) -> None:
         """Map the tars anew; see :meth:`Reader.drop`."""
         self._map.cache_clear()
+
+    def _content(self, shard: int) -> memoryview:
+        """All bytes of a tar that is as long as when it was mapped."""
+        tar = self._map(shard)
+        if not tar.is_same():
+            self.drop(shard)
+            tar = self._map(shard)  # which says what is wrong, unless the file was put back meanwhile
+        return tar.content
 
 
 def mend(check: str) -> str:
@@ -150,23 +150,25 @@ def mend(check: str) -> str:
 class _Tar:
     """A tar that is mapped, and what tells whether it is still as long: a descriptor, or its path."""
 
-    __slots__ = ("__weakref__", "_path", "_state", "content", "file", "size")
+    __slots__ = ("__weakref__", "_file", "_path", "_state", "content")
 
     def __init__(self, path: Path, content: memoryview, about: os.stat_result, file: int | None) -> None:
-        self.content, self.size, self.file = content, about.st_size, file
+        self.content, self._file = content, file
         self._path, self._state = path, _state(about)
 
-    def same_path(self) -> bool:
-        """Whether the file of this name is the one that was mapped, and as long."""
+    def is_same(self) -> bool:
+        """Whether the file that was mapped is as long as it was; without a descriptor, that of its name."""
         try:
+            if self._file is not None:
+                return os.lseek(self._file, 0, os.SEEK_END) == self._state[0]  # nobody else uses its position
             return _state(os.stat(self._path)) == self._state
         except OSError:
             return False
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:  # modules may be gone when this is called
-        if self.file is not None:
+        if self._file is not None:
             with suppress(OSError):
-                close(self.file)
+                close(self._file)
 
 
 def _state(about: os.stat_result) -> tuple[int, int, int]:

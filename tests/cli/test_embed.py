@@ -232,11 +232,14 @@ def test_an_experiment_without_a_training(setsup: Run) -> None:
     assert "nothing to embed with" in setsup("embed", "runs/abc/figS3-smoke/seed-0").err
 
 
-def test_an_error_without_words(setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [RuntimeError, IndexError])
+def test_an_error_without_words(
+    setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
     def fail(*_: Any, **__: Any) -> None:
-        raise RuntimeError
+        raise error
 
     monkeypatch.setattr("setsup.experiments.embed", fail)
     found = setsup("embed", trained, *MEAN)
     assert found.code == 2
-    assert found.err == f"setsup: the method of {RUN} cannot embed mnist, split train: RuntimeError\n"
+    assert found.err == f"setsup: the method of {RUN} cannot embed mnist, split train: {error.__name__}\n"

@@ -115,7 +115,7 @@ def test_bad_options_are_refused() -> None:
     points, levels = np.zeros((5, 1)), np.arange(5)
     with pytest.raises(SetsupError, match="neighbours must be an integer"):
         neighbour_information(points, levels, neighbours=0)
-    with pytest.raises(SetsupError, match="sigma is one number"):
+    with pytest.raises(SetsupError, match="sigma must be a finite number"):
         neighbour_information(points, levels, sigma=[1, 2])
     with pytest.raises(DataError, match="known in 5 rows, and 5 neighbours needs at least 6"):
         neighbour_information(points, levels, neighbours=5)

@@ -86,7 +86,7 @@ def test_a_damaged_checkpoint_costs_the_steps_since_the_one_before(
     assert {path.name for path in stopped.iterdir()} == {path.name for path in whole.folder.iterdir()}
 
 
-@pytest.mark.parametrize("damage", [truncated, emptied, Path.unlink])
+@pytest.mark.parametrize("damage", [truncated, emptied, flipped, Path.unlink])
 def test_a_run_is_as_far_as_the_checkpoint_that_is_whole(stopped: Path, damage: Callable[..., None]) -> None:
     damage(stopped / "last.ckpt")
     run = open_run(stopped, PRESET)

@@ -13,7 +13,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
 from setsup.datasets import mnist as digits  # noqa: E402
-from setsup.errors import DataError, SetsupError  # noqa: E402
+from setsup.errors import DataError, RowError, SetsupError  # noqa: E402
 from setsup.experiments import How, embed, find_preset, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.run import begin  # noqa: E402
 from setsup.experiments.training import fresh_method  # noqa: E402
@@ -37,6 +37,11 @@ def test_all_rows_in_order(count: int) -> None:
 @given(st.lists(st.integers(0, 599), min_size=1, max_size=300))
 def test_any_rows_in_the_order_asked_for(rows: list[int]) -> None:
     assert embed(ROWS, Numbered(600), np.array(rows))[:, 0].tolist() == rows
+
+
+def test_rows_of_two_axes_are_refused() -> None:
+    with pytest.raises(RowError, match=r"of the shape \(1, 2\)"):
+        embed(ROWS, Numbered(600), np.array([[3, 4]]))
 
 
 def test_rows_of_a_part_are_its_own() -> None:

@@ -312,7 +312,7 @@ def test_wandb_goes_on_in_the_run_that_was_begun(
 def test_a_logger_that_is_not_installed_is_said_before_data_are_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("setsup.experiments.loggers.find_spec", lambda name: None)
+    monkeypatch.setattr("setsup.errors.installed", lambda module: module != "wandb")
     monkeypatch.setattr(Data, "open", lambda *_, **__: pytest.fail("the data were opened"))
     with pytest.raises(SetsupError, match=r"^--log wandb needs wandb, which is not installed: pip install wandb$"):
         train(SHORT, tmp_path / "run", how=How(workers=0, log=("wandb",)))

@@ -255,3 +255,9 @@ def test_an_averaged_picture_is_the_mean_of_a_larger_one(times, seed):
     large = drawn(scene, camera.resized(11 * times, 13 * times)).rgb
     mean = LINEAR[large].reshape(11, times, 13, times, 3).mean(axis=(1, 3))
     assert np.abs(drawn(scene, camera, supersample=times).rgb.astype(int) - to_bytes(mean)).max() <= 1
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "camera"])
+def test_only_a_camera_renders(wrong):
+    with pytest.raises(SetsupError, match="what is rendered from must be a Camera, not"):
+        drawn(primitives(), wrong)

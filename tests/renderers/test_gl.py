@@ -608,3 +608,18 @@ class TestMemory:
                 renderer.load(Scene((Placement(textured),), EVEN))
         renderer.load(Scene((Placement(square()),), EVEN))
         assert (renderer.render(DOWN).rgb == 255).all()
+
+
+def test_a_release_that_fails_is_one_error_and_not_the_end_of_the_thread(
+    gl: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(place: Context, **_: bool) -> None:
+        raise RuntimeError("the context is lost")
+
+    renderer = GLRenderer()
+    renderer.load(Scene((Placement(square()),), EVEN))
+    with monkeypatch.context() as patched:
+        patched.setattr(Context, "_give_back", lost)
+        with pytest.raises(RuntimeError, match="the context is lost"):
+            renderer.render(DOWN)
+    assert (renderer.render(DOWN).rgb == 255).all()

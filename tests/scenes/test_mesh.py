@@ -141,7 +141,7 @@ def test_meshes_that_renderers_must_bear():
         ({"faces": [[0, 1, 2**40], [0, 1, 2]]}, "triangle 0 is"),
         ({"faces": [[0.0, 1, 2], [0, 1, 2]]}, "whole numbers, not float64"),
         ({"faces": [[0, 1, 2, 3]]}, r"\(f, 3\)"),
-        ({"faces": [[0, 1, 2], [0, 1]]}, "all of three numbers"),
+        ({"faces": [[0, 1, 2], [0, 1]]}, "faces of a mesh must be an array, of rows of equal length"),
         ({"faces": [[True, True, False]] * 2}, "whole numbers, not bool"),
         ({"vertices": np.empty((0, 3))}, "of 0 vertices"),
         ({"vertices": SQUARE["vertices"][:, :2]}, r"vertices of a mesh must be \(v, 3\)"),

@@ -52,6 +52,11 @@ class Disentanglement:
         if self.components is not None and self.components < 1:
             raise SetsupError(f"components are 1 or more, or None for the axes themselves, not {self.components}")
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Libraries of its learners."""
+        return ("sklearn",) if self.dci_learner == "boosting" or self.sap_learner == "svm" else ()
+
     def shrunk(self) -> "Disentanglement":
         """The same on few rows."""
         return replace(self, samples=SMOKE_ROWS)

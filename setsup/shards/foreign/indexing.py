@@ -24,7 +24,7 @@ from setsup.files.disk import need_regular
 from setsup.files.homes import expanded
 from setsup.files.locks import lock_file
 from setsup.progress import progress
-from setsup.shards.finding import is_whole
+from setsup.shards.finding import LARGEST, is_whole, whole_catalogue
 from setsup.shards.foreign.restoring import restore, written_here
 from setsup.shards.foreign.spool import Spool
 from setsup.shards.foreign.tar_set import FoundSet, read_tar
@@ -42,7 +42,6 @@ from setsup.shards.layout import (
     WORK,
     Catalogue,
     Shard,
-    parsed,
 )
 from setsup.shards.stores.addresses import split_address, tar_names
 from setsup.shards.stores.store import Store, open_store
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
 __all__ = ["Indexed", "index_shards", "write_foreign_index"]
 
 _log = logging.getLogger("setsup")
-_LARGEST = 1 << 28  # bytes of a catalogue
 _UNDESCRIBED = (
     f"setsup wrote these tars, and neither {CATALOGUE} nor {BACKUP} is there: their source rows, checksums, kinds and "
     "unused levels of factors, units, colour spaces, licence and citation are lost; put a copy of either back, and "
@@ -188,14 +186,14 @@ def write_foreign_index(
             restored = restore(about)
         if restored is not None:
             return Indexed(base, None, restored.catalogue, {}, (), restored.files, restored.notes)
-    older = _older(about)
+    older = whole_catalogue(about)
     if older is not None and out is None:
         _need_foreign(about, older)
     ours = out is None and older is None and bool(tars) and written_here(store, tars)
     if older is not None and (out is not None or wanted is not None):
         _need_own(about, older, tars, wanted is not None)
     if older is None and about is not store:
-        older = _older(store)
+        older = whole_catalogue(store)
     views = older is not None and older.members.get(CAMERA) == VIEW
     with Spool() as spool:
         found = FoundSet(store, spool, views)
@@ -239,29 +237,14 @@ def write_foreign_index(
 # -- catalogue and index -----------------------------------------------------------------------------------------------
 
 
-def _older(about: Store) -> Catalogue | None:
-    """The catalogue that is there, whose descriptions are kept; one that is damaged tells nothing."""
-    if about.size(CATALOGUE) is None:
-        return None
-    try:
-        return parsed(about.read(CATALOGUE, _LARGEST), f"{about.url}/{CATALOGUE}")
-    except DataError as error:
-        _log.warning("%s; what it describes is found anew", error)
-        return None
-
-
 def _need_foreign(about: Store, older: Catalogue) -> None:
     """Refuse to put an index that knows less in the place of one that belongs to its tars."""
-    if older.check == CRC32C and is_whole(about, replace(older.index, name=INDEX), CRC32C, _unseen):
+    if older.check == CRC32C and is_whole(about, replace(older.index, name=INDEX), CRC32C):
         raise DataError(
             f"{about.url} is a set that `setsup shard` wrote, whose index has checksums and source rows that would be "
             "lost: where a tar is damaged, fetch it again, or remove it and give the same `setsup shard` again; to "
             "take the tars as they are, choose another place for the index with out= (--out)"
         )
-
-
-def _unseen(done: int = 1, /) -> None:
-    """How far the reading of an index is, which is soon done."""
 
 
 def _need_own(about: Store, older: Catalogue, tars: Sequence[str], chosen: bool) -> None:
@@ -321,7 +304,7 @@ def _written(about: Store, parts: Callable[[], Iterator[Any]], made: Callable[..
             write_index(fresh, parts())
             catalogue = made(index=Shard(INDEX, rows, fresh.stat().st_size, content_digest(fresh)))
             content = catalogue.to_json().encode()
-            if len(content) > _LARGEST:
+            if len(content) > LARGEST:
                 most = max(catalogue.factors, key=len)
                 raise DataError(
                     f"the levels of the factors would take {readable_size(len(content))} of {CATALOGUE}, more than is "

@@ -173,8 +173,10 @@ def failure(error: Exception, scheme: str) -> Failure:
 def passes(error: Exception) -> bool:
     """Whether an error would be the same, or as passing, if the file were asked for in another way."""
     names, status = _names(error), _status(error)
-    if isinstance(error, ShortRead | SetsupError) or names.intersection(("ClientSSLError", *_LOST_WAY)):
-        return not names.intersection(("ClientSSLError", "NoRanges", *_LOST_WAY))
+    if names.intersection(("ClientSSLError", "NoRanges", *_LOST_WAY)):
+        return False
+    if isinstance(error, ShortRead | SetsupError):
+        return True
     if status is not None:
         return status in _PASSING or status == 416
     return bool(names.intersection((*_SILENT, *_UNREACHED, *_DROPPED)))

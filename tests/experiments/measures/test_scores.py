@@ -196,6 +196,12 @@ def test_no_components_and_no_neighbours() -> None:
         Retrieval(factors=FACTORS, k=0)
 
 
+def test_only_learners_of_scikit_learn_need_it() -> None:
+    assert Disentanglement(factors=FACTORS, **OWN).needs == ()
+    for name in OWN:
+        assert Disentanglement(factors=FACTORS, **{key: OWN[key] for key in OWN if key != name}).needs == ("sklearn",)
+
+
 @pytest.mark.long("trainings")
 def test_a_run_is_measured_by_what_another_preset_lists(tmp_path: Path) -> None:
     factors = ("wall_hue", "object_hue")
