@@ -5,13 +5,18 @@
 
 import math
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeGuard, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, Union, get_args, get_origin
 
 from setsup.errors import SetsupError, near
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "a_boolean",
@@ -36,7 +41,12 @@ Error = type[SetsupError]
 
 def is_integer(value: Any) -> TypeGuard[int]:
     """Whether this is an integer, Python's or numpy's; a boolean is none."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether this is a number, Python's or numpy's; a boolean is none, nor is NaN."""
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
 def an_integer(value: Any, what: str, error: Error, low: int = 0, high: int | None = None) -> int:
@@ -52,7 +62,7 @@ def a_number(
 ) -> float:
     """A finite number in a range, both ends included; ``positive`` leaves 0 out."""
     try:
-        found = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+        found = float(value) if is_number(value) else math.nan
     except OverflowError:
         found = math.nan
     if not (math.isfinite(found) and low <= found <= high) or (positive and found <= 0):
@@ -60,138 +70,6 @@ def a_number(
         ends += [f"to {high:g}"] if high < math.inf else ["on"] if low > -math.inf else []
         raise error(f"{what} must be a {' '.join(['finite number', *ends])}, not {_shown(value)}")
     return found
-
-
-def arguments(function: Any, given: Mapping[str, Any], error: Error = SetsupError) -> None:
-    """Check what a public function was given against its annotations: types, not ranges.
-
-    Called with ``locals()`` as its first statement. Any number of numpy's goes for one of Python's, any array or list
-    for a tuple or a sequence; a boolean is no number, and neither is NaN.
-
-    Parameters
-    ----------
-    function : function or method
-        The caller itself.
-    given : mapping
-        Its arguments by name.
-
-    """
-    for name, hint in function.__annotations__.items():
-        if name in given and not _suits(given[name], hint):
-            called = function.__qualname__.removesuffix(".__init__")
-            raise error(f"{name} of {called} must be {_words(hint)}, not {_shown(given[name])}")
-
-
-def _suits(value: Any, hint: Any) -> bool:
-    """As :func:`_fits`; False where a value does not even let itself be looked at, as tensors without an axis."""
-    try:
-        return _fits(value, hint)
-    except Exception:
-        return False
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is what an annotation says; true of annotations that say nothing of values."""
-    if isinstance(hint, str | TypeVar):
-        return True
-    if value is None:
-        return hint is None or hint in (NoneType, Any) or NoneType in get_args(hint)
-    plain = _PLAIN.get(hint) if isinstance(hint, type) else None
-    if plain is not None:
-        return plain[1](value)
-    origin, inner = get_origin(hint), get_args(hint)
-    if _is_array(hint, inner):
-        return _makes_array(value, float in inner)
-    if origin in (Union, UnionType):
-        return any(_fits(value, one) for one in inner if one is not NoneType)
-    if origin is Literal:
-        return isinstance(value, str | int) and value in inner
-    kind = origin or hint
-    if not isinstance(kind, type):
-        return True
-    if kind in (tuple, list, Sequence, Collection):
-        listed = hasattr(value, "__len__") and hasattr(value, "__iter__")
-        if not listed or isinstance(value, str | bytes | Mapping):
-            return False
-        if kind is tuple and inner and inner[-1] is not Ellipsis:
-            return len(value) == len(inner) and all(map(_fits, value, inner))
-        return not inner or all(_fits(one, inner[0]) for one in value)
-    if getattr(kind, "_is_protocol", False):  # its data tell it apart; of its methods some are inherited, or left out
-        return all(hasattr(value, name) for name in kind.__annotations__)
-    try:
-        right = isinstance(value, kind) and not (kind is Iterable and isinstance(value, str | bytes))
-    except TypeError:  # a protocol that cannot be asked at run time
-        return True
-    if right and isinstance(value, Mapping) and len(inner) == 2:
-        return all(_fits(key, inner[0]) and _fits(one, inner[1]) for key, one in value.items())
-    return right
-
-
-def _is_boolean(value: Any) -> bool:
-    return isinstance(value, bool) or (type(value).__module__, type(value).__name__) == ("numpy", "bool")
-
-
-def _is_below(value: Any) -> bool:
-    return is_integer(value) and -(2**63) <= value < 2**64
-
-
-def is_number(value: Any) -> bool:
-    """Whether this is a number, Python's or numpy's; a boolean is none, nor is NaN."""
-    return isinstance(value, Real) and not isinstance(value, bool) and value == value
-
-
-def _is_string(value: Any) -> bool:
-    """Whether this is a string that UTF-8 can write."""
-    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
-
-
-_PLAIN: dict[type, tuple[str, Callable[[Any], bool]]] = {
-    int: ("an integer below 2**64", _is_below),
-    float: ("a number", is_number),
-    bool: ("True or False", _is_boolean),
-    str: ("a string", _is_string),
-}
-
-
-def _is_array(hint: Any, inner: tuple[Any, ...]) -> bool:
-    """Whether an annotation is ``npt.NDArray`` or ``npt.ArrayLike``."""
-    parts = (get_origin(hint) or hint, *inner)
-    return any(getattr(part, "__module__", "").startswith(("numpy._typing", "numpy._core")) for part in parts) or (
-        getattr(parts[0], "__name__", "") == "ndarray"
-    )
-
-
-def _makes_array(value: Any, single: bool) -> bool:
-    """Whether numpy makes an array of numbers or truth values of this; of one without axes, where single ones go."""
-    import numpy as np
-
-    found = np.asarray(value)
-    return found.dtype.kind in "biuf" and (found.ndim > 0 or single)
-
-
-_MANY = {int: "integers", float: "numbers", str: "strings", bool: "booleans"}
-
-
-def _words(hint: Any) -> str:
-    """What an annotation asks for, in words."""
-    inner, origin = get_args(hint), get_origin(hint)
-    if hint is None or hint is NoneType:
-        return "None"
-    if isinstance(hint, type) and hint in _PLAIN:
-        return _PLAIN[hint][0]
-    if _is_array(hint, inner):
-        return "an array of numbers" + (" or None" if NoneType in inner else "")
-    if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(map(_words, inner)))
-    if origin is Literal:
-        return "one of " + ", ".join(map(str, inner))
-    kind = origin or hint
-    if kind is tuple and inner and inner[-1] is not Ellipsis:
-        return f"{len(inner)} values"
-    if kind in (tuple, list, Sequence, Collection, Iterable):
-        return "a list" + (f" of {_MANY[inner[0]]}" if inner and inner[0] in (int, float, str, bool) else "")
-    name = getattr(kind, "__name__", str(kind))
-    return {"Mapping": "a mapping", "Callable": "a function", "Path": "a path"}.get(name, f"a {name}")
 
 
 def one_of(value: Any, choices: Sequence[str], what: str, error: Error) -> str:
@@ -203,7 +81,7 @@ def one_of(value: Any, choices: Sequence[str], what: str, error: Error) -> str:
 
 def a_boolean(value: Any, what: str, error: Error) -> bool:
     """True or False, Python's or numpy's; no other value stands for one."""
-    if not isinstance(value, bool) and type(value).__name__ not in ("bool", "bool_"):
+    if not _is_boolean(value):
         raise error(f"{what} must be True or False, not {_shown(value)}")
     return bool(value)
 
@@ -212,35 +90,44 @@ def a_string(value: Any, what: str, error: Error) -> str:
     """A string that UTF-8 can write."""
     if not isinstance(value, str):
         raise error(f"{what} must be a string, not {_shown(value)}")
-    try:
-        value.encode()
-    except UnicodeEncodeError as wrong:
-        raise error(f"{what} holds {wrong.object[wrong.start]!r}, half of a surrogate pair, not a character") from None
+    if half := _SURROGATE.search(value):
+        raise error(f"{what} holds {half[0]!r}, half of a surrogate pair, not a character")
     return value
+
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def strings(value: Any, what: str, error: Error) -> list[str]:
     """Several strings, given as any iterable but a string."""
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise error(f"{what} must be a list of strings, not {_shown(value)}")
     try:
-        found = list(value)
-    except TypeError:  # an array or a tensor without an axis
-        raise error(f"{what} must be a list of strings, not {_shown(value)}") from None
+        found = None if isinstance(value, _NO_LIST) else list(value)
+    except TypeError:  # no iterable, or an array or a tensor without an axis
+        found = None
+    if found is None:
+        raise error(f"{what} must be a list of strings, not {_shown(value)}")
     for one in found:
         if not isinstance(one, str):
             raise error(f"{what} must be a list of strings, but holds {_shown(one)}")
     return found
 
 
-def array_like(value: Any, what: str, error: Error) -> None:
-    """Refuse what numpy can make no array of: ragged lists, tensors that have a gradient or lie on a GPU."""
+_NO_LIST = (str, bytes, Mapping)
+
+
+def array_like(value: Any, what: str, error: Error, dtype: Any = None) -> "npt.NDArray[Any]":
+    """An array of whatever numpy makes one of: no ragged lists, and no tensors with a gradient or on a GPU."""
     import numpy as np
 
     try:
-        np.asarray(value)
-    except Exception:
-        raise error(f"{what} must be an array, of rows of equal length, not {_shown(value)}") from None
+        return np.asarray(value, dtype)
+    except _NO_ARRAY as wrong:
+        reason = " ".join(str(wrong).split())[:200]
+        raise error(f"{what} must be an array: {reason or type(wrong).__name__}") from None
+
+
+_NO_ARRAY = (TypeError, ValueError, RuntimeError, OverflowError)
+"""What numpy, and torch's tensors, raise where they make no array."""
 
 
 def a_mapping(value: Any, what: str, error: Error) -> Mapping[str, Any]:
@@ -308,6 +195,144 @@ def _memory() -> int:
     except ImportError:
         pass
     return min(sizes)
+
+
+def arguments(function: Any, given: Mapping[str, Any], error: Error = SetsupError) -> None:
+    """Check what a public function was given against its annotations: types, not ranges.
+
+    Called with ``locals()`` as its first statement. Any number of numpy's goes for one of Python's, any array or list
+    for a tuple or a sequence; a boolean is no number, and neither is NaN.
+
+    Parameters
+    ----------
+    function : function or method
+        The caller itself.
+    given : mapping
+        Its arguments by name.
+
+    """
+    for name, hint in function.__annotations__.items():
+        if name in given and not _test(hint)(given[name]):
+            called = function.__qualname__.removesuffix(".__init__")
+            raise error(f"{name} of {called} must be {_words(hint)}, not {_shown(given[name])}")
+
+
+Test = Callable[[Any], bool]
+
+
+@cache
+def _test(hint: Any) -> Test:
+    """Test of values by an annotation; all pass where it says nothing of values."""
+    origin, inner = get_origin(hint), get_args(hint)
+    kind = origin or hint
+    if isinstance(hint, type) and hint in _PLAIN:
+        return _PLAIN[hint][1]
+    if hint is None or hint is NoneType:
+        return lambda value: value is None
+    if _is_array(hint, inner):
+        return lambda value: _makes_array(value, float in inner) if value is not None else NoneType in inner
+    if origin in (Union, UnionType):
+        tests = [_test(one) for one in inner]
+        return lambda value: any(test(value) for test in tests)
+    if origin is Literal:
+        return lambda value: isinstance(value, str | int) and value in inner
+    if kind in (tuple, list, Sequence, Collection):
+        return _test_of_lists(inner, kind is tuple and bool(inner) and inner[-1] is not Ellipsis)
+    if getattr(kind, "_is_protocol", False):  # its data tell it apart; of its methods some are inherited, or left out
+        return lambda value: value is not None and all(hasattr(value, name) for name in kind.__annotations__)
+    if kind is Any or not isinstance(kind, type):
+        return lambda value: True
+    if kind is Iterable:
+        return lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    if issubclass(kind, Mapping) and len(inner) == 2:
+        return _test_of_mappings(kind, *map(_test, inner))
+    return lambda value: isinstance(value, kind) and value is not None
+
+
+def _test_of_lists(inner: tuple[Any, ...], fixed: bool) -> Test:
+    """Test of sequences: of one kind of element, or, where `fixed`, of one element of each kind."""
+    tests = [_test(one) for one in inner]
+
+    def listed(value: Any) -> bool:
+        if isinstance(value, _NO_LIST) or not hasattr(value, "__len__"):
+            return False
+        try:
+            found = list(value)
+        except TypeError:  # an array or a tensor without an axis
+            return False
+        if fixed:
+            return len(found) == len(tests) and all(test(one) for test, one in zip(tests, found, strict=True))
+        return not tests or all(map(tests[0], found))
+
+    return listed
+
+
+def _test_of_mappings(kind: type[Mapping[Any, Any]], key: Test, content: Test) -> Test:
+    return lambda value: isinstance(value, kind) and all(key(k) and content(v) for k, v in value.items())
+
+
+def _is_boolean(value: Any) -> bool:
+    return isinstance(value, bool) or (type(value).__module__, type(value).__name__) == ("numpy", "bool")
+
+
+def _is_small_integer(value: Any) -> bool:
+    return is_integer(value) and -(2**63) <= value < 2**64
+
+
+def _is_string(value: Any) -> bool:
+    return isinstance(value, str) and _SURROGATE.search(value) is None
+
+
+_PLAIN: dict[type, tuple[str, Test]] = {
+    int: ("an integer below 2**64", _is_small_integer),
+    float: ("a number", is_number),
+    bool: ("True or False", _is_boolean),
+    str: ("a string", _is_string),
+}
+
+
+def _is_array(hint: Any, inner: tuple[Any, ...]) -> bool:
+    """Whether an annotation is ``npt.NDArray`` or ``npt.ArrayLike``."""
+    parts = (get_origin(hint) or hint, *inner)
+    return any(getattr(part, "__module__", "").startswith(("numpy._typing", "numpy._core")) for part in parts) or (
+        getattr(parts[0], "__name__", "") == "ndarray"
+    )
+
+
+def _makes_array(value: Any, single: bool) -> bool:
+    """Whether numpy makes an array of numbers or booleans of this; of one without axes, where single ones go."""
+    import numpy as np
+
+    try:
+        found = np.asarray(value)
+    except _NO_ARRAY:
+        return False
+    return found.dtype.kind in "biuf" and (found.ndim > 0 or single)
+
+
+_MANY = {int: "integers", float: "numbers", str: "strings", bool: "booleans"}
+
+
+def _words(hint: Any) -> str:
+    """What an annotation asks for, in words."""
+    inner, origin = get_args(hint), get_origin(hint)
+    if hint is None or hint is NoneType:
+        return "None"
+    if isinstance(hint, type) and hint in _PLAIN:
+        return _PLAIN[hint][0]
+    if _is_array(hint, inner):
+        return "an array of numbers" + (" or None" if NoneType in inner else "")
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(map(_words, inner)))
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, inner))
+    kind = origin or hint
+    if kind is tuple and inner and inner[-1] is not Ellipsis:
+        return f"{len(inner)} values"
+    if kind in (tuple, list, Sequence, Collection, Iterable):
+        return "a list" + (f" of {_MANY[inner[0]]}" if inner and inner[0] in (int, float, str, bool) else "")
+    name = getattr(kind, "__name__", str(kind))
+    return {"Mapping": "a mapping", "Callable": "a function", "Path": "a path"}.get(name, f"a {name}")
 
 
 def _shown(value: Any) -> str:

@@ -46,8 +46,8 @@ LIBRARIES = {
         Library("skimage", "scikit-image", ("train",), "measures of digits"),
         Library("sklearn", "scikit-learn", ("train",), "t-SNE maps; the scores DCI and SAP"),
         Library("umap", "umap-learn", ("umap",), "UMAP maps"),
-        Library("datasets", "datasets", ("hf",), "data sets and tables from and to Hugging Face"),
-        Library("trimesh", "trimesh", ("meshes", "render"), "meshes in any format; previews of mesh data sets"),
+        Library("datasets", "datasets", ("hf",), "datasets and tables from and to Hugging Face"),
+        Library("trimesh", "trimesh", ("meshes", "render"), "meshes in any format; previews of mesh datasets"),
         Library("embreex", "embreex", ("render",), "the renderer embree; exact correspondences of two views"),
         Library("rtree", "rtree", ("render",), "rays where embreex has no wheel: Linux on ARM"),
         Library("moderngl", "moderngl", ("render",), "the renderer gl"),
@@ -86,7 +86,7 @@ def installed(module: str) -> bool:
 
 
 def command(modules: Iterable[str]) -> str:
-    """Words that install libraries: by the extras of setsup, and by name what no extra brings.
+    """Command that installs libraries: by the extras of setsup, and by name what no extra brings.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Letters that a locale without UTF-8 cannot show on standard output or error are spelled otherwise; nothing ends."""
+"""Characters that standard output or error cannot encode are replaced by similar ones, and nothing fails."""
 
 import codecs
 import io
@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["all_letters", "spelled_otherwise"]
+__all__ = ["is_encodable", "replace_unencodable"]
 
 _NAME = "setsup.letters"
 _SIGNS = (
@@ -19,9 +19,9 @@ _SIGNS = (
 
 
 @contextmanager
-def spelled_otherwise() -> Iterator[None]:
-    """Have standard output and error spell what their encoding lacks, until the end of the context."""
-    codecs.register_error(_NAME, _spelled)
+def replace_unencodable() -> Iterator[None]:
+    """Replace what the encodings of standard output and error lack, until the end of the context."""
+    codecs.register_error(_NAME, _replace)
     changed = []
     for stream in (sys.stdout, sys.stderr):
         # of a process that was started without them there are none, and tests put others in their place
@@ -36,8 +36,8 @@ def spelled_otherwise() -> Iterator[None]:
                 stream.reconfigure(errors=errors)
 
 
-def all_letters(text: str) -> bool:
-    """Whether a text arrives on standard output as it is, in UTF-8, which is the encoding of JSON."""
+def is_encodable(text: str) -> bool:
+    """Whether standard output encodes a string as UTF-8 does, which is the encoding of JSON."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         return text.encode(encoding) == text.encode()
@@ -45,11 +45,11 @@ def all_letters(text: str) -> bool:
         return False
 
 
-def _spelled(error: UnicodeError) -> tuple[str | bytes, int]:
+def _replace(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     letter = error.object[error.start]
-    if "\udc80" <= letter <= "\udcff":  # a byte of a file's name that is no text
+    if "\udc80" <= letter <= "\udcff":  # a byte of a file's name that is not UTF-8
         return bytes([ord(letter) - 0xDC00]), error.start + 1
     base = "".join(part for part in unicodedata.normalize("NFKD", letter) if " " <= part <= "~")
     return _SIGNS.get(letter, base) or "?", error.start + 1

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from setsup.errors import SetsupError, near
-from setsup_cli.letters import spelled_otherwise
+from setsup_cli.letters import replace_unencodable
 from setsup_cli.output import output_errors, write
 from setsup_cli.usage import check_words
 
@@ -54,11 +54,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    with spelled_otherwise():
-        return _ended(words)
+    with replace_unencodable():
+        return _exit_code(words)
 
 
-def _ended(words: list[str]) -> int:
+def _exit_code(words: list[str]) -> int:
     """Run the command to an exit code, with one sentence for what goes wrong."""
     try:
         code = _run(words)

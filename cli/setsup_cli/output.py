@@ -8,13 +8,14 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from setsup.errors import DataError, SetsupError
 from setsup.files.disk import need_writable
-from setsup_cli.letters import all_letters
+from setsup_cli.letters import is_encodable
 
 __all__ = ["check_picture", "output_errors", "say", "say_licence", "say_prose", "show_json", "show_table", "write"]
 
@@ -89,9 +90,10 @@ def say_licence(licence: Mapping[str, str | None]) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Print one JSON value; numbers that are not finite become null, and letters that would not arrive are escaped."""
-    text, plain = (json.dumps(_finite(value), indent=2, ensure_ascii=some, allow_nan=False) for some in (False, True))
-    say(text if all_letters(text) else plain)
+    """Print one JSON value: numbers that are not finite as null, and escapes for what cannot be encoded."""
+    dumps = partial(json.dumps, _finite(value), indent=2, allow_nan=False)
+    text = dumps(ensure_ascii=False)
+    say(text if is_encodable(text) else dumps())
 
 
 def _finite(value: Any) -> Any:

@@ -163,9 +163,8 @@ def _need_same_choice(
 ) -> None:
     """Refuse work that did not ask for rows to be left out, where some are."""
     rows, fingerprint = layout.asked or (0, "")
-    if rows != len(dataset) or not dataset.factors.has_fingerprint(
-        fingerprint
-    ):  # only those rows that are there are asked for
+    all_asked = rows == len(dataset) and dataset.factors.has_fingerprint(fingerprint)
+    if not all_asked:  # this dataset has the rows that are there, and no others
         if unfinished:
             raise DataError(_UNFINISHED.format(folder))
     elif not skip_broken:

@@ -359,7 +359,7 @@ def as_stored(members: Members, place: int) -> bytes:
 
 
 def without_orientation(content: bytes) -> bytes:
-    """Content of a picture in which nobody finds the orientation that a camera may have noted."""
+    """Content of an image file without the orientation that a camera may have noted."""
     for note in _NOTES:
         if note in content[:_HEAD]:
             # a block of another name is passed over by whoever decodes the picture

@@ -4,13 +4,12 @@ A map keeps neighbourhoods and nothing else. Distances between clusters, their s
 another seed or another number of neighbours gives another map. Measure on the embeddings themselves.
 """
 
-import math
 import warnings
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import arguments, is_number
 from setsup.errors import DataError, SetsupError, imported
 from setsup.evaluation.inputs import check_count, checked_embeddings
 from setsup.random import stream_key
@@ -58,10 +57,9 @@ def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int =
     (20, 2)
 
     """
-    arguments(tsne_map, locals(), DataError)
+    arguments(tsne_map, {"embeddings": embeddings, "seed": seed}, DataError)
     reals = _checked(embeddings)
-    number = isinstance(perplexity, int | float | np.integer | np.floating) and not isinstance(perplexity, bool)
-    if not number or not math.isfinite(perplexity) or not 1 <= perplexity < len(reals):
+    if not is_number(perplexity) or not 1 <= perplexity < len(reals):
         raise SetsupError(
             f"the perplexity of {len(reals):,} rows must be from 1 to below {len(reals):,}, not {perplexity!r}"
         )

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
-from setsup.checks import arguments
+from setsup.checks import arguments, is_number
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.devices import check_device
 from setsup.evaluation.information import Information, columns, glorot, normal, scales, whole
@@ -116,14 +116,15 @@ def probe_information(
     (array([0.7]), array([1.]))
 
     """
-    arguments(probe_information, locals(), DataError)
-    check_device(device)
     steps, batch, scale = whole("steps", steps, 1), whole("batch", batch, 1), scales(sigma)
-    if scale.ndim or not 0 < held_out < 1 or not (math.isfinite(rate) and rate > 0):
+    numbers = not scale.ndim and is_number(held_out) and is_number(rate)
+    if not numbers or not 0 < held_out < 1 or not 0 < rate < math.inf:
         raise SetsupError(
             f"sigma is one number, held_out lies between 0 and 1, and rate is positive, not {sigma!r}, {held_out!r}, "
             f"{rate!r}"
         )
+    arguments(probe_information, locals(), DataError)
+    check_device(device)
     table = columns(embeddings, factors, batch, f"a batch of {batch}")
     held = permute(stream_key(seed, "probe split"), len(table.points), np.arange(len(table.points)))
     test = held < round(held_out * len(table.points))

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import torch
 from torch.optim.adam import adam
 
-from setsup.checks import arguments
+from setsup.checks import a_number, arguments
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.devices import check_device
 from setsup.evaluation.information import Columns, Information, columns, glorot, noise_scale, normal, scales, whole
@@ -110,14 +110,13 @@ def mine(
     (array([0.7]), array([0.7]))
 
     """
-    arguments(mine, locals(), DataError)
-    check_device(device)
     steps, batch = whole("steps", steps, 1), whole("batch", batch, 2)
     last = min(1_000, steps) if last is None else whole("last", last, 1)
     if last > steps:
         raise SetsupError(f"the last {last} of {steps} steps cannot be averaged: give fewer, or more steps")
-    if not (math.isfinite(rate) and rate > 0):
-        raise SetsupError(f"the learning rate must be a positive number, not {rate!r}")
+    rate = a_number(rate, "the learning rate", SetsupError, positive=True)
+    arguments(mine, locals(), DataError)
+    check_device(device)
     noise, table = scales(sigma), columns(embeddings, factors, batch, f"a batch of {batch}")
     stream_key(seed, "mine")  # checks the seed
     jobs = [(row, at) for row in range(noise.size) for at in table.varying()]

@@ -136,7 +136,7 @@ class Factor:
             raise FactorError(f"factor {self.name!r} is continuous and has no levels; compare it with < or >=")
         try:
             return self.levels.index(stored_level(level, self.levels))
-        except Exception:  # also of what does not compare, such as an array
+        except (ValueError, TypeError, RuntimeError):  # arrays and tensors are no truth value when compared
             raise FactorError(f"factor {self.name!r} has no level {level!r}{near(level, self.levels)}") from None
 
     def to_dict(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments, one_of
+from setsup.checks import an_integer, arguments, is_number, one_of
 from setsup.errors import FactorError
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.stored import code_dtype
@@ -91,17 +91,15 @@ def split(
     >>> check_disjoint(faces, "split", "subject")
 
     """
-    arguments(split, locals(), FactorError)
-    shares = _shares(fractions)
-    if not 1 <= repeats <= _MOST:
-        raise FactorError(f"a table is split 1 to {_MOST:,} times, not {repeats!r} times")
+    shares, key = _shares(fractions), stream_key(seed, "split")
+    an_integer(repeats, "repeats", FactorError, 1, _MOST)
     one_of(rounding, ROUNDINGS, "rounding", FactorError)
+    arguments(split, locals(), FactorError)
     names = [name] if repeats == 1 else [f"{name}_{repeat}" for repeat in range(repeats)]
     for new in names:
         if new in table:
             raise FactorError(f"the table has a factor {new!r} already; choose another name=")
     units, strata = _dealt(table, _listed(stratify), _listed(disjoint))
-    key = stream_key(seed, "split")
     for repeat, new in enumerate(names):
         codes = _parts(units, strata, shares, int(fold(key, repeat)), whole=rounding == "table")
         _check_filled(codes, fractions, new)
@@ -160,7 +158,7 @@ def _shares(fractions: Mapping[str, float]) -> list[Fraction]:
             f"a split gives the share of each part by its name, as in {{'train': 0.8}}, not {fractions!r}"
         )
     shares = list(fractions.values())
-    if not shares or not all(isinstance(share, float | int) and 0 < share <= 1 for share in shares):
+    if not shares or not all(is_number(share) and 0 < share <= 1 for share in shares):
         raise FactorError(f"the shares of a split must be positive numbers of sum 1, not {dict(fractions)}")
     ends = list(accumulate(Fraction(repr(float(share))) for share in shares))
     if abs(ends[-1] - 1) > Fraction(1, 10**9):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import array_like
 from setsup.errors import FactorError, RowError
 from setsup.factors.factor import Factor
 
@@ -33,10 +34,7 @@ def check_rows(rows: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
         When one does not, or when they are no integers.
 
     """
-    try:
-        index = np.asarray(rows)
-    except Exception as error:  # ragged lists, tensors of a GPU: whatever numpy cannot make one array of
-        raise RowError(f"row numbers must be one array of integers: {one_line(error)}") from None
+    index = rows if isinstance(rows, np.ndarray) else array_like(rows, "row numbers", RowError)
     if index.dtype.kind not in "iu":
         if index.size:
             mend = "; table.rows(expression) gives those of a condition" if index.dtype == np.bool_ else ""
@@ -53,20 +51,10 @@ def check_rows(rows: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
 
 
 def as_array(values: Any, what: str) -> Array:
-    """Array of what a user gives for one: a sequence, a numpy array, a torch tensor wherever it lies.
-
-    Raises
-    ------
-    FactorError
-        When it is none; ``what`` names it in the error.
-
-    """
-    try:
-        if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor, told without importing torch
-            values = values.detach().cpu()
-        return np.asarray(values)
-    except Exception as error:  # ragged lists, types of torch that numpy lacks
-        raise FactorError(f"{what} must be an array: {one_line(error)}") from None
+    """Array of what a user gives for one: a sequence, a numpy array, a torch tensor wherever it lies."""
+    if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor, told without importing torch
+        values = values.detach().cpu()
+    return array_like(values, what, FactorError)
 
 
 def owned(array: Array) -> Array:
@@ -125,11 +113,6 @@ def without_signs(column: Array) -> Iterator[Array]:
     for rows in _blocks(len(column)):
         part = column[rows]
         yield np.where(np.isnan(part), np.float32(np.nan), np.where(part == 0, np.float32(0), part))
-
-
-def one_line(error: Exception) -> str:
-    """What a library's error says, in one line that is not too long."""
-    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def _dtype_or_type(rows: Any, index: Array) -> str:

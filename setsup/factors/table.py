@@ -38,10 +38,6 @@ _SIGNED = np.append(np.arange(255, dtype=np.int64), -1)
 """Codes of narrow factors as they are handed out: the largest number stands for unknown."""
 
 
-def _fraction(level: Level) -> bool:
-    return isinstance(level, float)
-
-
 class FactorTable:
     """Rows × factors, columnar and read-only.
 
@@ -422,10 +418,13 @@ class FactorTable:
 
         Whatever keeps a fingerprint (draws, renders) is compared by this, so that older ones stay readable.
         """
-        if not isinstance(fingerprint, str) or fingerprint == self.fingerprint:
-            return isinstance(fingerprint, str)
-        numbers = any(factor.continuous or any(map(_fraction, factor.levels or ())) for factor in self.factors)
-        return numbers and any(fingerprint == self._digest(signs) for signs in (False, True))
+        if not isinstance(fingerprint, str):
+            return False
+        if fingerprint == self.fingerprint:
+            return True
+        signed = any(factor.continuous or float in map(type, factor.levels or ()) for factor in self.factors)
+        # both, for the fingerprint of a saved table, which is read from its file, may be an older one
+        return signed and fingerprint in (self._digest(signs=False), self._digest(signs=True))
 
     def _digest(self, signs: bool) -> str:
         """Digest of the content; with ``signs``, NaN and −NaN are two things, and so are 0.0 and −0.0."""
@@ -433,9 +432,8 @@ class FactorTable:
         if not signs:
             for factor in about:
                 if "levels" in factor:
-                    factor["levels"] = [
-                        0.0 if level == 0.0 and _fraction(level) else level for level in factor["levels"]
-                    ]
+                    # −0.0 + 0.0 is 0.0
+                    factor["levels"] = [level + 0.0 if type(level) is float else level for level in factor["levels"]]
         schema = json.dumps(about, sort_keys=True)
         digest = hashlib.blake2b(schema.encode(), digest_size=16)
         if self._columns is not None and not self._is_full_product():

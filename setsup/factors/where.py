@@ -104,6 +104,7 @@ def evaluate(expression: str, table: FactorTable) -> Mask:
     if not isinstance(expression, str):
         raise FactorError(f'an expression must be a text such as "digit != 9", not {expression!r}')
     text = expression.strip().encode("utf-8", "backslashreplace").decode()
+    text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Python counts lines
     try:
         return _Condition(text, table).holds(_parsed(text, table), True)
     except (RecursionError, MemoryError):
@@ -119,10 +120,13 @@ def _parsed(text: str, table: FactorTable) -> ast.expr:
         raise FactorError(f"this is no expression ({error.msg}){_grammar(text, table)}{spot}") from None
     except ValueError as error:
         raise FactorError(f"this is no expression ({error}){_grammar(text, table)}: {_clipped(text)}") from None
-    if names:
-        for node in ast.walk(parsed):
-            if isinstance(node, ast.Name):
-                node.id = names.get((node.lineno, node.col_offset), node.id)
+    lines = plain.split("\n")
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.Name):
+            # Python has the normal form of an identifier, and a factor may be called as it is written
+            written = lines[node.lineno - 1].encode()[node.col_offset : node.end_col_offset].decode()
+            exact = written if written in table.names else node.id
+            node.id = names.get((node.lineno, node.col_offset), exact)
     return parsed
 
 

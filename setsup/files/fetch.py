@@ -109,6 +109,11 @@ def _named(manifest: Manifest, names: Sequence[str]) -> list[ManifestFile]:
     return [file for file in manifest.files if any(fnmatchcase(file.path, name) for name in names)]
 
 
+def _offered(manifest: Manifest, file: ManifestFile) -> bool:
+    """Whether a program may download a file without being asked for it by name."""
+    return bool(file.urls) and not manifest.licence.sign and not file.on_request
+
+
 def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path, asked: bool) -> list[ManifestFile]:
     """List the files that are not there, or that are there and wrong and can be fetched again.
 
@@ -116,19 +121,18 @@ def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path, as
     """
     shared = manifest.shared
     states = [file_state(file, folder, shared) for file in files]
-    offered = [bool(file.urls) and not manifest.licence.sign and not file.on_request for file in manifest.files]
+    there = any(found.state is not State.MISSING for found in states)
     # where none is needed by itself, and nothing can be fetched, one at least is
-    needed = asked or not (manifest.wanted or any(offered) or any(found.state is not State.MISSING for found in states))
+    needed = asked or not (there or manifest.wanted or any(_offered(manifest, file) for file in manifest.files))
     missing = []
     for found in states:
         file = found.file
         if found.state is State.WRONG:
             if found.path != folder / file.path or not file.urls or not found.path.is_file():
-                raise DataError(f"{found.path} {found.problem}: remove it and fetch or place {file.path} anew")
-            _log.warning("%s %s: it is fetched anew, and replaced then", found.path, found.problem)
+                raise DataError(f"{found.path} {found.problem}: remove it and fetch or place {file.path} again")
+            _log.warning("%s %s: it is fetched again, and replaced then", found.path, found.problem)
         # what one can do without is fetched where a program may
-        fetchable = offered[manifest.files.index(file)]
-        if found.wanted or (found.state is State.MISSING and (fetchable or needed)):
+        if found.wanted or (found.state is State.MISSING and (needed or _offered(manifest, file))):
             missing.append(file)
     return missing
 

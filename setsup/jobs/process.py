@@ -127,8 +127,8 @@ def cause(how: str, advice: str) -> str:
     """
     if how == "by SIGBUS":
         return (
-            "most likely since a file that it had mapped into memory was cut off or could not be read just then: see "
-            "that nothing writes to the files of the data set, put them back whole, and start again"
+            "most likely because a file that it had mapped into memory was cut off or could not be read just then: see "
+            "that nothing writes to the files of the dataset, put them back whole, and start again"
         )
     return f"perhaps for lack of memory: {advice}"
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from setsup.checks import arguments
+from setsup.checks import an_integer
 from setsup.errors import SetsupError
 from setsup.jobs.cluster import Cluster, Ray
 from setsup.jobs.local import Crew
@@ -92,12 +92,10 @@ def check_processes(processes: int, on: Ray | Cluster | None = None) -> None:
     Raises
     ------
     SetsupError
-        When it is no whole number from 1 on, or a cluster is to work.
+        When it is no integer from 1 on, or a cluster is to work.
 
     """
-    arguments(check_processes, locals())
-    if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
-        raise SetsupError(f"processes must be a whole number from 1 on, not {processes!r}")
+    an_integer(processes, "processes", SetsupError, 1)
     if on is not None and processes != 1:
         raise SetsupError(f"a cluster itself decides how many units run at a time: leave out processes, {processes}")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from setsup.checks import arguments
+from setsup.checks import arguments, is_integer
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch, Finish, Transform, check_names
@@ -16,7 +16,6 @@ from setsup.loading.processes import Crew
 from setsup.loading.stream import Job, Maker, Stream, ahead, inline, requests
 from setsup.loading.torch import Door
 from setsup.samplers import Sampler
-from setsup.samplers.sampler import whole
 
 __all__ = ["Loader", "loader"]
 
@@ -190,7 +189,7 @@ class Loader:
 
         """
         delivered: Any = state.get("delivered") if isinstance(state, Mapping) else None
-        if not whole(delivered):
+        if not is_integer(delivered):
             raise SetsupError(f"the state of a loader is {{'delivered': number of draws}}, not {state!r}")
         self._delivered = self.sampler.shard(self.rank, self.world, delivered).start
         self._turn += 1
@@ -209,7 +208,7 @@ def _checked_workers(workers: int | str, dataset: Dataset) -> int | str:
         return _processes() if _computes(dataset) else "thread"
     if workers == "thread":
         return workers
-    if not isinstance(workers, str) and whole(workers) and workers >= 0:  # which numpy's numbers are as well
+    if not isinstance(workers, str) and is_integer(workers) and workers >= 0:  # which numpy's numbers are as well
         return int(workers)
     raise SetsupError(f"workers must be 'auto', 'thread' or a whole number from 0 on, not {workers!r}")
 
@@ -242,7 +241,7 @@ def _check_transform(transform: Any) -> None:
 
 
 def _positive(prefetch: int) -> int:
-    if not whole(prefetch) or prefetch < 1:
+    if not is_integer(prefetch) or prefetch < 1:
         raise SetsupError(f"prefetch must be a whole number from 1 on, not {prefetch!r}")
     return int(prefetch)
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import is_integer
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.samplers import Sampler, Shard
-from setsup.samplers.sampler import whole
 
 __all__ = ["Door", "SetBatches", "TorchRows", "as_torch", "set_batches"]
 
@@ -184,10 +184,18 @@ class SetBatches:
         """Let the next pass be this one, from 0 on, as trainers call it; an endless sampler goes on where it is.
 
         A pass that ``start`` begins within stays where it is.
+
+        Raises
+        ------
+        SamplerError
+            When this is no number of a pass.
+
         """
         length = self.sampler.length
+        if not is_integer(epoch) or not 0 <= epoch < _LAST // (length or 1):
+            raise SamplerError(f"the number of a pass must be an integer from 0 on, not {epoch!r}")
         if length is not None and self._next // length != epoch:
-            self._next = epoch * length
+            self._next = int(epoch) * length
 
     def _end(self) -> int | None:
         """Step at which the next pass ends, of all ranks."""
@@ -247,6 +255,6 @@ def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:
             f"set_batches takes a sampler, such as setsup.SetSampler, not {type(sampler).__name__}: data sets go into "
             "as_torch"
         )
-    if not whole(start) or not 0 <= start < _LAST:
+    if not is_integer(start) or not 0 <= start < _LAST:
         raise SamplerError(f"start must be a step of the sampler, a whole number from 0 and below 2**63, not {start!r}")
     return SetBatches(sampler, rank, world, int(start))

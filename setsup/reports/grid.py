@@ -12,7 +12,7 @@ from setsup.errors import DataError
 from setsup.reports.lettering import Lines, Style, text_width, wrapped
 from setsup.reports.page import INK, MARGIN, PADDING, SKIP, SOFT, Page, cell_for, lines_height
 
-__all__ = ["check_picture", "image_grid"]
+__all__ = ["check_picture", "image_grid", "rows_of_images"]
 
 _NAMES: tuple[Style, Style] = ((13, INK), (13, SOFT))
 _WIDEST = 180  # pixels of the names of rows
@@ -63,7 +63,7 @@ def image_grid(
 
     """
     arguments(image_grid, locals(), DataError)
-    rows = [list(row) for row in images]
+    rows = rows_of_images(images)
     framed = None if queries is None else list(queries)
     columns = _checked_columns(rows, row_labels, column_labels, framed)
     shown = [image for row in (framed or [], *rows) for image in row if image is not None]
@@ -91,6 +91,16 @@ def image_grid(
         for column, image in enumerate(row):
             page.place(image, left + first + cell.corner(0, column)[0], y)
     return page.image
+
+
+def rows_of_images(images: Any) -> list[list[Any]]:
+    """Rows as lists; DataError where one is none, as those of an array of one axis."""
+    try:
+        return [list(row) for row in images]
+    except TypeError:
+        raise DataError(
+            f"images must be rows of images, not an array {np.shape(images)}; one row is given as [images]"
+        ) from None
 
 
 def check_picture(image: Any, name: str) -> None:

@@ -48,7 +48,7 @@ def matches_drawn(
     arguments(matches_drawn, locals(), DataError)
     for view in (view1, view2):
         if np.ndim(view) != 3 or np.asarray(view).dtype != np.uint8:
-            raise DataError(f"a view is a picture (height, width, channels) uint8, not {np.shape(view)}")
+            raise DataError(f"a view is an image (height, width, channels) uint8, not {np.shape(view)}")
     pictures = [np.asarray(thumbnail(view, max(view.shape[:2])).convert("RGB")) for view in (view1, view2)]
     if pictures[0].shape[0] != pictures[1].shape[0]:
         raise DataError(

@@ -97,7 +97,7 @@ def contact_sheet(
 
     """
     if hasattr(images, "fetch"):
-        raise DataError('a contact sheet is made of pictures: give it dataset.fetch(draw.indices)["image"]')
+        raise DataError('a contact sheet is made of images: give it dataset.fetch(draw.indices)["image"]')
     arguments(contact_sheet, locals(), DataError)
     _check_numbers(len(images), captions=captions, canonical=canonical, sizes=sizes)
     used = _used(images, mask)

@@ -8,6 +8,7 @@ from PIL import Image
 
 from setsup.checks import arguments
 from setsup.errors import DataError
+from setsup.reports.grid import rows_of_images
 from setsup.reports.lettering import fitted
 from setsup.reports.page import GUTTER, MARGIN, NOTES, PADDING, SKIP, Page, cell_for, lines_height
 
@@ -55,7 +56,7 @@ def triplet_sheet(
 
     """
     arguments(triplet_sheet, locals(), DataError)
-    rows = [list(row) for row in images[:limit]]
+    rows = rows_of_images(images[:limit])
     wrong = next((len(row) for row in rows if len(row) != len(_HEADS)), None)
     if wrong is not None:
         raise DataError(f"a triplet has {len(_HEADS)} images ({', '.join(_HEADS)}), not {wrong}")

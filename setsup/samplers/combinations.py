@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["expected_levels", "log_combinations", "log_sum"]
+__all__ = ["chance_of_any", "log_combinations", "log_sum"]
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -40,7 +40,7 @@ def log_sum(logs: Floats) -> float:
     return top + math.log(float(np.exp(logs - top).sum()))
 
 
-def expected_levels(rows: Array, counts: Array, size: Array) -> Floats:
+def chance_of_any(rows: Array, counts: Array, size: Array) -> Floats:
     """Chance that ``size`` of so many rows have any of the ``counts``: 1 − C(rows − counts, size)/C(rows, size)."""
     absent = log_falling(rows - counts, size) - log_falling(rows, size)
     return np.asarray(-np.expm1(absent), dtype=np.float64)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_number, an_integer
+from setsup.checks import a_number, an_integer, array_like
 from setsup.errors import RowError, SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
@@ -62,10 +62,7 @@ class Stepwise:
 
     def at(self, steps: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Probability at steps; float64 of their shape."""
-        try:
-            numbers = np.asarray(steps)
-        except Exception:  # ragged lists, tensors with a gradient: whatever numpy cannot take
-            numbers = np.array(None)
+        numbers = array_like(steps, "steps", RowError)
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= 2**63):
             raise RowError(f"steps must be integers from 0 and below 2**63, not {steps!r}")
         rise = np.minimum(numbers.astype(np.int64) // self.every, self.levels - 1)

@@ -106,7 +106,8 @@ class OrbitSampler(Sampler):
         self.table, self._small = checked_table(table), check_small(small)
         self.sets = positive(sets, "sets", MOST_SETS + 1)
         need = 1 if size is None else positive(size, "size")
-        self._holding = Holding(table, names, need, choose=choose, small=small, tolerance={}, where=where)
+        taken = "short" if size is None else small  # a whole orbit repeats no row, however few it has
+        self._holding = Holding(table, names, need, choose=choose, small=taken, tolerance={}, where=where)
         self._left_out = 0
         self._canonical = None if canonical is None else self._with_canonical(canonical)
         drawable, chooser = self._holding.drawable, self._holding.chooser

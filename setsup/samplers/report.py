@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, stream_key, uniform
-from setsup.samplers.combinations import expected_levels, log_combinations, log_sum
+from setsup.samplers.combinations import chance_of_any, log_combinations, log_sum
 from setsup.samplers.holding import Holding
 from setsup.samplers.members import EvenMembers, WeightedMembers
 from setsup.samplers.window import WindowMembers
@@ -221,8 +221,8 @@ class _Sets:
         """Chance that a set of a group (by its number among the drawable ones) has any of so many of its rows."""
         rows, most, longer = self.rows[which], self.most[which], self.longer[which]
         repeated = 1 - (1 - counts / rows) ** most
-        more = expected_levels(rows, counts, np.minimum(most, rows))
-        fewer = expected_levels(rows, counts, np.minimum(self.least[which], rows))
+        more = chance_of_any(rows, counts, np.minimum(most, rows))
+        fewer = chance_of_any(rows, counts, np.minimum(self.least[which], rows))
         return np.asarray(np.where(self.repeating[which], repeated, longer * more + (1 - longer) * fewer))
 
 

@@ -3,12 +3,12 @@
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import memory_for
+from setsup.checks import is_integer, memory_for
 from setsup.errors import EndlessError, RowError, SamplerError, near
 from setsup.factors.table import FactorTable
 from setsup.samplers.draw import Draw
@@ -26,7 +26,6 @@ __all__ = [
     "need_memory",
     "positive",
     "stated",
-    "whole",
 ]
 
 Steps = npt.NDArray[np.int64]
@@ -37,7 +36,6 @@ _MANY = 1 << 12  # steps of a block from which its memory is looked at
 
 MOST_SETS = 1 << 24
 """Sets, or triplets, of a step: their numbers are 24 bits of the key words."""
-_NUMBERS = (int, np.integer)  # made once: a union made anew costs a good part of a check
 
 
 class Sampler(ABC):
@@ -140,7 +138,7 @@ class Shard:
     """
 
     def __init__(self, sampler: Sampler, rank: int, world: int, start: int = 0) -> None:
-        if not (whole(world) and whole(rank)) or not 0 <= rank < world:
+        if not (is_integer(world) and is_integer(rank)) or not 0 <= rank < world:
             raise SamplerError(f"rank must be a whole number from 0 to world - 1, not rank {rank!r} of {world!r}")
         self.start = _start(start, _LAST if sampler.length is None else sampler.length)
         self.sampler, self.rank, self.world = sampler, int(rank), int(world)
@@ -187,13 +185,8 @@ def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw
             yield block.at(step)
 
 
-def whole(number: Any) -> TypeGuard[int]:
-    """Whether this is a whole number, which a truth value is not."""
-    return isinstance(number, _NUMBERS) and not isinstance(number, bool)
-
-
 def _check(step: Any, length: int | None) -> None:
-    if not whole(step):
+    if not is_integer(step):
         raise RowError(f"a step must be a whole number, not {step!r}; use block(start, stop) for several")
     if not 0 <= step < (_LAST if length is None else length):
         end = "2**63" if length is None else f"{length}, the number of draws"
@@ -202,7 +195,7 @@ def _check(step: Any, length: int | None) -> None:
 
 def _check_block(start: Any, stop: Any, length: int | None) -> None:
     _check(start, length)
-    if not whole(stop) or stop <= start:
+    if not is_integer(stop) or stop <= start:
         raise RowError(f"a block needs whole numbers start < stop, not {start} and {stop!r}")
     _check(int(stop) - 1, length)
 
@@ -243,7 +236,7 @@ def length_of(source: Sampler | Shard) -> int:
 
 
 def _start(start: Any, last: int) -> int:
-    if not whole(start) or not 0 <= start <= last:
+    if not is_integer(start) or not 0 <= start <= last:
         end = "2**63" if last == _LAST else f"{last}, the number of draws"
         raise SamplerError(f"start must be a step of the sampler, a whole number from 0 to {end}, not {start!r}")
     return int(start)
@@ -251,7 +244,7 @@ def _start(start: Any, last: int) -> int:
 
 def positive(number: Any, option: str, limit: int = 2**31) -> int:
     """A whole number from 1 on and below a limit, by default what one draw can hold; SamplerError otherwise."""
-    if not whole(number) or number < 1:
+    if not is_integer(number) or number < 1:
         raise SamplerError(f"{option} must be a whole number from 1 on, not {number!r}")
     if number >= limit:
         raise SamplerError(f"{option}={number!r} is too many: it must be below {limit:,}")
@@ -267,13 +260,17 @@ def checked_table(table: Any) -> FactorTable:
 
 def stated(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a constructor, from its ``locals()``: copied, so that no later change of a list reaches them."""
-    found = {key: value for key, value in given.items() if key not in ("self", "table")}
-    try:
-        return copy.deepcopy(found)
-    except Exception:  # generators, open files, locks: what has no copy cannot be kept
-        wrong = next((key for key, value in found.items() if isinstance(value, Iterator)), None)
-        named = f"{wrong} must be a list, not a {type(found[wrong]).__name__}" if wrong else "one cannot be copied"
-        raise SamplerError(f"arguments of a sampler are plain data that it keeps: {named}") from None
+    found = {}
+    for key, value in given.items():
+        if key in ("self", "table"):
+            continue
+        try:
+            found[key] = copy.deepcopy(value)
+        except (TypeError, RuntimeError, copy.Error):  # generators, open files, tensors with a gradient
+            raise SamplerError(
+                f"{key} must be plain data, which a sampler can keep, not a {type(value).__name__}"
+            ) from None
+    return found
 
 
 def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_number, one_of
+from setsup.checks import a_number, is_integer, one_of
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key
@@ -27,7 +27,7 @@ from setsup.samplers.holding import Holding, held_factors, row_weights
 from setsup.samplers.members import check_small
 from setsup.samplers.plan import Plan, Plans
 from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated, whole
+from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
 
 __all__ = ["SetSampler"]
 
@@ -217,7 +217,7 @@ class SetSampler(Sampler):
 
 
 def _up_to(number: int, most: int, option: str, what: str) -> int:
-    if not whole(number) or not 0 <= number <= most:
+    if not is_integer(number) or not 0 <= number <= most:
         raise SamplerError(f"{option} must be a whole number from 0 to {what}, not {number!r}")
     return int(number)
 

@@ -40,7 +40,8 @@ class WindowMembers:
     tolerance : float
         In the factor's unit, at least 0: members differ from the anchor by no more, but for the rounding of both
         values to float32 (half of a last place each, and no more than a sixteenth of the tolerance): so 0.3 and 0.4
-        differ by 0.1.
+        differ by 0.1. Where angles lie beyond their period, such that they lose digits as they are taken back into it,
+        that of the largest counts for all.
     need : int
         Rows, the anchor included, that a drawable anchor has around it.
     small : str
@@ -55,9 +56,12 @@ class WindowMembers:
         which = np.repeat(np.arange(len(groups)), groups.sizes)
         rows = groups.take(which, np.arange(groups.rows) - self._begin[which])
         values = table.column(name)[rows]
-        period = table[name].period
+        period, self._coarse = table[name].period, 0.0
         if period is not None:
+            places = _half_place(values)
             values = np.mod(values.astype(np.float64), period)
+            if (places > _half_place(values)).any():
+                self._coarse = float(places.max())
         order = np.lexsort((values, which))
         self._rows = rows[order]
         self._values = values[order].astype(np.float64)
@@ -83,11 +87,11 @@ class WindowMembers:
         """First position within the group, and number, of the rows near rows of given groups and values."""
         begin = self._begin[which]
         end = begin + self._count[which]
-        error = _half_place(anchor)
+        error = self._errors(anchor)
 
         def near(one: Array, other: Array, value: Array) -> npt.NDArray[np.bool_]:
             """Whether ``one`` is beyond ``other`` by the tolerance at most, or was before both became float32."""
-            slack = np.minimum(error + _half_place(value), tolerance / _RESOLVED)
+            slack = np.minimum(error + self._errors(value), tolerance / _RESOLVED)
             return np.asarray(one - other <= tolerance + slack)
 
         low = self._bound(begin, end, lambda value: near(anchor, value, value))
@@ -102,6 +106,10 @@ class WindowMembers:
         first = np.where(above < end, above, low) - begin
         whole = width >= count
         return np.where(whole, 0, first), np.where(whole, count, width)
+
+    def _errors(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Largest errors that rounding to float32 left in values, which were taken into their period since."""
+        return np.maximum(_half_place(values), self._coarse)
 
     def _bound(self, begin: Rows, end: Rows, reached: Any) -> Rows:
         """First position in begin … end at which a monotone condition on the value holds, for all rows at once."""

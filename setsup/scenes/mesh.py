@@ -151,8 +151,7 @@ class Mesh:
         if not self.materials or not all(isinstance(one, Material) for one in self.materials):
             raise SetsupError("materials of a mesh is a list of at least one Material")
         if self.material is not None:
-            array_like(self.material, "material of a mesh", SetsupError)
-            which = np.asarray(self.material)
+            which = array_like(self.material, "material of a mesh", SetsupError)
             if which.shape != (len(faces),) or which.dtype.kind not in "iu":
                 raise SetsupError(f"material of a mesh is one whole number a triangle, not {which.dtype} {which.shape}")
             most = min(len(self.materials), 1 << 16) - 1

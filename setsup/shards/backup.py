@@ -6,6 +6,7 @@ Convention
 of ``README.md``. Readers of shards do not need it.
 """
 
+import base64
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,11 +82,17 @@ def read_backup(path: Path) -> Backup:
         It is damaged, or none.
 
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            about = json.loads((file.schema_arrow.metadata or {})[_KEY])
+            texts = file.metadata.metadata or {}
+            # Parquet keeps the texts twice, and no checksum of either
+            arrow = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(texts[b"ARROW:schema"])))
+            if (arrow.metadata or {})[_KEY] != texts[_KEY]:
+                raise ValueError("the two copies of its texts differ")
+            about = json.loads(texts[_KEY])
             rows = np.concatenate(
                 [np.zeros(0, np.int64), *map(as_numpy, file.read(columns=[SOURCE_ROW]).column(0).chunks)]
             )

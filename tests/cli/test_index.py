@@ -76,7 +76,7 @@ def test_what_is_refused_is_one_sentence(setsup: Run, photos: Path) -> None:
     refused(setsup("index", "photos"), "data-000002.tar", "bad", "damaged")
     assert not (photos / "shards.json").exists()
     content = (photos / "data-000001.tar").read_bytes()
-    (photos / "data-000002.tar").write_bytes(content[: len(content) // 2])
+    (photos / "data-000002.tar").write_bytes(content[: len(content) // 2 - 1])
     refused(setsup("index", "photos"), "data-000002.tar", "cut off")
 
 

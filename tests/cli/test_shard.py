@@ -400,7 +400,7 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
         (["--out", "x", "--where", "sale > 3"], ["sale"]),
         (["--out", "x", "--format", "gif"], ["--format", "png"]),
         (["--out", "x", "--per-shard", "0"], ["from 1 on, not 0"]),
-        (["--out", "x", "--processes", "0"], ["processes must be a whole number from 1 on"]),
+        (["--out", "x", "--processes", "0"], ["processes must be an integer from 1 on"]),
         (["--out", "x", "--modalities", "depth"], ["no modality 'depth'"]),
         (["--out", "x", "--on", "slurm"], ["there is only --on ray"]),
         (["--out", "x", "--ray-gpus", "1"], ["go with --on ray"]),

@@ -113,7 +113,7 @@ def test_factors_without_a_choice_have_no_information() -> None:
 
 def test_bad_options_are_refused() -> None:
     points, levels = np.zeros((5, 1)), np.arange(5)
-    with pytest.raises(SetsupError, match="neighbours must be a whole number"):
+    with pytest.raises(SetsupError, match="neighbours must be an integer"):
         neighbour_information(points, levels, neighbours=0)
     with pytest.raises(SetsupError, match="sigma must be a finite number"):
         neighbour_information(points, levels, sigma=[1, 2])

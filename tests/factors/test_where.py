@@ -393,6 +393,16 @@ def test_names_are_compared_as_python_compares_identifiers():
     both = FactorTable([Factor("\u00b5", Kind.ORDINAL, (1, 2)), Factor("\u03bc", Kind.ORDINAL, (3, 4))])
     assert both["\u00b5"].levels == (1, 2)
     assert both["\u03bc"].levels == (3, 4)
+    for name in both.names:  # of which Python knows one only
+        assert evaluate(f"{name} == {both[name].levels[0]}", both).any()
+
+
+def test_lines_of_an_expression_end_as_in_any_file():
+    table = FactorTable([Factor("my col", Kind.ORDINAL, (1, 2)), Factor("x", Kind.ORDINAL, (1, 2))])
+    for end in ("\n", "\r\n", "\r"):
+        assert evaluate(f"(x == 2 and{end}`my col` == 1)", table).tolist() == [False, True, False, False]
+        with pytest.raises(FactorError, match="has no level 7"):
+            evaluate(f"(x == 2 and{end}`my col` == 7)", table)
 
 
 LARGE = [2**53, 2**53 + 1, -(2**60) - 1, 2**63 + 1, 2**64 + 3, 1]

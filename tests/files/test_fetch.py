@@ -288,7 +288,7 @@ def test_a_damaged_file_is_fetched_anew(tmp_path: Path, mirror: Any, caplog: pyt
     fetch(toy(published(b"abc", mirror.add("x.bin", b"abc"))), tmp_path)
     assert (tmp_path / "x.bin").read_bytes() == b"abc"
     warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert any("x.bin has the sha256" in text and "fetched anew" in text for text in warned)
+    assert any("x.bin has the sha256" in text and "fetched again" in text for text in warned)
 
 
 def test_a_damaged_file_stays_until_the_new_one_is_right(tmp_path: Path, mirror: Any) -> None:
@@ -302,7 +302,7 @@ def test_a_damaged_file_of_the_users_own_is_not_touched(tmp_path: Path, mirror: 
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "x.bin").write_bytes(b"abd")
     manifest = toy(published(b"abc", mirror.add("x.bin", b"abc"), alternatives=("own/x.bin",)))
-    with pytest.raises(DataError, match=r"own/x.bin has the sha256 .*: remove it and fetch or place x\.bin anew"):
+    with pytest.raises(DataError, match=r"own/x.bin has the sha256 .*: remove it and fetch or place x\.bin again"):
         fetch(manifest, tmp_path)
     assert mirror.asked == []
 

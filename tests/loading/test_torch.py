@@ -11,6 +11,7 @@ import pytest
 
 import setsup
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.errors import SamplerError
 from setsup.factors import FactorTable
 from setsup.loading.ring import Ring
 from setsup.loading.torch import Door
@@ -227,6 +228,9 @@ def test_trainers_may_set_the_epoch(sets) -> None:
     next(iter(going_on))
     going_on.set_epoch(0)
     assert next(iter(going_on)) == sets[1].indices.reshape(-1).tolist()
+    for wrong in (-1, 1.5, "1", None, True, 2**63):
+        with pytest.raises(SamplerError, match="number of a pass must be an integer"):
+            batches.set_epoch(wrong)
 
 
 def test_mixtures_go_on_with_their_schedule() -> None:

@@ -84,7 +84,10 @@ def test_a_mixture_over_a_finite_sampler_has_its_length():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: SetSampler(TABLE, (name for name in ["a"]), size=2), "inactive must be a list, not a generator"),
+        (
+            lambda: SetSampler(TABLE, (name for name in ["a"]), size=2),
+            "inactive must be plain data, which",
+        ),
         (lambda: SetSampler(TABLE, ["a"], size=2, stream="\ud800"), r"the stream holds '\\ud800', half of a surrogate"),
         (lambda: setsup.samplers.from_dict(SetSampler(TABLE, ["a"], size=2).to_dict(), None), "not NoneType"),
         (lambda: Stepwise(0.1, 2**70, 10), "every must be an integer from 1 to"),

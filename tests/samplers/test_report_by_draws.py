@@ -222,7 +222,8 @@ def test_domains(sets, domains, small):
 @pytest.mark.parametrize("size", [None, 1, 3])
 @pytest.mark.parametrize("values", ["independent", "different"])
 def test_orbits(values, size):
-    for choose, small, orbit in itertools.product(("levels", "groups", "rows"), ("drop", "short"), ("a", ["a", "c"])):
+    smalls = ("drop", "short") if size else ("drop", "short", "replace")  # whole orbits repeat no row
+    for choose, small, orbit in itertools.product(("levels", "groups", "rows"), smalls, ("a", ["a", "c"])):
         options = {"sets": 2, "size": size, "values": values, "choose": choose, "small": small}
         (_,) = check(OrbitSampler(RAGGED, orbit, **options), RAGGED)
     lost = OrbitSampler(RAGGED, "a", sets=2, size=2, small="drop", canonical={"c": 0})

@@ -204,9 +204,9 @@ def test_even_weights_are_no_weights_in_law_and_where_applies():
         ([1, 2, 3, -np.inf], "weights must be finite"),
         ([0, 0, 0, 0], "not all 0"),
         ([np.nan] * 4, "not all 0"),
-        (["x"] * 4, "weights must be numbers, one a row"),
-        (object(), "weights must be numbers, one a row"),
-        ([1, [2], 3, 4], "weights must be numbers, one a row"),
+        (["x"] * 4, "weights, one number a row, must be an array"),
+        (object(), "weights, one number a row, must be an array"),
+        ([1, [2], 3, 4], "weights, one number a row, must be an array"),
         ("word", "names a factor of texts"),
     ],
 )

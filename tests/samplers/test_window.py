@@ -155,7 +155,7 @@ def test_steps_blocks_and_plain_data_agree(table, data):
 def test_fractions_are_as_far_apart_as_they_are_written(numbers, parts, tolerance, turn):
     """Neighbourhoods of i/parts are those of the integers i, though float32 holds hardly any of these fractions."""
     scale = 1 if turn is None else turn
-    if turn is not None:  # beyond the period, what float32 loses there is more than the last place of the remainder
+    if turn is not None and not tolerance:  # of which no part is left to rounding, as numbers beyond the period need it
         numbers = [number % parts for number in numbers]
     table = table_of([scale * number / parts for number in numbers], period=turn)
     near = {"x": scale * tolerance / parts}
@@ -169,6 +169,11 @@ def test_fractions_are_as_far_apart_as_they_are_written(numbers, parts, toleranc
 def test_tenths_differ_by_a_tenth():
     draw = SetSampler(table_of([0.1, 0.2, 0.3, 0.4]), ["x"], size=2, sets=1, small="drop", tolerance={"x": 0.1})
     assert {tuple(sorted(rows)) for rows in draw.block(0, 200).indices[:, 0].tolist()} == {(0, 1), (1, 2), (2, 3)}
+
+
+def test_angles_beyond_their_period_keep_their_rounding():
+    draw = SetSampler(table_of([0.1, 720.2], period=360.0), ["x"], size=2, sets=1, tolerance={"x": 0.1})[0]
+    assert sorted(draw.indices[0].tolist()) == [0, 1]  # 720.2 is 720.2000122 in float32
 
 
 @pytest.mark.parametrize(("tolerance", "near"), [(0.0, 1), (0.5, 1), (0.9, 1), (1.0, 3), (1.8, 3), (2.0, 5)])

@@ -1,7 +1,9 @@
 """Sets of setsup that lost a file: restored from their tars byte for byte, or with a word on what is lost."""
 
+import json
 import os
 import shutil
+from contextlib import suppress
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +14,7 @@ import setsup
 from setsup.datasets import Dataset
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.shards.backup import read_backup
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
 from setsup.shards.foreign.restoring import LOST
 from setsup.shards.writing.writer import write_shards
@@ -142,3 +145,65 @@ def test_the_second_copy_holds_what_the_tars_do_not(whole):
     about = table.schema.metadata[b"setsup"].decode()
     assert '"card"' in about
     assert FEW["order"] in about
+
+
+def test_a_lost_second_copy_is_written_again(folder, whole):
+    (folder / "backup.parquet").unlink()
+    index_shards(folder)
+    assert contents(folder) == contents(whole)
+
+
+def test_a_lost_data_card_is_written_again(folder, whole):
+    (folder / "README.md").unlink()
+    index_shards(folder)
+    assert contents(folder) == contents(whole)
+
+
+def test_description_and_index_of_another_set_give_way_to_the_second_copy(folder, whole, tmp_path):
+    other = tmp_path / "other"
+    write_shards(setsup.load("shapes3d-procedural").select(range(5, 17)), other)
+    for name in ("shards.json", "index.parquet"):
+        (folder / name).write_bytes((other / name).read_bytes())
+    index_shards(folder)
+    assert contents(folder) == contents(whole)
+
+
+def test_a_description_that_does_not_fit_the_tars_gives_way_to_its_copy(folder, whole):
+    description = folder / "shards.json"
+    description.write_text(description.read_text().replace('"hue"', '"other"'))
+    (folder / "index.parquet").unlink()
+    index_shards(folder)
+    assert contents(folder) == contents(whole)
+
+
+def test_an_edited_description_keeps_its_source_rows(folder, whole, caplog):
+    description = folder / "shards.json"
+    edited = json.loads(description.read_text())
+    edited["name"] = "renamed"
+    description.write_text(json.dumps(edited))
+    (folder / "index.parquet").unlink()
+    index_shards(folder)
+    assert "differs from its copy in backup.parquet" in caplog.text
+    assert json.loads(description.read_text())["name"] == "renamed"
+    same = ("index.parquet", "backup.parquet")
+    assert [(folder / one).read_bytes() for one in same] == [(whole / one).read_bytes() for one in same]
+
+
+def test_without_its_copy_a_description_that_does_not_fit_the_tars_is_one_sentence(folder):
+    description = folder / "shards.json"
+    description.write_text(description.read_text().replace('"hue"', '"other"'))
+    for name in ("index.parquet", "backup.parquet"):
+        (folder / name).unlink()
+    with pytest.raises(DataError, match=r"'other'.*does not fit the values in the tars"):
+        index_shards(folder)
+
+
+def test_any_flipped_bit_of_the_second_copy_is_noticed_or_harmless(whole, tmp_path):
+    content, expected = (whole / "backup.parquet").read_bytes(), read_backup(whole / "backup.parquet")
+    damaged = tmp_path / "damaged.parquet"
+    for at in range(0, len(content), 29):
+        damaged.write_bytes(content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :])
+        with suppress(DataError):
+            found = read_backup(damaged)
+            assert (found.catalogue, found.card) == (expected.catalogue, expected.card)
+            assert np.array_equal(found.source_rows, expected.source_rows)

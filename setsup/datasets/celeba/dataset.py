@@ -228,11 +228,8 @@ class CelebA(Dataset):
             def make() -> Array:
                 told = _read("landmarks68", place)
                 self._warn([told])
-                return (
-                    _found68(told.of(self._numbers, str(self._members.source)), label_of(place))
-                    .view(_ENTRY68)
-                    .reshape(-1)
-                )
+                values = told.of(self._numbers, str(self._members.source))
+                return _found68(values, label_of(place)).view(_ENTRY68).reshape(-1)
 
             self._points68 = cached_array("landmarks68", made_of, _ENTRY68, len(self._numbers), make)["xy"]
         return self._points68

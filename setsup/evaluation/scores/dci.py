@@ -13,13 +13,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
-from setsup.errors import DataError
+from setsup.checks import arguments, one_of
+from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import held_out
 from setsup.evaluation.inputs import checked_embeddings, checked_factors, known_part
 from setsup.evaluation.scores.additive import fit_additive
 from setsup.evaluation.scores.information import discretised
-from setsup.evaluation.scores.score import check_learner
 from setsup.evaluation.scores.standard import boosted
 from setsup.progress import progress
 
@@ -122,10 +121,10 @@ def dci(
     (1.0, 1.0, 1.0)
 
     """
+    one_of(learner, ("boosting", "additive"), "the learner", SetsupError)
     arguments(dci, locals(), DataError)
     reals = checked_embeddings(codes, "codes")
     levels = checked_factors(factors, len(reals))
-    check_learner(learner, "boosting", "additive")
     binned = discretised(reals, bins)
     importance = np.empty((reals.shape[1], levels.shape[1]))
     accuracy = np.empty(levels.shape[1])

@@ -16,12 +16,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
-from setsup.errors import DataError
+from setsup.checks import arguments, one_of
+from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import held_out
 from setsup.evaluation.inputs import checked_embeddings, checked_factors, known_part
 from setsup.evaluation.scores.information import contingency, discretised, entropies, mutual_information
-from setsup.evaluation.scores.score import Score, check_learner
+from setsup.evaluation.scores.score import Score
 from setsup.evaluation.scores.standard import separated
 from setsup.progress import progress
 
@@ -174,8 +174,8 @@ def sap(
     (0.75, 1.0)
 
     """
+    one_of(learner, ("svm", "thresholds"), "the learner", SetsupError)
     arguments(sap, locals(), DataError)
-    check_learner(learner, "svm", "thresholds")
     reals, levels = _checked(codes, factors)
     binned = discretised(reals, bins)
     predicted, chance = np.empty((reals.shape[1], levels.shape[1])), np.zeros(levels.shape[1])

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SetsupError
-
-__all__ = ["Score", "check_learner"]
+__all__ = ["Score"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +30,3 @@ class Score:
     parts: npt.NDArray[np.float64]
     left_out: npt.NDArray[np.int64]
     learner: str = ""
-
-
-def check_learner(learner: str, *known: str) -> None:
-    """Raise SetsupError unless a learner is one of those known.
-
-    Examples
-    --------
-    >>> check_learner("lasso", "boosting", "additive")
-    Traceback (most recent call last):
-    setsup.errors.SetsupError: the learner is 'boosting' or 'additive', not 'lasso'
-
-    """
-    if learner not in known:
-        raise SetsupError(f"the learner is {' or '.join(map(repr, known))}, not {learner!r}")

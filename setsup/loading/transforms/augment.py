@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from setsup.checks import is_integer
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
@@ -18,7 +19,6 @@ from setsup.loading.transforms.resampling.maps import carried
 from setsup.loading.transforms.slots import Slots
 from setsup.loading.transforms.stack import mapped, processed, repeated
 from setsup.random import stream_key
-from setsup.samplers.sampler import whole
 
 __all__ = ["Augment", "Compose"]
 
@@ -111,7 +111,7 @@ class Augment:
         object.__setattr__(self, "operations", checked_operations(self.operations, "Augment"))
         _check_modalities(self.modalities)
         _check_fill(self.fill, self.modalities)
-        if self.copies is not None and (not whole(self.copies) or self.copies < 1):
+        if self.copies is not None and (not is_integer(self.copies) or self.copies < 1):
             raise SetsupError(f"copies must be a whole number from 1 on, or None, not {self.copies!r}")
         if self.geometry not in _GEOMETRY:
             raise SetsupError(f"geometry must be one of {', '.join(_GEOMETRY)}, not {self.geometry!r}")

@@ -5,11 +5,11 @@ from types import MappingProxyType
 
 import torch
 
+from setsup.checks import is_integer
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.slots import Slots, slots_of
 from setsup.random import stream_key
-from setsup.samplers.sampler import whole
 
 __all__ = [
     "KINDS",
@@ -216,7 +216,7 @@ def keyed(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int
 
     """
     step = batch.get("step")
-    if not whole(step):
+    if not is_integer(step):
         raise SetsupError(
             f"the batch needs the number of its draw as batch['step'], a whole number, not {step!r}: "
             "it comes from setsup.loader"
@@ -242,7 +242,7 @@ def added(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor], lea
 
 def check_whole(name: str, value: int, least: int = 1) -> None:
     """Refuse what is no whole number from ``least`` on."""
-    if not whole(value) or value < least:
+    if not is_integer(value) or value < least:
         raise SetsupError(f"{name} must be a whole number from {least} on, not {value!r}")
 
 

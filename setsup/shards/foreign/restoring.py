@@ -26,7 +26,7 @@ from setsup.files.tars import Stretch, joined, walk
 from setsup.progress import progress
 from setsup.shards.backup import Backup, read_backup, write_backup
 from setsup.shards.finding import is_whole, whole_catalogue
-from setsup.shards.index import Spans, part, write_index
+from setsup.shards.index import SOURCE_ROW, Spans, part, write_index
 from setsup.shards.layout import BACKUP, CARD, CATALOGUE, CRC32C, INDEX, Catalogue, Shard, split_name
 from setsup.shards.stores.store import Range, Store
 from setsup.shards.stores.store import joined as address
@@ -43,6 +43,7 @@ LOST = (
 )
 OTHER_BYTES = f"{INDEX} has the same content in other bytes, since another version of pyarrow wrote it"
 
+_LARGEST = 1 << 28  # bytes of a catalogue
 _log = logging.getLogger("setsup")
 
 
@@ -88,37 +89,20 @@ def restore(store: Store) -> Restored | None:
     with scratch(store) as folder:
         folder.mkdir(parents=True, exist_ok=True)
         backup, there = _backup(store, folder), whole_catalogue(store)
-        catalogue = there or (backup.catalogue if backup else None)
-        if catalogue is None or catalogue.check != CRC32C:
-            return None
-        if backup is not None and replace(backup.catalogue, index=catalogue.index) != catalogue:
-            _log.warning("%s is of another set, and is not used", address(store.url, BACKUP))
-            backup = None
-        index = replace(catalogue.index, name=INDEX)
-        whole = is_whole(store, index, CRC32C)
-        if whole and there is not None:
-            return None
-        files, notes = [], []
-        if not whole:
-            fresh = folder / INDEX
-            source = None if backup is None else backup.source_rows
-            write_index(fresh, _parts(store, catalogue, source))
-            made = Shard(INDEX, catalogue.rows, fresh.stat().st_size, content_digest(fresh))
-            if made != index:
-                notes.append(LOST if backup is None else OTHER_BYTES)
-                catalogue = replace(catalogue, index=made)
-            if backup is not None:
-                write_backup(folder / BACKUP, fresh, catalogue, backup.card)
-                store.put(BACKUP, folder / BACKUP)
-            store.put(INDEX, fresh)
-            files.append(INDEX)
-        if backup is not None and store.size(CARD) is None:
-            store.put_bytes(CARD, backup.card.encode())
-            files.append(CARD)
-        if there != catalogue:  # last: it says what index is meant
-            store.put_bytes(CATALOGUE, catalogue.to_json().encode())
-            files.append(CATALOGUE)
-    return Restored(catalogue, tuple(files), tuple(notes))
+        unfit: _Unfit | None = None
+        described = _described(store, there, backup)
+        backup_lost = there is not None and [(there, None)] == described
+        for catalogue, copy in described:
+            try:
+                found = _restored(store, folder, there, catalogue, copy)
+                if found is None and backup_lost:
+                    found = _copied(store, folder, catalogue)
+                return found
+            except _Unfit as error:
+                unfit = unfit or error
+        if unfit is not None:
+            raise unfit
+    return None
 
 
 def written_here(store: Store, tars: list[str]) -> bool:
@@ -136,6 +120,89 @@ def written_here(store: Store, tars: list[str]) -> bool:
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
+class _Unfit(DataError):
+    """Tars are others than a catalogue describes."""
+
+
+def _described(store: Store, there: Catalogue | None, backup: Backup | None) -> list[tuple[Catalogue, Backup | None]]:
+    """Catalogues that may be those of the tars, the likeliest first, each with the second copy if that is of them."""
+    if backup is None:
+        return [] if there is None else [(there, None)]
+    if there is None:
+        return [(backup.catalogue, backup)]
+    if replace(backup.catalogue, index=there.index) == there:
+        return [(there, backup)]
+    same = there.shards == backup.catalogue.shards
+    found = [(there, backup if same else None), (backup.catalogue, backup)]
+    if same or len(fitting := [one for one in found if _fits(store, one[0])]) == 2:
+        _log.warning(
+            "%s differs from its copy in %s: where nobody has edited it, remove it, and give the same `setsup index` "
+            "again to restore it",
+            address(store.url, CATALOGUE),
+            BACKUP,
+        )
+        return found
+    if fitting == found[1:]:
+        _log.warning("%s is of other tars, and is not used", address(store.url, CATALOGUE))
+        return fitting
+    _log.warning("%s is of another set, and is not used", address(store.url, BACKUP))
+    return found[:1]
+
+
+def _fits(store: Store, catalogue: Catalogue) -> bool:
+    """Whether tars of the names and sizes that a catalogue tells are there."""
+    return all(store.size(shard.name) == shard.size for shard in catalogue.shards)
+
+
+def _restored(
+    store: Store, folder: Path, there: Catalogue | None, catalogue: Catalogue, backup: Backup | None
+) -> Restored | None:
+    """Restore what a catalogue describes; _Unfit where the tars are others."""
+    if catalogue.check != CRC32C:
+        return None
+    index = replace(catalogue.index, name=INDEX)
+    whole = is_whole(store, index, CRC32C)
+    files, notes = [], []
+    if not whole:
+        fresh = folder / INDEX
+        source = None if backup is None else backup.source_rows
+        write_index(fresh, _parts(store, catalogue, source))
+        made = Shard(INDEX, catalogue.rows, fresh.stat().st_size, content_digest(fresh))
+        if made not in (index, None if backup is None else replace(backup.catalogue.index, name=INDEX)):
+            notes.append(LOST if backup is None else OTHER_BYTES)
+        if made != index:
+            catalogue = replace(catalogue, index=made)
+        if backup is not None and made != replace(backup.catalogue.index, name=INDEX):
+            # of its own catalogue, which nobody edits
+            write_backup(folder / BACKUP, fresh, replace(backup.catalogue, index=made), backup.card)
+            store.put(BACKUP, folder / BACKUP)
+        store.put(INDEX, fresh)
+        files.append(INDEX)
+    if backup is not None and store.size(CARD) is None:
+        store.put_bytes(CARD, backup.card.encode())
+        files.append(CARD)
+    if there != catalogue:  # last: it says what index is meant
+        store.put_bytes(CATALOGUE, catalogue.to_json().encode())
+        files.append(CATALOGUE)
+    return Restored(catalogue, tuple(files), tuple(notes)) if files else None
+
+
+def _copied(store: Store, folder: Path, catalogue: Catalogue) -> Restored | None:
+    """Write the second copy of a set that is whole but for that; None where it cannot be written."""
+    import pyarrow.parquet as pq
+
+    if catalogue.check != CRC32C or store.size(CARD) is None or not _fits(store, catalogue):
+        return None
+    index = (folder if store.folder is None else store.folder) / INDEX
+    if store.folder is None:
+        store.get(INDEX, index)
+    if SOURCE_ROW not in pq.read_schema(index).names:  # lost
+        return None
+    write_backup(folder / BACKUP, index, catalogue, store.read(CARD, _LARGEST).decode())
+    store.put(BACKUP, folder / BACKUP)
+    return Restored(catalogue, (BACKUP,), ())
+
+
 def _backup(store: Store, folder: Path) -> Backup | None:
     if store.size(BACKUP) is None:
         return None
@@ -151,13 +218,19 @@ def _backup(store: Store, folder: Path) -> Backup | None:
 
 def _parts(store: Store, catalogue: Catalogue, source: npt.NDArray[np.int64] | None) -> Iterator[Any]:
     """Rows of the index, a tar at a time."""
-    codes = {one.name: {level: code for code, level in enumerate(one.levels or ())} for one in catalogue.factors}
-    start = 0
+    codes = {
+        factor.name: {_typed(level): code for code, level in enumerate(factor.levels)}
+        for factor in catalogue.factors
+        if factor.levels is not None
+    }
+    start, label = 0, address(store.url, CATALOGUE)
     with progress(sum(shard.size for shard in catalogue.shards), f"restoring {catalogue.name}", "B") as advance:
         for number, shard in enumerate(catalogue.shards):
             keys, documents, spans = _read(store, shard, catalogue)
-            columns = {one.name: _column(one, documents, codes[one.name]) for one in catalogue.factors}
-            table = FactorTable(catalogue.factors, columns)
+            table = FactorTable(
+                catalogue.factors,
+                {factor.name: _column(factor, documents, codes, label) for factor in catalogue.factors},
+            )
             rows = None if source is None else source[start : start + shard.rows]
             yield part(table, keys, number, spans, rows)
             start += shard.rows
@@ -192,6 +265,8 @@ def _read(store: Store, shard: Shard, catalogue: Catalogue) -> tuple[list[str], 
             row = keys.setdefault(key, len(keys))
             if extension == "json":
                 documents.append(json.loads(content[start:stop].tobytes()))
+            elif extension not in ends:
+                raise _other(label, f"{address(store.url, CATALOGUE)} does not tell of its members .{extension}")
             else:
                 places[ends[extension]].append((row, start, stop - start, check))
     if not len(keys) == len(documents) == shard.rows:
@@ -213,12 +288,24 @@ def _spans(found: list[tuple[int, int, int, int]], rows: int) -> Spans:
     return spans
 
 
-def _column(factor: Factor, documents: list[Any], codes: dict[Any, int]) -> Array:
-    """Column of the values that the documents of samples have; ``codes`` are those of the factor's levels."""
-    values = [document[factor.name] for document in documents]
-    if factor.levels is None:
-        return np.array([np.nan if one is None else one for one in values], np.float32)
-    return np.array([-1 if one is None else codes[one] for one in values], np.int64)
+def _column(factor: Factor, documents: list[Any], codes: dict[str, dict[Any, int]], label: str) -> Array:
+    """Codes of the values that the documents of samples have."""
+    try:
+        values = [document[factor.name] for document in documents]
+        if factor.levels is None:
+            return np.array([np.nan if one is None else one for one in values], np.float32)
+        known = codes[factor.name]
+        return np.array([-1 if one is None else known[_typed(one)] for one in values], np.int64)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _Unfit(
+            f"the factor {factor.name!r} as {label} describes it does not fit the values in the tars "
+            f"({type(error).__name__}: {error}); fetch {CATALOGUE} again, or write the set again"
+        ) from None
+
+
+def _typed(value: Any) -> tuple[type, Any]:
+    """A level that is told from equal ones of another type, such as 1 from True."""
+    return type(value), value
 
 
 @contextmanager
@@ -236,8 +323,8 @@ def _local(store: Store, name: str) -> Iterator[Path]:
         yield path
 
 
-def _other(label: str, why: str) -> DataError:
-    return DataError(
+def _other(label: str, why: str) -> _Unfit:
+    return _Unfit(
         f"{label} is not the tar that `setsup shard` wrote ({why}), so the index cannot be restored from it; fetch it "
         "again, or write the set again, and then give the same `setsup index` again"
     )

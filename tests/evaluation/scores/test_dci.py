@@ -181,5 +181,5 @@ def test_what_only_two_codes_together_tell() -> None:
 
 
 def test_a_learner_that_there_is_not() -> None:
-    with pytest.raises(SetsupError, match=r"^the learner is 'boosting' or 'additive', not 'forest'$"):
+    with pytest.raises(SetsupError, match=r"^the learner must be one of boosting, additive, not 'forest'"):
         dci(GRID, GRID, learner="forest")  # type: ignore[arg-type]

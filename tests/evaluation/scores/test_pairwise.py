@@ -203,5 +203,5 @@ def test_of_one_code_the_second_is_a_constant_that_names_the_commonest_level() -
 
 
 def test_a_learner_that_there_is_not() -> None:
-    with pytest.raises(SetsupError, match=r"^the learner is 'svm' or 'thresholds', not 'forest'$"):
+    with pytest.raises(SetsupError, match=r"^the learner must be one of svm, thresholds, not 'forest'"):
         sap(GRID, GRID, learner="forest")  # type: ignore[arg-type]
