@@ -17,7 +17,7 @@ _AS_IT_IS = nullcontext()
 
 
 def check_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
-    """Check arguments as :func:`setsup.checks.check_arguments` does, but not while ``torch.compile`` traces the function.
+    """Check arguments as :func:`setsup.checks.check_arguments` does, but not while ``torch.compile`` traces.
 
     Examples
     --------
