@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
-from reprlib import Repr
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, Union, get_args, get_origin
 
@@ -344,16 +343,16 @@ def _many(hint: Any) -> str:
     return "" if None in found else " or ".join(map(str, found))
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, depth: int = 2) -> str:
     """A value in few characters; of what has no short form, the type."""
-    if isinstance(value, tuple | list | dict | set):
-        return _SHORT.repr(value)
+    if isinstance(value, tuple | list | dict) and depth and 0 < len(value) <= 4:
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{_shown(key)}: {_shown(one, depth - 1)}" for key, one in value.items()) + "}"
+        first, last = "()" if isinstance(value, tuple) else "[]"
+        return first + ", ".join(_shown(one, depth - 1) for one in value) + last
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return f"a {type(value).__name__} of {value.dtype}, shape {tuple(value.shape)}"
     if value is None or isinstance(value, bool | Integral | Real | str | bytes):
         text = repr(value) if not isinstance(value, int) or abs(value) < 2**200 else f"{value:#x}"
         return text if len(text) <= 80 else text[:80] + "…"
     return f"a {type(value).__name__}"
-
-
-_SHORT = Repr(maxlevel=2, maxlist=6, maxtuple=6, maxdict=4, maxstring=40, maxother=40)
