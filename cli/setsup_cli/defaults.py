@@ -54,7 +54,9 @@ def suited(kind: str, options: "Options", table: "FactorTable", card: str) -> tu
         most = min(entry.smallest for entry in entries) // together
         if most >= _SIZE:
             notes.append(f"size {_SIZE}: the default, for which every group has enough rows (--size takes another)")
-        elif most > 1:  # sets of one row hold nothing together: the sampler's error says what to do
+        elif most < 2:  # sets of one row hold nothing together: the sampler's error says which groups are too small
+            options = replace(options, size=2)
+        else:
             options = replace(options, size=most)
             shared = f" for {together} sets" if together > 1 else ""
             notes.append(f"size {most}: as many rows as every group has{shared} (--size takes another)")

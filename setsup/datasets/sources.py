@@ -1,6 +1,7 @@
 """Where images lie: in files that a column names, packed in a table itself, or in a release's folder or archive."""
 
 import os
+import sys
 import threading
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -369,12 +370,26 @@ def without_orientation(content: bytes) -> bytes:
 
 def _refuse_missing(table: Path, names: Iterable[str | None]) -> None:
     missing = [name for name in dict.fromkeys(names) if not os.path.isfile(table.parent / str(name))]
+    encoding = sys.getfilesystemencoding()
+    if unwritable := [name for name in missing if not _encodable(str(name), encoding)]:
+        raise DataError(
+            f"{table}: the locale's encoding of file names, {encoding}, lacks letters of {len(unwritable):,} image "
+            f"files, such as {unwritable[0]!r}; set a UTF-8 locale, as with LC_ALL=C.UTF-8, or PYTHONUTF8=1"
+        )
     if missing:
         more = ", …" if len(missing) > _SHOWN else ""
         raise DataError(
             f"{table}: {len(missing):,} image files are missing: {', '.join(map(str, missing[:_SHOWN]))}{more}; "
             f"names are relative to {table.parent.absolute()}; put the files there, or correct the table"
         )
+
+
+def _encodable(name: str, encoding: str) -> bool:
+    try:
+        name.encode(encoding, "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _packed(table: Path, column: str) -> tuple[Any, Any]:

@@ -229,6 +229,9 @@ def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -
     found = {table[name].name: value for name, value in (tolerance or {}).items()}
     for name, value in found.items():
         if not table[name].continuous:
-            raise SamplerError(f"factor {name!r} has levels and is held exactly; leave it out of tolerance")
+            raise SamplerError(
+                f"factor {name!r} has levels and is fixed exactly: leave it out of tolerance, or make it continuous "
+                f"when the table is opened (kinds={{{name!r}: 'continuous'}}, --kinds on the command line)"
+            )
         found[name] = check_number(value, f"the tolerance of {name!r}", SamplerError, low=0)
     return found

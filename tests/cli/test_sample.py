@@ -180,6 +180,10 @@ class TestTable:
         ages = 20 + 1.5 * np.load(tmp_path / "a" / "draws.npz")["indices"][0]
         assert np.ptp(ages, axis=1).max() <= 40
 
+    def test_groups_of_one_row_are_too_small_for_sets_of_two(self, setsup: Run, photos: Path) -> None:
+        words = ["--kinds", "age=ordinal", "--inactive", "age", "subject", "light"]
+        refused(setsup("sample", "--table", photos, *words), "fewer than the 2 rows")
+
     def test_pictures_of_different_sizes(self, setsup: Run, photos: Path) -> None:
         Image.new("RGB", (900, 300), "green").save(photos.parent / "pictures" / "07.png")
         assert setsup("sample", "--table", photos, "--inactive", "light", "--size", 24).code == 0

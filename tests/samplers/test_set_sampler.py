@@ -578,7 +578,7 @@ WRONG = [
     ({"inactive": ["a"], "seed": -1}, "seed must be"),
     ({"inactive": ["a"], "seed": 2**64}, "seed must be"),
     ({"inactive": ["a"], "stream": 1}, "stream must be a string"),
-    ({"inactive": ["a"], "tolerance": {"b": 1.0}}, "'b' has levels and is held exactly"),
+    ({"inactive": ["a"], "tolerance": {"b": 1.0}}, "'b' has levels and is fixed exactly: .*continuous"),
     ({"inactive": ["a"], "where": "a == 0 and a == 1"}, "no group holds a: where or weights leave out all 24 rows"),
 ]
 

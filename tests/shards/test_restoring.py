@@ -207,3 +207,11 @@ def test_any_flipped_bit_of_the_second_copy_is_noticed_or_harmless(whole, tmp_pa
             found = read_backup(damaged)
             assert (found.catalogue, found.card) == (expected.catalogue, expected.card)
             assert np.array_equal(found.source_rows, expected.source_rows)
+
+
+def test_a_folder_above_a_set_is_refused(folder):
+    before = contents(folder)
+    with pytest.raises(DataError, match=f"are those of the set .*; give `setsup index .*{folder.name}`"):
+        index_shards(folder.parent)
+    assert contents(folder) == before
+    assert not (folder.parent / "shards.json").exists()

@@ -6,6 +6,7 @@ are. What is found goes to ``index.parquet`` and ``shards.json``, beside the tar
 
 import logging
 import os
+import posixpath
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -44,7 +45,7 @@ from setsup.shards.layout import (
     Shard,
 )
 from setsup.shards.stores.addresses import split_address, tar_names
-from setsup.shards.stores.store import Store, open_store
+from setsup.shards.stores.store import Store, joined, open_store
 from setsup.shards.writing.parts import scratch
 
 if TYPE_CHECKING:
@@ -186,6 +187,7 @@ def write_foreign_index(
             restored = restore(about)
         if restored is not None:
             return Indexed(base, None, restored.catalogue, {}, (), restored.files, restored.notes)
+    _need_no_inner_set(store, tars)
     older = whole_catalogue(about)
     if older is not None and out is None:
         _need_foreign(about, older)
@@ -235,6 +237,14 @@ def write_foreign_index(
 
 
 # -- catalogue and index -----------------------------------------------------------------------------------------------
+
+
+def _need_no_inner_set(store: Store, tars: list[str]) -> None:
+    """Refuse a folder above a set: a second catalogue would leave out what the first one tells."""
+    inner = posixpath.commonpath([posixpath.dirname(tar) for tar in tars]) if tars else ""
+    if inner and store.size(posixpath.join(inner, CATALOGUE)) is not None:
+        folder = joined(store.url, inner)
+        raise DataError(f"the tars of {store.url} are those of the set {folder}; give `setsup index {folder}`")
 
 
 def _need_foreign(about: Store, older: Catalogue) -> None:
