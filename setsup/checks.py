@@ -328,15 +328,30 @@ def _words(hint: Any) -> str:
         return "one of " + ", ".join(map(str, inner))
     kind = origin or hint
     if kind is tuple and inner and inner[-1] is not Ellipsis:
-        return f"{len(inner)} values"
+        return f"{len(inner)} {_MANY[inner[0]] if len(set(inner)) == 1 and inner[0] in _MANY else 'values'}"
     if kind in (tuple, list, Sequence, Collection, Iterable):
-        return "a list" + (f" of {_MANY[inner[0]]}" if inner and inner[0] in (int, float, str, bool) else "")
+        return "a list" + (f" of {_many(inner[0])}" if inner and _many(inner[0]) else "")
     name = getattr(kind, "__name__", str(kind))
+    if name == "Mapping" and len(inner) == 2 and _many(inner[0]) and _many(inner[1]):
+        return f"a mapping of {_many(inner[0])} to {_many(inner[1])}"
     return {"Mapping": "a mapping", "Callable": "a function", "Path": "a path"}.get(name, f"a {name}")
 
 
-def _shown(value: Any) -> str:
+def _many(hint: Any) -> str:
+    """Several of what an annotation asks for, in words; nothing where there are none."""
+    found = [_MANY.get(one) if one is not NoneType else "None" for one in get_args(hint) or (hint,)]
+    return "" if None in found else " or ".join(map(str, found))
+
+
+def _shown(value: Any, depth: int = 2) -> str:
     """A value in few characters; of what has no short form, the type."""
+    if isinstance(value, tuple | list | dict) and depth and 0 < len(value) <= 4:
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{_shown(key)}: {_shown(one, depth - 1)}" for key, one in value.items()) + "}"
+        first, last = "()" if isinstance(value, tuple) else "[]"
+        return first + ", ".join(_shown(one, depth - 1) for one in value) + last
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"a {type(value).__name__} of {value.dtype}, shape {tuple(value.shape)}"
     if value is None or isinstance(value, bool | Integral | Real | str | bytes):
         text = repr(value) if not isinstance(value, int) or abs(value) < 2**200 else f"{value:#x}"
         return text if len(text) <= 80 else text[:80] + "…"

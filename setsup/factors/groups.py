@@ -23,6 +23,7 @@ from setsup.factors.counting import counting_sort, known_rows, packed, renumbere
 from setsup.factors.table import FactorTable
 from setsup.files import cache_folder, locked, written_folder
 from setsup.files.atomic import clear
+from setsup.files.mapped import check_mapped
 
 __all__ = ["Groups", "group_by"]
 
@@ -170,9 +171,13 @@ class _Index:
     order: Array | None  # (rows in a group,); None where row and position are the same
 
     def keys(self, groups: Rows) -> Rows:
+        check_mapped(self.codes)
         return self.codes[groups].astype(np.int64)
 
     def take(self, groups: Array, positions: Array) -> Rows:
+        check_mapped(self.offsets)
+        if self.order is not None:
+            check_mapped(self.order)
         index = self.offsets[groups] + positions
         return index if self.order is None else self.order[index].astype(np.int64, copy=False)
 
@@ -342,7 +347,8 @@ def _stored(table: FactorTable, names: tuple[str, ...], folder: Path) -> Groups 
     try:
         counts = json.loads((folder / "counts.json").read_text(encoding="utf-8"))
         unknown, excluded = int(counts["unknown"]), int(counts["excluded"])
-        sizes, codes, offsets, order = (array(name) for name in ("sizes", "codes", "offsets", "order"))
+        codes, offsets, order = (array(name) for name in ("codes", "offsets", "order"))
+        sizes = np.array(array("sizes"))  # in memory, as samplers keep as much of each group themselves
         whole = codes.shape == (len(sizes), len(names)) and sizes.shape == offsets.shape
         whole = whole and order.shape == (int(sizes.sum()),) and len(order) + unknown + excluded == len(table)
     except Exception as error:  # whatever is wrong with a cached file, it is built anew

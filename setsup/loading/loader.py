@@ -14,7 +14,7 @@ from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch, Finish, Transform, check_names
 from setsup.loading.processes import Crew
 from setsup.loading.stream import Job, Maker, Stream, ahead, inline, requests
-from setsup.loading.torch import Door
+from setsup.loading.torch import Door, accelerated_processes
 from setsup.samplers import Sampler
 
 __all__ = ["Loader", "loader"]
@@ -259,15 +259,7 @@ def _check_no_other_workers() -> None:
 
 def _check_sharded_once() -> None:
     """Refuse to be read by a DataLoader of accelerate, which is among the callers, for several processes."""
-    if "accelerate.data_loader" not in sys.modules:
-        return
-    frame = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__") != "accelerate.data_loader":
-        frame = frame.f_back  # type: ignore[assignment]
-    if frame is None:
-        return
-    processes = sys.modules["accelerate.state"].PartialState().num_processes
-    if processes > 1:
+    if (processes := accelerated_processes()) > 1:
         raise SetsupError(
             f"accelerate would read this loader in its main process alone, and shard it among {processes} processes "
             "again, so that draws are lost: leave it out of accelerator.prepare, and make it with "

@@ -1,5 +1,6 @@
 """The one place where torch comes in: batches as tensors, and data sets and samplers for torch's own DataLoader."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.samplers import Sampler, Shard
 
-__all__ = ["Door", "SetBatches", "TorchRows", "as_torch", "set_batches"]
+__all__ = ["Door", "SetBatches", "TorchRows", "accelerated_processes", "as_torch", "set_batches"]
 
 Array = npt.NDArray[Any]
 
@@ -136,6 +137,16 @@ def as_torch(dataset: Dataset) -> TorchRows:
     return TorchRows(dataset)
 
 
+def accelerated_processes() -> int:
+    """Among how many processes a DataLoader of accelerate shards what its callee gives; 1 where none is a caller."""
+    if "accelerate.data_loader" not in sys.modules:
+        return 1
+    frame = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") != "accelerate.data_loader":
+        frame = frame.f_back  # type: ignore[assignment]
+    return 1 if frame is None else int(sys.modules["accelerate.state"].PartialState().num_processes)
+
+
 def _item(batch: Batch, place: int) -> Batch:
     return {k: _item(v, place) if isinstance(v, dict) else v[place] for k, v in batch.items()}
 
@@ -158,6 +169,11 @@ class SetBatches:
 
     def __iter__(self) -> Iterator[list[int]]:
         """Rows of this rank's draws of the next pass, which begins when the first is asked for."""
+        if self.world > 1 and (processes := accelerated_processes()) > 1:
+            raise SetsupError(
+                f"accelerate would shard these batches of rank {self.rank} among {processes} processes again, so that "
+                "draws are lost: give set_batches the sampler itself, and leave the sharding to accelerator.prepare"
+            )
         # DataLoader with workers asks for two iterators and uses one
         begin, end, count = self._next, self._end(), _LAST
         if end is not None:

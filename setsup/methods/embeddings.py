@@ -1,16 +1,33 @@
 """Sets of embeddings as losses take them: one type, one axis of pairs, padding that can do no harm."""
 
 import math
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from setsup import checks
 from setsup.errors import DataError, SetsupError
 
-__all__ = ["check_temperature", "padded", "the_same_type", "without_autocast"]
+__all__ = ["check_arguments", "check_temperature", "padded", "the_same_type", "without_autocast"]
 
 _AS_IT_IS = nullcontext()
+
+
+def check_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Check arguments as :func:`setsup.checks.check_arguments` does, but not while ``torch.compile`` traces.
+
+    Examples
+    --------
+    >>> check_arguments(without_autocast, {"embeddings": 3})
+    Traceback (most recent call last):
+    setsup.errors.DataError: embeddings of without_autocast must be a Tensor, not 3
+
+    """
+    if not torch.compiler.is_compiling():
+        checks.check_arguments(function, given, DataError)
 
 
 def the_same_type(*sets: Tensor) -> tuple[Tensor, ...]:

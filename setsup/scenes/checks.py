@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_array
 from setsup.errors import SetsupError
 
 __all__ = ["checked_color", "checked_numbers", "checked_rotation"]
@@ -78,6 +79,6 @@ def _one_line(values: object) -> str:
 def _array(values: npt.ArrayLike, dtype: type | None = None) -> Array:
     """Values as an array; an empty one where numpy refuses them: ragged lists, tensors with a gradient."""
     try:
-        return np.asarray(values, dtype)
-    except Exception:  # of many kinds, such as torch's own
+        return check_array(values, "values", SetsupError, dtype)
+    except SetsupError:
         return np.empty(0)

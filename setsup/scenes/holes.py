@@ -40,29 +40,25 @@ class Holes:
     """
 
     def __init__(self, scene: Scene) -> None:
-        numbers: dict[int, int] = {}
-        masks, uv, sheets = [], [np.empty((0, 3, 2))], [np.empty(0, bool)]
-        sizes, firsts, size = [(1, 1)], [0], 0
+        numbers: dict[int, int] = {}  # of masks, by identity
+        masks, uv, sheets = [], [], []
         for placement in scene.placements:
             mesh = placement.mesh
             for one in mesh.materials:
                 if one.mask is not None and id(one.mask) not in numbers:
-                    numbers[id(one.mask)] = len(sizes)
-                    sizes.append(one.mask.shape)
-                    firsts.append(size)
-                    sheets.append(one.mask.ravel())
-                    size += one.mask.size
+                    sheets.append(one.mask)
+                    numbers[id(one.mask)] = len(sheets)
             own = [0 if one.mask is None or mesh.uv is None else numbers[id(one.mask)] for one in mesh.materials]
             materials = np.zeros(len(mesh.faces), np.uint16) if mesh.material is None else mesh.material
-            which = np.array(own, np.int32)[materials]
-            masks.append(which)
+            masks.append(np.array(own, np.int32)[materials])
             if mesh.uv is not None:
-                uv.append(mesh.uv[mesh.faces[which > 0]].astype(np.float64))
+                uv.append(mesh.uv[mesh.faces[masks[-1] > 0]].astype(np.float64))
         self.masks: npt.NDArray[np.int32] = np.concatenate(masks)
         self.triangles = np.flatnonzero(self.masks)
-        self._uv, self._solid = np.concatenate(uv), np.concatenate(sheets)
-        numbered = self.masks[self.triangles]
-        self._sizes, self._firsts = np.array(sizes)[numbered], np.array(firsts)[numbered]
+        self._uv, self._solid = np.concatenate(uv), np.concatenate([sheet.ravel() for sheet in sheets])
+        which = self.masks[self.triangles] - 1
+        self._sizes = np.array([sheet.shape for sheet in sheets])[which]
+        self._firsts = np.cumsum([0, *(sheet.size for sheet in sheets)])[which]
 
     def at(self, rows: Numbers, u: npt.NDArray[Any], v: npt.NDArray[Any]) -> Bools:
         """Whether points lie in holes.

@@ -200,8 +200,7 @@ def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int
 
 
 def _indices(values: npt.ArrayLike, vertices: int) -> Array:
-    check_array(values, "faces of a mesh", SetsupError)
-    found = np.asarray(values)
+    found = check_array(values, "faces of a mesh", SetsupError)
     if found.ndim != 2 or found.shape[1] != 3 or not len(found):
         raise SetsupError(f"faces of a mesh must be (f, 3) whole numbers, f at least 1, not {found.shape}")
     if found.dtype.kind not in "iu":
@@ -214,8 +213,7 @@ def _indices(values: npt.ArrayLike, vertices: int) -> Array:
 
 def _kept(values: npt.ArrayLike, dtype: type, what: str) -> Array:
     """Read-only array of a dtype; what is read-only already is not copied."""
-    check_array(values, what, SetsupError)
-    given = np.asarray(values)
+    given = check_array(values, what, SetsupError)
     if dtype is np.uint8 and given.dtype != np.uint8:
         raise SetsupError(f"{what} must be uint8, not {given.dtype}")
     if given.dtype.kind not in "biufO":

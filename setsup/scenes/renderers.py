@@ -21,7 +21,7 @@ __all__ = ["RendererState", "choose", "need_rays", "need_renderer", "renderer", 
 
 _GROUP = "setsup.renderers"
 _LIBRARIES = {"embree": "embreex", "gl": "moderngl", "pyrender": "pyrender"}
-"""What setsup's own draw by."""
+"""Of setsup's own renderers, the library that each needs."""
 _log = logging.getLogger("setsup")
 
 
@@ -119,7 +119,7 @@ def choose() -> RendererState:
 
 
 def need_renderer(name: str = "auto") -> None:
-    """Refuse to begin what is drawn where the library of a renderer is missing, or those of all.
+    """Refuse to begin renders where the library of a renderer is missing, or those of all renderers.
 
     Parameters
     ----------
@@ -136,16 +136,15 @@ def need_renderer(name: str = "auto") -> None:
         need_rays("the renderer embree needs")
     elif name in _LIBRARIES:
         need(f"the renderer {name} needs", _LIBRARIES[name])
-    elif name == "auto" and _entries().keys() <= _LIBRARIES.keys():
-        if not any(map(installed, _LIBRARIES.values())):
-            raise LibraryError(
-                f"drawing needs {' or '.join(_LIBRARIES.values())}, and none of them is installed: "
-                f"{command(_LIBRARIES.values())}"
-            )
+    elif name == "auto" and _entries().keys() <= _LIBRARIES.keys() and not any(map(installed, _LIBRARIES.values())):
+        raise LibraryError(
+            f"rendering needs {' or '.join(_LIBRARIES.values())}, and none of them is installed: "
+            f"{command(_LIBRARIES.values())}"
+        )
 
 
 def need_rays(what: str) -> None:
-    """Refuse to begin what rays are traced for where nothing traces them: neither Embree nor what stands in for it.
+    """Refuse to begin what traces rays where neither Embree nor trimesh's own rays are installed.
 
     Parameters
     ----------

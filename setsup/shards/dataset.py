@@ -178,6 +178,7 @@ class ShardedDataset(Dataset):
         """Whole members, read all together and checked."""
         if not rows.size:
             return {name: [] for name in names}
+        self._places.check_mapped()
         spans = [self._places.spans[name] for name in names]
         starts = np.array([span.offset[rows] for span in spans], np.int64)
         sizes = np.array([span.size[rows] for span in spans], np.int64)

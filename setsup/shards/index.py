@@ -34,6 +34,7 @@ from setsup.factors.frames import LARGE
 from setsup.factors.stored import check_rows
 from setsup.files import cache_folder, content_digest, need_readable, written
 from setsup.files.listing import as_numpy
+from setsup.files.mapped import check_mapped
 from setsup.files.tar_headers import BLOCK
 from setsup.shards.layout import Catalogue
 
@@ -89,6 +90,13 @@ class Places:
     path: Path
     shard: npt.NDArray[np.uint32]
     spans: Mapping[str, Spans]
+
+    def check_mapped(self) -> None:
+        """Raise DataError where a file that an array is mapped from was cut off."""
+        check_mapped(self.shard)
+        for span in self.spans.values():
+            for array in span:
+                check_mapped(array)
 
     def keys(self, rows: npt.ArrayLike) -> list[str]:
         """Keys of samples."""

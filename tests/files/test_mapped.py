@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from setsup import DomainSampler, load
 from setsup.datasets.dataset import gather
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.mapped import check_mapped
 from setsup.files.prepare import prepare_array
 from setsup.files.prepared import PreparedArray
+from setsup.shards import write_shards
 
 ROWS = 3000  # of 8 bytes, so that there are several pages
 
@@ -86,3 +88,27 @@ def test_a_prepared_array(tmp_path):
     os.truncate(prepared.find(), 4096)
     with pytest.raises(DataError, match=r"images\.images\.npy was cut off"):
         gather(array, np.array([ROWS - 1]))
+
+
+def test_groups_of_a_large_table(tmp_path, monkeypatch):
+    monkeypatch.setenv("SETSUP_CACHE", str(tmp_path))
+    monkeypatch.setattr("setsup.factors.groups.CACHED_FROM", ROWS)
+    table = FactorTable.from_values({"hue": np.arange(ROWS) % 7, "id": np.arange(ROWS)})
+    sampler = DomainSampler(table, "hue", sets=2, size=3)
+    groups = table.group_by(["hue"])
+    assert groups.members(2).tolist() == list(range(2, ROWS, 7))
+    for path in tmp_path.rglob("*.npy"):
+        os.truncate(path, 64)
+    for read in (lambda: groups.members(2), groups.keys, lambda: sampler[0]):
+        with pytest.raises(DataError, match="was cut off while it was read"):
+            read()
+
+
+def test_places_of_shards(tmp_path, monkeypatch):
+    monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "cache"))
+    shards = write_shards(load("shapes3d-procedural").select(range(6)), tmp_path / "set")
+    assert shards.fetch([3])["image"].shape == (1, 64, 64, 3)
+    for path in (tmp_path / "cache").rglob("column.npy"):
+        os.truncate(path, 64)
+    with pytest.raises(DataError, match="was cut off while it was read"):
+        shards.fetch([3])

@@ -499,6 +499,21 @@ def test_one_process_of_accelerate_may_read_a_loader() -> None:
     assert [number(batch) for batch in islice(iter(prepared), 3)] == [0, 1, 2]
 
 
+def test_batches_of_a_rank_are_not_sharded_again_by_accelerate(monkeypatch: pytest.MonkeyPatch) -> None:
+    accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed")
+    monkeypatch.setattr(accelerate.state.PartialState(cpu=True), "num_processes", 2)
+
+    def steps(sampler: Any, rank: int) -> list[list[int]]:
+        batches = torch.utils.data.DataLoader(range(len(SHAPES)), batch_sampler=setsup.loading.set_batches(sampler))
+        prepared = accelerate.data_loader.prepare_data_loader(batches, num_processes=2, process_index=rank)
+        return [rows.tolist() for rows in islice(iter(prepared), 3)]
+
+    for rank in range(2):
+        assert steps(SETS, rank) == [SETS[step].indices.ravel().tolist() for step in range(rank, 6, 2)]
+        with pytest.raises(setsup.SetsupError, match="among 2 processes again"):
+            steps(SETS.shard(rank, 2), rank)
+
+
 AS_TORCHRUN = """
 import os, runpy, sys, traceback
 from torch.distributed import TCPStore

@@ -337,3 +337,10 @@ def test_wrong_arguments_are_named() -> None:
         augmentation_loss(U, V)
     with pytest.raises(DataError, match=r"gave \(4,\)"):
         correspondence_loss(U, V, lambda x, y: x.sum(-1))
+
+
+@pytest.mark.long("trainings")
+@pytest.mark.parametrize("loss", [directed_loss, correspondence_loss, soft_nearest_neighbours, augmentation_loss])
+def test_losses_compile_whole(loss):
+    u, v = normal(1, 2, 4, 3), normal(2, 2, 4, 3)
+    torch.testing.assert_close(torch.compile(loss, backend="eager", fullgraph=True)(u, v), loss(u, v))
