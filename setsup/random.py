@@ -25,7 +25,7 @@ import numpy.typing as npt
 from setsup.checks import check_string, is_integer
 from setsup.errors import SamplerError
 
-__all__ = ["below", "fold", "leading", "mix", "permute", "spread", "stream_key", "uniform"]
+__all__ = ["below", "below_few", "fold", "leading", "mix", "permute", "spread", "stream_key", "uniform"]
 
 Words = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int64]
@@ -163,14 +163,25 @@ def below(bits: Words, n: int | npt.NDArray[Any]) -> Rows:
     array([0, 5, 9])
 
     """
-    # n·2⁻⁵³ is exact, so this product is rounded once, as the formula's is
     if isinstance(n, int):
-        return _of_fraction(bits, np.uint64(n)) if n > _EXACT else ((bits >> _11) * (n * 2.0**-53)).astype(np.int64)
-    found = ((bits >> _11) * (n * 2.0**-53)).astype(np.int64)
+        return below_few(bits, n) if n <= _EXACT else _of_fraction(bits, np.uint64(n))
     large = n > _EXACT
-    if np.count_nonzero(large):
-        found = np.where(large, _of_fraction(bits, np.asarray(n).astype(np.uint64)), found)
-    return found
+    if not np.count_nonzero(large):
+        return below_few(bits, n)
+    return np.where(large, _of_fraction(bits, np.asarray(n).astype(np.uint64)), below_few(bits, n))
+
+
+def below_few(bits: Words, n: int | npt.NDArray[Any]) -> Rows:
+    """As :func:`below`, for n that are known not to exceed 2⁵³, as numbers of what is in memory do not.
+
+    Examples
+    --------
+    >>> below_few(np.array([0, 1 << 63, (1 << 64) - 1], np.uint64), 10).tolist()
+    [0, 5, 9]
+
+    """
+    # n·2⁻⁵³ is exact, so this product is rounded once, as the formula's is
+    return ((bits >> _11) * (n * 2.0**-53)).astype(np.int64)
 
 
 def _of_fraction(bits: Words, n: Any) -> Rows:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.random import below, uniform
+from setsup.random import below_few, uniform
 
 __all__ = ["Different"]
 
@@ -57,7 +57,7 @@ class Different:
         if self.edges is not None:
             return _by_rows(bits[:, :, 0], self.edges)
         if len(self.firsts) == 1:
-            return _numbers(below(bits[:, :, 0], self.firsts[0][-1] - np.arange(bits.shape[1])))
+            return _numbers(below_few(bits[:, :, 0], self.firsts[0][-1] - np.arange(bits.shape[1])))
         return self._descend(bits)
 
     def _descend(self, bits: Words) -> Rows:
@@ -69,9 +69,11 @@ class Different:
                 ends = first[node[:, None] + _ENDS]
                 ends -= gone.length_before(ends)
                 left = ends[:, 1] - ends[:, 0]
-                node = gone.find(ends[:, 0] + below(bits[:, place, depth], left))
+                node = gone.find(ends[:, 0] + below_few(bits[:, place, depth], left))
                 path.append((node, left == 1))
             found[:, place] = node
+            if place == sets - 1:
+                break  # nothing comes after it
             used_up = np.ones(steps, dtype=bool)  # a group is, and a node is with its last child
             for gone, (node, last) in zip(reversed(taken), reversed(path), strict=True):
                 if not used_up.any():
@@ -135,8 +137,10 @@ class _Taken:
         while self._runs and self._runs[-1].width <= max(arrays[0].shape[1], _FEW - arrays[0].shape[1]):
             older = self._runs.pop()
             arrays = [np.concatenate(pair, axis=1) for pair in zip(older.arrays, arrays, strict=True)]
-        if arrays[0].shape[1] > 1:
-            order = np.argsort(arrays[0], axis=1, kind="stable")
+        if len(arrays) == 1:
+            arrays[0].sort(axis=1)
+        else:
+            order = np.argsort(arrays[0], axis=1)
             arrays = [array[np.arange(len(order))[:, None], order] for array in arrays]
         self._runs.append(_Run(arrays, self.length_before(arrays[0])))
 
