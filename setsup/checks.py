@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = [
-    "a_boolean",
-    "a_mapping",
-    "a_number",
-    "a_path",
-    "a_string",
-    "an_instance",
-    "an_integer",
-    "arguments",
-    "array_like",
+    "check_arguments",
+    "check_array",
+    "check_boolean",
+    "check_choice",
+    "check_instance",
+    "check_integer",
+    "check_mapping",
+    "check_memory",
+    "check_number",
+    "check_path",
+    "check_string",
+    "check_strings",
     "is_integer",
     "is_number",
-    "memory_for",
-    "one_of",
-    "strings",
 ]
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
-def an_integer(value: Any, what: str, error: Error, low: int = 0, high: int | None = None) -> int:
+def check_integer(value: Any, what: str, error: Error, low: int = 0, high: int | None = None) -> int:
     """An integer in a range, both ends included."""
     if not is_integer(value) or value < low or (high is not None and value > high):
         span = f"an integer from {low:,} on" if high is None else f"an integer from {low:,} to {high:,}"
@@ -57,7 +57,7 @@ def an_integer(value: Any, what: str, error: Error, low: int = 0, high: int | No
     return int(value)
 
 
-def a_number(
+def check_number(
     value: Any, what: str, error: Error, low: float = -math.inf, high: float = math.inf, *, positive: bool = False
 ) -> float:
     """A finite number in a range, both ends included; ``positive`` leaves 0 out."""
@@ -72,21 +72,21 @@ def a_number(
     return found
 
 
-def one_of(value: Any, choices: Sequence[str], what: str, error: Error) -> str:
+def check_choice(value: Any, choices: Sequence[str], what: str, error: Error) -> str:
     """One of some words."""
     if not isinstance(value, str) or value not in choices:
         raise error(f"{what} must be one of {', '.join(choices)}, not {_shown(value)}{near(value, choices)}")
     return value
 
 
-def a_boolean(value: Any, what: str, error: Error) -> bool:
+def check_boolean(value: Any, what: str, error: Error) -> bool:
     """True or False, Python's or numpy's; no other value stands for one."""
     if not _is_boolean(value):
         raise error(f"{what} must be True or False, not {_shown(value)}")
     return bool(value)
 
 
-def a_string(value: Any, what: str, error: Error) -> str:
+def check_string(value: Any, what: str, error: Error) -> str:
     """A string that UTF-8 can write."""
     if not isinstance(value, str):
         raise error(f"{what} must be a string, not {_shown(value)}")
@@ -98,7 +98,7 @@ def a_string(value: Any, what: str, error: Error) -> str:
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
-def strings(value: Any, what: str, error: Error) -> list[str]:
+def check_strings(value: Any, what: str, error: Error) -> list[str]:
     """Several strings, given as any iterable but a string."""
     try:
         found = None if isinstance(value, _NO_LIST) else list(value)
@@ -115,7 +115,7 @@ def strings(value: Any, what: str, error: Error) -> list[str]:
 _NO_LIST = (str, bytes, Mapping)
 
 
-def array_like(value: Any, what: str, error: Error, dtype: Any = None) -> "npt.NDArray[Any]":
+def check_array(value: Any, what: str, error: Error, dtype: Any = None) -> "npt.NDArray[Any]":
     """An array of whatever numpy makes one of: no ragged lists, and no tensors with a gradient or on a GPU."""
     import numpy as np
 
@@ -130,7 +130,7 @@ _NO_ARRAY = (TypeError, ValueError, RuntimeError, OverflowError)
 """What numpy, and torch's tensors, raise where they make no array."""
 
 
-def a_mapping(value: Any, what: str, error: Error) -> Mapping[str, Any]:
+def check_mapping(value: Any, what: str, error: Error) -> Mapping[str, Any]:
     """A mapping whose keys are strings."""
     if not isinstance(value, Mapping):
         raise error(f"{what} must be a mapping of names, not {_shown(value)}")
@@ -140,7 +140,7 @@ def a_mapping(value: Any, what: str, error: Error) -> Mapping[str, Any]:
     return value
 
 
-def a_path(value: Any, what: str, error: Error) -> Path:
+def check_path(value: Any, what: str, error: Error) -> Path:
     """A path, from a string or whatever stands for one."""
     try:
         path = Path(value)
@@ -152,14 +152,14 @@ def a_path(value: Any, what: str, error: Error) -> Path:
     return path
 
 
-def an_instance(value: Any, kind: type[T], what: str, error: Error, hint: str = "") -> T:
+def check_instance(value: Any, kind: type[T], what: str, error: Error, hint: str = "") -> T:
     """A value of some class; ``hint`` says where one comes from."""
     if not isinstance(value, kind):
         raise error(f"{what} must be a {kind.__name__}, not {_shown(value)}{f'; {hint}' if hint else ''}")
     return value
 
 
-def memory_for(needed: int, what: str, reduce: str, error: Error) -> None:
+def check_memory(needed: int, what: str, reduce: str, error: Error) -> None:
     """Refuse arrays that this machine cannot hold, before they are made.
 
     Parameters
@@ -197,7 +197,7 @@ def _memory() -> int:
     return min(sizes)
 
 
-def arguments(function: Any, given: Mapping[str, Any], error: Error = SetsupError) -> None:
+def check_arguments(function: Any, given: Mapping[str, Any], error: Error = SetsupError) -> None:
     """Check what a public function was given against its annotations: types, not ranges.
 
     Called with ``locals()`` as its first statement. Any number of numpy's goes for one of Python's, any array or list
@@ -310,7 +310,7 @@ def _makes_array(value: Any, single: bool) -> bool:
     return found.dtype.kind in "biuf" and (found.ndim > 0 or single)
 
 
-_MANY = {int: "integers", float: "numbers", str: "strings", bool: "booleans"}
+_MANY = {int: "integers", float: "numbers", str: "check_strings", bool: "booleans"}
 
 
 def _words(hint: Any) -> str:

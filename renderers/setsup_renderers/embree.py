@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import an_instance
+from setsup.checks import check_instance
 from setsup.errors import DataError, SetsupError, imported
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR, to_bytes
@@ -95,7 +95,7 @@ class EmbreeRenderer:
             When no scene was loaded, or the renderer was closed.
 
         """
-        an_instance(camera, Camera, "what is rendered from", SetsupError)
+        check_instance(camera, Camera, "what is rendered from", SetsupError)
         scene = self._loaded()
         height, width = camera.height, camera.width
         frame = Frame(

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import an_instance
+from setsup.checks import check_instance
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR
@@ -134,7 +134,7 @@ class GLRenderer:
             When no scene was loaded, the renderer was closed, or the picture is larger than the driver can draw.
 
         """
-        an_instance(camera, Camera, "what is rendered from", SetsupError)
+        check_instance(camera, Camera, "what is rendered from", SetsupError)
         self._open()
         loaded = self._loaded
         if loaded is None:

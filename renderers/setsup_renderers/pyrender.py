@@ -41,7 +41,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import an_instance
+from setsup.checks import check_instance
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import to_bytes
@@ -156,7 +156,7 @@ class PyrenderRenderer:
             When no scene was loaded, the renderer was closed, or the picture is larger than the driver draws.
 
         """
-        an_instance(camera, Camera, "what is rendered from", SetsupError)
+        check_instance(camera, Camera, "what is rendered from", SetsupError)
         frame, arrived = self._geometry.trace(camera)
         return replace(frame, rgb=self._colors(camera, frame, arrived))
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_pixels
 from setsup.errors import DataError, SetsupError
@@ -101,7 +101,7 @@ def from_depth(
     ([[16.0, 23.0], [-13.0, 23.0]], ['VISIBLE', 'OUTSIDE'])
 
     """
-    arguments(from_depth, locals(), DataError)
+    check_arguments(from_depth, locals(), DataError)
     one, two = _picture(depth1, camera1, "depth1"), _picture(depth2, camera2, "depth2")
     for name, value in (("tolerance", tolerance), ("absolute", absolute)):
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
@@ -166,7 +166,7 @@ def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int,
         pairs = from_depth(got["depth"][0], got["depth"][1], *cameras, tolerance=0.02)
 
     """
-    arguments(recorded_camera, locals(), DataError)
+    check_arguments(recorded_camera, locals(), DataError)
     found = np.asarray(pose, dtype=np.float64)
     if found.shape != (4, 4) or not np.isfinite(found).all() or not np.allclose(found[3], (0, 0, 0, 1), atol=1e-6):
         raise SetsupError(f"this is no pose of a camera, (4, 4) with the last row 0 0 0 1: {found.tolist()}")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_pixels, checked_size
 from setsup.errors import DataError, SetsupError
@@ -58,7 +58,7 @@ def planar_pairs(
     ([[2.0, 2.0], [-2.0, 2.0], [nan, nan]], ['VISIBLE', 'OUTSIDE', 'NO_SURFACE'])
 
     """
-    arguments(planar_pairs, locals(), DataError)
+    check_arguments(planar_pairs, locals(), DataError)
     one, two = _matrix(to_view_1, "to_view_1"), _matrix(to_view_2, "to_view_2")
     (height, width), size2 = checked_size(size1, "size1"), checked_size(size2, "size2")
     if pixels is None:

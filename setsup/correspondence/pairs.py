@@ -28,7 +28,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from setsup import random
-from setsup.checks import array_like
+from setsup.checks import check_array
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError
 
@@ -127,7 +127,7 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
     ((49, 49), (4, 1024))
 
     """
-    array_like(keys, "keys", DataError)
+    check_array(keys, "keys", DataError)
     _check(image, size, shift, keep)
     most = size[0] // 4 if shift is None else shift
     if np.ndim(keys) != 1 or np.asarray(keys).dtype.kind not in "iu":

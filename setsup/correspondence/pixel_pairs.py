@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError
 
@@ -236,7 +236,7 @@ def partners(
     ([False, True, False, False, False, False], 2)
 
     """
-    arguments(partners, locals(), DataError)
+    check_arguments(partners, locals(), DataError)
     (height1, width1), (height2, width2) = checked_size(size1, "size1"), checked_size(size2, "size2")
     pixels, others = height1 * width1, height2 * width2
     valid = _shown(shown, "shown", height1, width1)

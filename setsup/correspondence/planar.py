@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
 
 __all__ = [
@@ -271,7 +271,7 @@ def carried(points: npt.ArrayLike, matrices: npt.ArrayLike) -> Reals:
            [0., 0.]])
 
     """
-    arguments(carried, locals(), DataError)
+    check_arguments(carried, locals(), DataError)
     at, by = np.asarray(points, dtype=np.float64), np.asarray(matrices, dtype=np.float64)
     if at.ndim < 2 or at.shape[-1] != 2 or by.shape[-2:] != (3, 3):
         raise SetsupError(f"points are (..., n, 2) and matrices (..., 3, 3), not {at.shape} and {by.shape}")
@@ -300,7 +300,7 @@ def inside(points: npt.ArrayLike, height: float | npt.ArrayLike, width: float | 
     array([ True, False,  True])
 
     """
-    arguments(inside, locals(), DataError)
+    check_arguments(inside, locals(), DataError)
     at = np.asarray(points, dtype=np.float64)
     if at.shape[-1] != 2:
         raise DataError(f"points must be (..., 2) pixels (x, y), not {at.shape}")

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_key, checked_pixels
 from setsup.correspondence.spatial_rays import exact_rays
@@ -93,7 +93,7 @@ def spatial(
     ([[16.5, 23.5], [-13.0, 23.5]], ['VISIBLE', 'OUTSIDE'])
 
     """
-    arguments(spatial, locals(), DataError)
+    check_arguments(spatial, locals(), DataError)
     at = _pixels(camera1, pixels, fraction, key)
     rays = exact_rays(scene.scene if isinstance(scene, Rays) else scene)
     ways = camera1.rays(at)

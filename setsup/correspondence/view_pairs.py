@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.correspondence.pixel_pairs import (
     Partners,
     PixelPairs,
@@ -231,7 +231,7 @@ def descriptor_pairs(
     [[0, 1, 2], [1, 0, -1], [3, 3, 3]]
 
     """
-    arguments(descriptor_pairs, locals(), DataError)
+    check_arguments(descriptor_pairs, locals(), DataError)
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise SetsupError(f"the number of matches must be a whole number from 1 on, not {count!r}")
     seen = np.asarray(instances2)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_string, strings
+from setsup.checks import check_string, check_strings
 from setsup.errors import DataError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
@@ -64,8 +64,8 @@ class Modality:
         """Check the description and bring it into its one form, so that equal ones compare equal."""
         if not isinstance(self.shape, Sequence) or isinstance(self.shape, str | bytes):
             raise DataError(f"the shape of a modality must be a tuple, not {self.shape!r}")
-        a_string(self.unit, "the unit of a modality", DataError)
-        a_string(self.color, "the colour of a modality", DataError)
+        check_string(self.unit, "the unit of a modality", DataError)
+        check_string(self.color, "the colour of a modality", DataError)
         shape = tuple(self.shape)
         if not all(size is None or (isinstance(size, int | np.integer) and size > 0) for size in shape):
             raise DataError(f"the shape of a modality must hold positive integers or None, not {shape}")
@@ -256,7 +256,7 @@ def fetch_request(
         return rows, tuple(dataset.modalities)
     if isinstance(modalities, str):
         raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the text {modalities!r}")
-    names = tuple(dict.fromkeys(strings(modalities, "modalities", DataError)))
+    names = tuple(dict.fromkeys(check_strings(modalities, "modalities", DataError)))
     for name in names:
         if name not in dataset.modalities:
             raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_mapping, arguments
+from setsup.checks import check_arguments, check_mapping
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.errors import DataError, RowError
 from setsup.factors.stored import check_rows
@@ -48,7 +48,7 @@ class Selection(Dataset):
     """
 
     def __init__(self, source: Dataset, rows: npt.ArrayLike, factors: FactorTable | None = None) -> None:
-        arguments(Selection.__init__, locals(), DataError)
+        check_arguments(Selection.__init__, locals(), DataError)
         index = check_rows(rows, len(source))
         if index.ndim != 1:
             raise RowError(f"rows to select must have one axis, not the shape {index.shape}")
@@ -69,7 +69,7 @@ class Selection(Dataset):
 
     def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
         """Write rows into arrays; see :meth:`Dataset.fetch_into`."""
-        index, _ = fetch_request(self, indices, tuple(a_mapping(out, "out", DataError)))
+        index, _ = fetch_request(self, indices, tuple(check_mapping(out, "out", DataError)))
         for name, array in out.items():
             if np.shape(array)[: index.ndim] != index.shape:
                 raise DataError(f"out[{name!r}] has the shape {np.shape(array)}, for rows of the shape {index.shape}")
@@ -115,7 +115,7 @@ class Concat(Dataset):
     """
 
     def __init__(self, datasets: Sequence[Dataset], parts: Sequence[str] | None = None) -> None:
-        arguments(Concat.__init__, locals(), DataError)
+        check_arguments(Concat.__init__, locals(), DataError)
         from setsup.factors.combine import concat as concat_tables
 
         if not len(datasets):

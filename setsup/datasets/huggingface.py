@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments, strings
+from setsup.checks import check_arguments, check_strings
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.datasets.huggingface_columns import Arrays, Column, Leaf, Measured, Pictures, pictures
 from setsup.datasets.images import checked_size
@@ -137,7 +137,7 @@ def from_huggingface(
     (['ball', 'cube'], (2, 3, 4, 1))
 
     """
-    arguments(from_huggingface, locals(), DataError)
+    check_arguments(from_huggingface, locals(), DataError)
     size = checked_size(size)
     datasets = imported("datasets", "hf")
     name = "the data set"
@@ -222,7 +222,7 @@ def _check(dataset: Any, name: str) -> None:
 def _wanted(image: Names, found: Mapping[str, Any]) -> set[str] | None:
     if image is None:
         return None
-    names = {image} if isinstance(image, str) else set(strings(image, "image", DataError))
+    names = {image} if isinstance(image, str) else set(check_strings(image, "image", DataError))
     for name in names:
         if name not in found:
             raise DataError(f"there is no column {name!r}{near(name, found)}")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments, strings
+from setsup.checks import check_arguments, check_strings
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.datasets.huggingface_card import card, info_of
 from setsup.datasets.images import parallel
@@ -79,7 +79,7 @@ def to_huggingface(
     'Apache-2.0'
 
     """
-    arguments(to_huggingface, locals(), DataError)
+    check_arguments(to_huggingface, locals(), DataError)
     datasets = imported("datasets", "hf")
     chosen = _chosen(dataset, modalities)
     columns, features = columns_and_features(dataset.factors)
@@ -106,7 +106,9 @@ def to_huggingface(
 def _chosen(dataset: Dataset, modalities: Iterable[str] | None) -> dict[str, Modality]:
     if not len(dataset):
         raise DataError(f"{dataset.name} has no rows to write")
-    names = dict.fromkeys(dataset.modalities if modalities is None else strings(modalities, "modalities", DataError))
+    names = dict.fromkeys(
+        dataset.modalities if modalities is None else check_strings(modalities, "modalities", DataError)
+    )
     for name in names:
         if name not in dataset.modalities:
             raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")

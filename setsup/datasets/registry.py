@@ -23,7 +23,7 @@ from pathlib import Path
 from types import GenericAlias, SimpleNamespace
 from typing import Any, get_type_hints
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, near
 from setsup.files.homes import expanded
@@ -92,7 +92,7 @@ def load(
         When ``where`` is no expression over the dataset's factors.
 
     """
-    arguments(load, locals(), DataError)
+    check_arguments(load, locals(), DataError)
     folder = None if root is None else expanded(root)
     dataset = _open(name, folder, options)
     if not isinstance(dataset, Dataset):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import array_like
+from setsup.checks import check_array
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.datasets.images import Header, channels_of, checked_size, header, parallel
 from setsup.datasets.sources import ImageFiles, Images, PackedImages, fetch_images
@@ -145,7 +145,7 @@ def open_table(
 
     """
     path = expanded(path)
-    array_like(size, "size", DataError)
+    check_array(size, "size", DataError)
     size = checked_size(size)
     need_readable(path, "a CSV or Parquet file")
     parquet = path.suffix.lower() in (".parquet", ".pq")

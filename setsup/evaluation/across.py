@@ -10,7 +10,7 @@ References
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.evaluation.inputs import check_count, checked_embeddings, checked_labels
 from setsup.evaluation.retrieval import nearest
@@ -59,7 +59,7 @@ def nearest_of_each(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int
     ([0, 1], [[0, 2], [3, 1]])
 
     """
-    arguments(nearest_of_each, locals(), DataError)
+    check_arguments(nearest_of_each, locals(), DataError)
     reals, digits, members = _first_of_each(embeddings, labels, first)
     queries = np.array([rows[0] for rows in members])
     found = [rows[nearest(reals[queries], reals[rows])[0][:, 0]] for rows in members]
@@ -98,7 +98,7 @@ def nearest_across(embeddings: npt.ArrayLike, labels: npt.ArrayLike, first: int 
     ([0, 3, 1, 2], [2, 1, 3, 0])
 
     """
-    arguments(nearest_across, locals(), DataError)
+    check_arguments(nearest_across, locals(), DataError)
     reals, digits, members = _first_of_each(embeddings, labels, first)
     if len(digits) < 2:
         raise DataError(f"all known labels are {digits[0]}, and neighbours across classes need two classes")
@@ -136,7 +136,7 @@ def centred_correlation(
     1.0
 
     """
-    arguments(centred_correlation, locals(), DataError)
+    check_arguments(centred_correlation, locals(), DataError)
     pair = [
         checked_embeddings(np.reshape(np.asarray(values), (-1, 1)), "values")[:, 0]
         for values in (query_values, neighbour_values)

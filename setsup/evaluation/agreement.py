@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.inputs import check_count, checked_embeddings, checked_factors, checked_labels
 from setsup.evaluation.retrieval import Keys, nearest, ranked
@@ -63,7 +63,7 @@ def precision(right: npt.ArrayLike, known: npt.ArrayLike | None = None) -> Retri
     Retrieved(value=0.75, queries=2, left_out=1)
 
     """
-    arguments(precision, locals(), DataError)
+    check_arguments(precision, locals(), DataError)
     found = np.asarray(right)
     counted = np.ones(len(found), dtype=np.bool_) if known is None else np.asarray(known)
     if found.ndim != 2 or 0 in found.shape or found.dtype != np.bool_:
@@ -114,7 +114,7 @@ def matches(
     [[[True, True], [False, True]]]
 
     """
-    arguments(matches, locals(), DataError)
+    check_arguments(matches, locals(), DataError)
     asked = checked_factors(query_factors, len(np.asarray(query_factors)), "query factors")
     among = checked_factors(gallery_factors, len(np.asarray(gallery_factors)), "gallery factors")
     found = _rows(rows, len(asked), len(among))
@@ -163,7 +163,7 @@ def vote(rows: npt.ArrayLike, gallery_labels: npt.ArrayLike) -> Codes:
     [4, 4]
 
     """
-    arguments(vote, locals(), DataError)
+    check_arguments(vote, locals(), DataError)
     labels = checked_labels(gallery_labels, len(np.asarray(gallery_labels)), "gallery labels")
     found = _rows(rows, None, len(labels))
     voted = np.where(found >= 0, labels[np.maximum(found, 0)], -1)
@@ -215,7 +215,7 @@ def mean_average_precision(
     0.8333
 
     """
-    arguments(mean_average_precision, locals(), DataError)
+    check_arguments(mean_average_precision, locals(), DataError)
     asked, among = checked_embeddings(queries, "queries"), checked_embeddings(gallery, "gallery")
     wanted = checked_labels(query_labels, len(asked), "query labels")
     labels = checked_labels(gallery_labels, len(among), "gallery labels")
@@ -265,7 +265,7 @@ def accuracy(
     Retrieved(value=1.0, queries=5, left_out=0)
 
     """
-    arguments(accuracy, locals(), DataError)
+    check_arguments(accuracy, locals(), DataError)
     rows, _ = nearest(queries, gallery, k, metric=metric, own=own, never=never)
     wanted = checked_labels(query_labels, len(rows), "query labels")
     right = vote(rows, checked_labels(gallery_labels, len(np.asarray(gallery)), "gallery labels")) == wanted

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from setsup.checks import a_number, an_integer, arguments, array_like
+from setsup.checks import check_arguments, check_array, check_integer, check_number
 from setsup.errors import DataError, SetsupError
 from setsup.random import fold
 
@@ -65,8 +65,8 @@ def noise_scale(similarity: str, tau: float) -> float:
     (0.5, 0.25, 1.0)
 
     """
-    tau = a_number(tau, "the temperature", SetsupError, positive=True)
-    arguments(noise_scale, locals(), DataError)
+    tau = check_number(tau, "the temperature", SetsupError, positive=True)
+    check_arguments(noise_scale, locals(), DataError)
     return {"l2sq": math.sqrt(tau), "l2": float(tau)}.get(similarity, 1.0)
 
 
@@ -119,7 +119,7 @@ def columns(embeddings: Any, factors: Any, least: int, what: str) -> Columns:
 
 def scales(sigma: Any) -> Reals:
     """Check scales of noise: () or (s,) float64, none of them negative."""
-    found = array_like(sigma, "sigma", SetsupError, np.float64)
+    found = check_array(sigma, "sigma", SetsupError, np.float64)
     if found.ndim > 1 or not found.size or not (np.isfinite(found) & (found >= 0)).all():
         raise SetsupError(f"sigma is a number, or a list of numbers, from 0 on, not {sigma!r}")
     return found
@@ -127,7 +127,7 @@ def scales(sigma: Any) -> Reals:
 
 def whole(name: str, value: object, least: int) -> int:
     """Check an integer of at least so much."""
-    return an_integer(value, name, SetsupError, least)
+    return check_integer(value, name, SetsupError, least)
 
 
 def normal(key: int, word: int, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.Tensor:

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments, is_number
+from setsup.checks import check_arguments, is_number
 from setsup.errors import DataError, SetsupError, imported
 from setsup.evaluation.inputs import check_count, checked_embeddings
 from setsup.random import stream_key
@@ -57,7 +57,7 @@ def tsne_map(embeddings: npt.ArrayLike, *, perplexity: float = 30.0, seed: int =
     (20, 2)
 
     """
-    arguments(tsne_map, {"embeddings": embeddings, "seed": seed}, DataError)
+    check_arguments(tsne_map, {"embeddings": embeddings, "seed": seed}, DataError)
     reals = _checked(embeddings)
     if not is_number(perplexity) or not 1 <= perplexity < len(reals):
         raise SetsupError(
@@ -118,7 +118,7 @@ def umap_map(embeddings: npt.ArrayLike, *, neighbours: int = 15, seed: int = 0) 
     (40, 2)
 
     """
-    arguments(umap_map, locals(), DataError)
+    check_arguments(umap_map, locals(), DataError)
     reals = _checked(embeddings)
     if check_count(neighbours, "neighbours", 2) >= len(reals):
         raise SetsupError(

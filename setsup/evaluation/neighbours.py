@@ -22,7 +22,7 @@ import torch
 from scipy.spatial import cKDTree
 from scipy.special import digamma
 
-from setsup.checks import a_number
+from setsup.checks import check_number
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.information import Information, columns, normal, whole
 from setsup.progress import Advance, progress
@@ -86,7 +86,7 @@ def neighbour_information(
     array([0.69])
 
     """
-    count, scale = whole("neighbours", neighbours, 1), a_number(sigma, "sigma", SetsupError, 0)
+    count, scale = whole("neighbours", neighbours, 1), check_number(sigma, "sigma", SetsupError, 0)
     table = columns(embeddings, factors, count + 1, f"{count} neighbours")
     points = table.points.astype(np.float64)
     points += scale * _noise(seed, "neighbours noise", points.shape)

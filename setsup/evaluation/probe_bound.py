@@ -20,7 +20,7 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
-from setsup.checks import arguments, is_number
+from setsup.checks import check_arguments, is_number
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.devices import check_device
 from setsup.evaluation.information import Information, columns, glorot, normal, scales, whole
@@ -123,7 +123,7 @@ def probe_information(
             f"sigma is one number, held_out lies between 0 and 1, and rate is positive, not {sigma!r}, {held_out!r}, "
             f"{rate!r}"
         )
-    arguments(probe_information, locals(), DataError)
+    check_arguments(probe_information, locals(), DataError)
     check_device(device)
     table = columns(embeddings, factors, batch, f"a batch of {batch}")
     held = permute(stream_key(seed, "probe split"), len(table.points), np.arange(len(table.points)))

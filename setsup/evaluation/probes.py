@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.optimize import fmin_l_bfgs_b
 from scipy.special import logsumexp
 
-from setsup.checks import array_like, is_integer
+from setsup.checks import check_array, is_integer
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import folds_of, held_out
 from setsup.evaluation.inputs import checked_embeddings, checked_labels
@@ -115,7 +115,7 @@ def logistic_probe(
 
     """
     for what, given in (("embeddings", embeddings), ("labels", labels)):
-        array_like(given, what, DataError)
+        check_array(given, what, DataError)
     reals, weight = checked_embeddings(embeddings), _penalty(penalty, above=True)
     classes = checked_labels(labels, len(reals))
     known = classes >= 0
@@ -176,7 +176,7 @@ def ridge_probe(
 
     """
     for what, given in (("embeddings", embeddings), ("values", values)):
-        array_like(given, what, DataError)
+        check_array(given, what, DataError)
     reals, weight = checked_embeddings(embeddings), _penalty(penalty, above=False)
     given = np.asarray(values)
     if given.shape != (len(reals),) or given.dtype.kind not in "iufb" or np.isinf(given).any():

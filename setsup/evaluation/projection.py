@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.inputs import check_count, checked_embeddings
 
@@ -97,7 +97,7 @@ def principal_components(embeddings: npt.ArrayLike, k: int | None = None) -> Com
            [0., 1.]]))
 
     """
-    arguments(principal_components, locals(), DataError)
+    check_arguments(principal_components, locals(), DataError)
     reals = checked_embeddings(embeddings)
     most = min(reals.shape)
     count = most if k is None else check_count(k, "k")

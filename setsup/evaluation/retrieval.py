@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, near
 from setsup.evaluation.inputs import check_count, checked_embeddings, checked_factors, checked_labels
 
@@ -75,7 +75,7 @@ def nearest(
     ([[1, 2], [0, 2], [1, 0]], [[1.0, 9.0], [1.0, 4.0], [4.0, 9.0]])
 
     """
-    arguments(nearest, locals(), DataError)
+    check_arguments(nearest, locals(), DataError)
     asked, among = _embedded(queries, gallery, metric)
     check_count(k, "k")
     kept = min(k, len(among))
@@ -174,7 +174,7 @@ def shared_keys(
     2
 
     """
-    arguments(shared_keys, locals(), DataError)
+    check_arguments(shared_keys, locals(), DataError)
     asked = checked_factors(query_factors, len(np.asarray(query_factors)), "query factors")
     among = checked_factors(gallery_factors, len(np.asarray(gallery_factors)), "gallery factors")
     wrong = [c for c in columns if not isinstance(c, int | np.integer) or not 0 <= c < asked.shape[1]]

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import torch
 from torch.optim.adam import adam
 
-from setsup.checks import a_number, arguments
+from setsup.checks import check_arguments, check_number
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.devices import check_device
 from setsup.evaluation.information import Columns, Information, columns, glorot, noise_scale, normal, scales, whole
@@ -114,8 +114,8 @@ def mine(
     last = min(1_000, steps) if last is None else whole("last", last, 1)
     if last > steps:
         raise SetsupError(f"the last {last} of {steps} steps cannot be averaged: give fewer, or more steps")
-    rate = a_number(rate, "the learning rate", SetsupError, positive=True)
-    arguments(mine, locals(), DataError)
+    rate = check_number(rate, "the learning rate", SetsupError, positive=True)
+    check_arguments(mine, locals(), DataError)
     check_device(device)
     noise, table = scales(sigma), columns(embeddings, factors, batch, f"a batch of {batch}")
     stream_key(seed, "mine")  # checks the seed
@@ -172,7 +172,7 @@ def noise_sweep(
     array([ True, False])
 
     """
-    arguments(noise_sweep, locals(), DataError)
+    check_arguments(noise_sweep, locals(), DataError)
     scale = noise_scale(similarity, tau)
     noise = scales(np.geomspace(1e-3, 1e2, 40) * scale if sigmas is None else sigmas).reshape(-1)
     return noise, mine(embeddings, factors, sigma=noise, **options)

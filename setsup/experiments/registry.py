@@ -19,7 +19,7 @@ from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
 from setsup.files.homes import expanded
@@ -65,7 +65,7 @@ def find_preset(name: str) -> Preset:
     500
 
     """
-    arguments(find_preset, locals(), DataError)
+    check_arguments(find_preset, locals(), DataError)
     if (held := in_file(name)) is not None:
         return _of_file(*held)
     if (preset := named(name)) is None:

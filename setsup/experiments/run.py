@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
 from setsup.experiments.checkpoint import CHECKPOINT, has_checkpoint, opened
 from setsup.experiments.preset import Measured, Preset, smoke
@@ -299,7 +299,7 @@ def open_run(folder: Path | str, preset: Preset | None = None) -> Run:
         When its preset is not known here.
 
     """
-    arguments(open_run, locals(), DataError)
+    check_arguments(open_run, locals(), DataError)
     from setsup.experiments.registry import named
 
     folder = Path(folder)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_mapping
+from setsup.checks import check_mapping
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors.distinct import usable
 from setsup.factors.factor import Factor, Kind, checked_factors, level_array
@@ -201,7 +201,7 @@ def described(
         if name in schema.names[:place]:
             raise FactorError(f"two columns have the name {name!r}; rename one")
     names = [field.name for field in schema if usable(field.type)]
-    given = {factor.name for factor in checked_factors(factors)} | a_mapping(kinds, "kinds", FactorError).keys()
+    given = {factor.name for factor in checked_factors(factors)} | check_mapping(kinds, "kinds", FactorError).keys()
     try:
         about = json.loads((schema.metadata or {}).get(_KEY, b'{"format": 1, "factors": []}'))
         stored = _factors(about)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_number, an_instance, strings
+from setsup.checks import check_instance, check_number, check_strings
 from setsup.errors import FactorError
 from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of
 from setsup.factors.stored import code_dtype, owned
@@ -56,7 +56,7 @@ def concat(tables: Sequence[FactorTable], parts: Sequence[str] | None = None) ->
     """
     tables = list(tables) if isinstance(tables, Sequence) else [tables]
     for table in tables:
-        an_instance(table, FactorTable, "what is concatenated", FactorError)
+        check_instance(table, FactorTable, "what is concatenated", FactorError)
     if not tables:
         raise FactorError("there is nothing to concatenate: give at least one table")
     part = _part(tables, parts)
@@ -100,7 +100,7 @@ def join(table: FactorTable, other: FactorTable, on: str) -> FactorTable:
     array([38, 41, 38])
 
     """
-    an_instance(other, FactorTable, "what a table is joined with", FactorError)
+    check_instance(other, FactorTable, "what a table is joined with", FactorError)
     mine, theirs = table[on], other[on]
     if mine.levels is None or theirs.levels is None:
         raise FactorError(f"factor {on!r} is continuous, so rows cannot be matched by it; bin it in both tables first")
@@ -158,7 +158,7 @@ def binned(table: FactorTable, name: str, width: float) -> FactorTable:
     name = factor.name
     if f"{name}_bin" in table:
         raise FactorError(f"the table has a factor '{name}_bin' already; drop it first with without(['{name}_bin'])")
-    a_number(width, f"the width of the bins of factor {name!r}", FactorError, positive=True)
+    check_number(width, f"the width of the bins of factor {name!r}", FactorError, positive=True)
     numbers = _numbers(table, factor)
     bins, levels = _cut(factor, numbers, width)
     if factor.levels is not None:
@@ -175,7 +175,7 @@ def _part(tables: Sequence[FactorTable], parts: Sequence[str] | None) -> Factor:
     for place, table in enumerate(tables):
         if "part" in table:
             raise FactorError(f"table {place} has a factor 'part' already; drop it first with without(['part'])")
-    names = tuple(islice(_letters(), len(tables)) if parts is None else strings(parts, "parts", FactorError))
+    names = tuple(islice(_letters(), len(tables)) if parts is None else check_strings(parts, "parts", FactorError))
     if len(names) != len(tables) or len(set(names)) != len(names):
         raise FactorError(f"{len(tables)} tables need as many different names of parts, not {list(names)}")
     return Factor("part", Kind.NOMINAL, names, role="part")

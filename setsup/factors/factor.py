@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import an_instance
+from setsup.checks import check_instance
 from setsup.errors import FactorError, near
 
 __all__ = ["PLURAL", "ROLES", "Factor", "Kind", "Level", "checked_factors", "level_array", "sort_of", "stored_level"]
@@ -176,7 +176,7 @@ def checked_factors(factors: Any) -> tuple[Factor, ...]:
     except TypeError:  # an array or a tensor without an axis
         raise FactorError(f"factors must be a list of Factor, not {factors!r}") from None
     for factor in found:
-        an_instance(factor, Factor, "each of the factors", FactorError, 'make one with Factor("name", kind, levels)')
+        check_instance(factor, Factor, "each of the factors", FactorError, 'make one with Factor("name", kind, levels)')
     return found
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_mapping
+from setsup.checks import check_mapping
 from setsup.errors import DataError, FactorError, imported, near
 from setsup.factors.arrow import described, open_table, save_table
 from setsup.factors.csv_file import CsvFile
@@ -146,7 +146,7 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
     arrays = {name: arrow_array(name, frame.iloc[:, place]) for place, name in enumerate(names)}
     arrays = {name: array for name, array in arrays.items() if usable(array.type)}
     known = {factor.name: factor for factor in checked_factors(factors)}
-    kinds = None if kinds is None else a_mapping(kinds, "kinds", FactorError)
+    kinds = None if kinds is None else check_mapping(kinds, "kinds", FactorError)
     for place, name in enumerate(names):
         dtype = frame.dtypes.iloc[place]
         if isinstance(dtype, pandas.CategoricalDtype) and name not in known and name not in (kinds or {}):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import is_integer, strings
+from setsup.checks import check_strings, is_integer
 from setsup.errors import FactorError, RowError
 from setsup.factors.counting import counting_sort, known_rows, packed, renumbered, row_dtype
 from setsup.factors.table import FactorTable
@@ -210,7 +210,7 @@ def group_by(table: FactorTable, names: Iterable[str], where: str | npt.NDArray[
 def closed(table: FactorTable, names: Iterable[str]) -> tuple[str, ...]:
     """Names and the factors they are nested in, in table order, checked to be discrete."""
     wanted: set[str] = set()
-    for name in [names] if isinstance(names, str) else strings(names, "the factors to group by", FactorError):
+    for name in [names] if isinstance(names, str) else check_strings(names, "the factors to group by", FactorError):
         if table[name].continuous:
             raise FactorError(
                 f"factor {name!r} is continuous, so no two rows need share a value: hold it with "

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_mapping
+from setsup.checks import check_mapping
 from setsup.errors import FactorError, imported
 from setsup.factors.arrow import to_arrow
 from setsup.factors.distinct import usable
@@ -73,7 +73,7 @@ def from_huggingface(
         mend = "choose a split, such as dataset['train']" if isinstance(dataset, dict) else "load it without streaming"
         raise FactorError(f"from_huggingface takes a datasets.Dataset, not {type(dataset).__name__}; {mend}")
     found = {name: leaf for name, leaf in leaves(dataset.features).items() if is_factor(name, leaf[1])}
-    kinds = {} if kinds is None else a_mapping(kinds, "kinds", FactorError)
+    kinds = {} if kinds is None else check_mapping(kinds, "kinds", FactorError)
     given = {factor.name for factor in checked_factors(factors)} | kinds.keys()
     labels = {
         name: {"kind": Kind.NOMINAL, "levels": feature.names}

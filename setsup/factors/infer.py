@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_mapping
+from setsup.checks import check_mapping
 from setsup.errors import FactorError, near
 from setsup.factors.distinct import usable
 from setsup.factors.factor import Factor, Kind, checked_factors
@@ -72,7 +72,7 @@ def from_values(
     """
     import pyarrow as pa
 
-    a_mapping(values, "values", FactorError)
+    check_mapping(values, "values", FactorError)
     arrays = {name: arrow_array(name, column) for name, column in values.items()}
     for name, array in arrays.items():
         if not usable(array.type):
@@ -130,7 +130,7 @@ def _fields(
     names: Sequence[str], factors: Sequence[Factor], kinds: Mapping[str, Kind | str], written: bool
 ) -> list[Field]:
     given = {factor.name: factor for factor in checked_factors(factors)}
-    kinds = dict(a_mapping(kinds, "kinds", FactorError))
+    kinds = dict(check_mapping(kinds, "kinds", FactorError))
     for name, kind in list(kinds.items()):
         if isinstance(kind, str) and ":" in kind and name not in given and name in names:
             given[name] = _ordered(name, kind)

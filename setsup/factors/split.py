@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import an_integer, arguments, is_number, one_of
+from setsup.checks import check_arguments, check_choice, check_integer, is_number
 from setsup.errors import FactorError
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.stored import code_dtype
@@ -92,9 +92,9 @@ def split(
 
     """
     shares, key = _shares(fractions), stream_key(seed, "split")
-    an_integer(repeats, "repeats", FactorError, 1, _MOST)
-    one_of(rounding, ROUNDINGS, "rounding", FactorError)
-    arguments(split, locals(), FactorError)
+    check_integer(repeats, "repeats", FactorError, 1, _MOST)
+    check_choice(rounding, ROUNDINGS, "rounding", FactorError)
+    check_arguments(split, locals(), FactorError)
     names = [name] if repeats == 1 else [f"{name}_{repeat}" for repeat in range(repeats)]
     for new in names:
         if new in table:
@@ -126,7 +126,7 @@ def check_disjoint(table: FactorTable, split: str, by: str | Sequence[str]) -> N
         When one is; the first five are named with their parts.
 
     """
-    arguments(check_disjoint, locals(), FactorError)
+    check_arguments(check_disjoint, locals(), FactorError)
     groups = table.group_by(_listed(by))
     group, part = groups.of_rows(), table.codes(split)
     levels = table[split].levels

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import array_like
+from setsup.checks import check_array
 from setsup.errors import FactorError, RowError
 from setsup.factors.factor import Factor
 
@@ -34,7 +34,7 @@ def check_rows(rows: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
         When one does not, or when they are no integers.
 
     """
-    index = rows if isinstance(rows, np.ndarray) else array_like(rows, "row numbers", RowError)
+    index = rows if isinstance(rows, np.ndarray) else check_array(rows, "row numbers", RowError)
     if index.dtype.kind not in "iu":
         if index.size:
             mend = "; table.rows(expression) gives those of a condition" if index.dtype == np.bool_ else ""
@@ -54,7 +54,7 @@ def as_array(values: Any, what: str) -> Array:
     """Array of what a user gives for one: a sequence, a numpy array, a torch tensor wherever it lies."""
     if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor, told without importing torch
         values = values.detach().cpu()
-    return array_like(values, what, FactorError)
+    return check_array(values, what, FactorError)
 
 
 def owned(array: Array) -> Array:

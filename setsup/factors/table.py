@@ -18,7 +18,7 @@ from unicodedata import normalize
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_mapping, a_path, an_instance, an_integer, strings
+from setsup.checks import check_instance, check_integer, check_mapping, check_path, check_strings
 from setsup.errors import FactorError, RowError, near
 from setsup.factors.factor import Factor, Kind, Level, checked_factors, level_array
 from setsup.factors.stored import check_rows, code_dtype, owned, stored_column, without_signs
@@ -107,7 +107,7 @@ class FactorTable:
         return length
 
     def _checked_columns(self, columns: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], int]:
-        if set(a_mapping(columns, "columns", FactorError)) != set(self._by_name):
+        if set(check_mapping(columns, "columns", FactorError)) != set(self._by_name):
             raise FactorError(f"columns {sorted(columns)} and factors {sorted(self._by_name)} must have the same names")
         stored = {factor.name: stored_column(factor, columns[factor.name]) for factor in self.factors}
         lengths = {name: len(column) for name, column in stored.items()}
@@ -262,7 +262,7 @@ class FactorTable:
     def row(self, row: int) -> dict[str, Level | None]:
         """All values of one row, by factor; None where unknown."""
         found: dict[str, Level | None] = {}
-        row = an_integer(row, "the number of a row", RowError)
+        row = check_integer(row, "the number of a row", RowError)
         for factor in self.factors:
             code = self.codes(factor.name, row)
             if factor.levels is None:
@@ -294,7 +294,7 @@ class FactorTable:
             When a factor is continuous, or there are more than 2³⁰ combinations.
 
         """
-        names = strings(names, "the factors to count", FactorError)
+        names = check_strings(names, "the factors to count", FactorError)
         sizes = tuple(len(self[name]) for name in names)
         for name in names:
             if self[name].continuous:
@@ -340,14 +340,14 @@ class FactorTable:
 
     def with_factor(self, factor: Factor, column: npt.ArrayLike) -> "FactorTable":
         """Table with one more factor, or with the factor of that name replaced."""
-        an_instance(factor, Factor, "the new factor", FactorError)
+        check_instance(factor, Factor, "the new factor", FactorError)
         columns = {name: self.column(name) for name in self.names if name != factor.name}
         kept = [known for known in self.factors if known.name != factor.name]
         return FactorTable([*kept, factor], {**columns, factor.name: column})
 
     def without(self, names: Iterable[str]) -> "FactorTable":
         """Table that lacks some factors, with the same rows."""
-        gone = {self[name].name for name in strings(names, "the factors to leave out", FactorError)}
+        gone = {self[name].name for name in check_strings(names, "the factors to leave out", FactorError)}
         kept = [factor for factor in self.factors if factor.name not in gone]
         if not kept:
             raise FactorError("a table needs at least one factor; all would be left out")
@@ -468,13 +468,13 @@ class FactorTable:
         """Table of an Arrow file written by :meth:`save`, memory-mapped."""
         from setsup.factors.arrow import open_table
 
-        return open_table(a_path(path, "a saved table", FactorError))
+        return open_table(check_path(path, "a saved table", FactorError))
 
     def save(self, path: str | Path) -> None:
         """Write an uncompressed Arrow file that :meth:`open` maps into memory."""
         from setsup.factors.arrow import save_table
 
-        save_table(self, a_path(path, "where a table is saved", FactorError))
+        save_table(self, check_path(path, "where a table is saved", FactorError))
 
     @classmethod
     def from_arrow(cls, table: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> "FactorTable":
@@ -494,7 +494,7 @@ class FactorTable:
         """Table from a CSV file with a header line."""
         from setsup.factors.frames import from_csv
 
-        return from_csv(a_path(path, "a CSV file", FactorError), factors, kinds=kinds)
+        return from_csv(check_path(path, "a CSV file", FactorError), factors, kinds=kinds)
 
     @classmethod
     def from_parquet(
@@ -508,7 +508,7 @@ class FactorTable:
         """Table from a Parquet file, of all columns that can be factors or of some."""
         from setsup.factors.frames import from_parquet
 
-        return from_parquet(a_path(path, "a Parquet file", FactorError), factors, kinds, columns)
+        return from_parquet(check_path(path, "a Parquet file", FactorError), factors, kinds, columns)
 
     @classmethod
     def from_pandas(cls, frame: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> "FactorTable":

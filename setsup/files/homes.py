@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from setsup.checks import a_path
+from setsup.checks import check_path
 from setsup.errors import DataError
 
 __all__ = ["expanded"]
@@ -26,7 +26,7 @@ def expanded(path: Path | str) -> Path:
 the path in full, or ./~nobody-of-that-name/mnist for a folder of that name
 
     """
-    path = a_path(path, "this", DataError)
+    path = check_path(path, "this", DataError)
     try:
         return path.expanduser()
     except RuntimeError:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from setsup.checks import an_integer
+from setsup.checks import check_integer
 from setsup.errors import SetsupError
 from setsup.jobs.cluster import Cluster, Ray
 from setsup.jobs.local import Crew
@@ -95,7 +95,7 @@ def check_processes(processes: int, on: Ray | Cluster | None = None) -> None:
         When it is no integer from 1 on, or a cluster is to work.
 
     """
-    an_integer(processes, "processes", SetsupError, 1)
+    check_integer(processes, "processes", SetsupError, 1)
     if on is not None and processes != 1:
         raise SetsupError(f"a cluster itself decides how many units run at a time: leave out processes, {processes}")
 

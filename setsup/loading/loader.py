@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from setsup.checks import arguments, is_integer
+from setsup.checks import check_arguments, is_integer
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError
 from setsup.loading.batch import Batch, Finish, Transform, check_names
@@ -91,7 +91,7 @@ class Loader:
         if not isinstance(sampler, Sampler):
             raise SamplerError(f"the loader takes a data set and then a sampler, not {type(sampler).__name__}")
         _check_transform(transform)
-        arguments(Loader.__init__, locals(), SamplerError)
+        check_arguments(Loader.__init__, locals(), SamplerError)
         if not dataset.factors.has_fingerprint(sampler.table.fingerprint):
             raise SamplerError(
                 f"the sampler was made of another table (fingerprint {sampler.table.fingerprint}) than that of "

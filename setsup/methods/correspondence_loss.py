@@ -25,7 +25,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError
 from setsup.methods.embeddings import check_temperature, padded, the_same_type, without_autocast
 from setsup.methods.neighbours import averages, unrecorded, without_padding
@@ -84,7 +84,7 @@ def directed_loss(
     tensor(0.)
 
     """
-    arguments(directed_loss, locals(), DataError)
+    check_arguments(directed_loss, locals(), DataError)
     check_temperature(temperature)
     if candidates is not None and candidates.shape != queries.shape:
         given = f"{tuple(candidates.shape)} and {tuple(queries.shape)}"
@@ -148,7 +148,7 @@ def correspondence_loss(
     tensor(8.3178)
 
     """
-    arguments(correspondence_loss, locals(), DataError)
+    check_arguments(correspondence_loss, locals(), DataError)
     there = directed_loss(u, v, similarity, temperature, query_mask=u_mask, key_mask=v_mask)
     return there + directed_loss(v, u, similarity, temperature, query_mask=v_mask, key_mask=u_mask)
 
@@ -202,7 +202,7 @@ def double_augmentation_loss(
     tensor(0.)
 
     """
-    arguments(double_augmentation_loss, locals(), DataError)
+    check_arguments(double_augmentation_loss, locals(), DataError)
     if neighbours not in ("second", "first"):
         raise SetsupError(f"soft neighbours are made of the 'second' or the 'first' copy, not of {neighbours!r}")
     of = 1 if neighbours == "second" else 0
@@ -254,7 +254,7 @@ def augmentation_loss(
     tensor(0.)
 
     """
-    arguments(augmentation_loss, locals(), DataError)
+    check_arguments(augmentation_loss, locals(), DataError)
     check_temperature(temperature)
     if queries.shape != candidates.shape:
         given = f"{tuple(queries.shape)} and {tuple(candidates.shape)}"

@@ -10,7 +10,7 @@ References
 import torch
 from torch import Tensor
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.methods.embeddings import check_temperature, padded, the_same_type, without_autocast
 from setsup.methods.similarity import Similarity, logits, moved, origin
@@ -58,7 +58,7 @@ def soft_nearest_neighbours(
     tensor([[0.]])
 
     """
-    arguments(soft_nearest_neighbours, locals(), DataError)
+    check_arguments(soft_nearest_neighbours, locals(), DataError)
     check_temperature(temperature)
     queries, keys = the_same_type(queries, keys)
     shape = queries.shape

@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 from torch.linalg import vecdot, vector_norm
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, near
 from setsup.methods.embeddings import the_same_type, without_autocast
 
@@ -73,7 +73,7 @@ def similarities(x: Tensor, y: Tensor, similarity: Similarity = "l2sq") -> Tenso
     tensor([[-25.,  -1.]])
 
     """
-    arguments(similarities, locals(), DataError)
+    check_arguments(similarities, locals(), DataError)
     x, y = the_same_type(x, y)
     with without_autocast(x):
         one, other = x.reshape(-1, *x.shape[-2:]), y.reshape(-1, *y.shape[-2:])

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.reports.lettering import Lines, Style, text_width, wrapped
 from setsup.reports.page import INK, MARGIN, PADDING, SKIP, SOFT, Page, cell_for, lines_height
@@ -62,7 +62,7 @@ def image_grid(
     'RGB'
 
     """
-    arguments(image_grid, locals(), DataError)
+    check_arguments(image_grid, locals(), DataError)
     rows = rows_of_images(images)
     framed = None if queries is None else list(queries)
     columns = _checked_columns(rows, row_labels, column_labels, framed)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.correspondence import PixelPairs, Status
 from setsup.errors import DataError
 from setsup.random import fold, permute
@@ -45,7 +45,7 @@ def matches_drawn(
     RGB image
 
     """
-    arguments(matches_drawn, locals(), DataError)
+    check_arguments(matches_drawn, locals(), DataError)
     for view in (view1, view2):
         if np.ndim(view) != 3 or np.asarray(view).dtype != np.uint8:
             raise DataError(f"a view is a picture (height, width, channels) uint8, not {np.shape(view)}")
@@ -112,7 +112,7 @@ def match_sheet(
     'RGB'
 
     """
-    arguments(match_sheet, locals(), DataError)
+    check_arguments(match_sheet, locals(), DataError)
     if not len(views) or not len(views) == len(pairs) == len(captions):
         raise DataError(f"a sheet of {len(views)} pairs of views needs as many pixel pairs and captions, at least one")
     drawn = []

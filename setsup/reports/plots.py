@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from setsup.checks import a_mapping, arguments
+from setsup.checks import check_arguments, check_mapping
 from setsup.errors import DataError, near
 from setsup.reports.charts import EDGE, LABEL, canvas, drawn, dressed, legend, letters, shortened
 from setsup.reports.page import INK, SOFT
@@ -76,11 +76,11 @@ def bars(
     'RGB'
 
     """
-    arguments(bars, {"unit": unit, "title": title}, DataError)
-    for named, bars_of in a_mapping(groups, "groups", DataError).items():
-        a_mapping(bars_of, f"the bars of {named!r}", DataError)
+    check_arguments(bars, {"unit": unit, "title": title}, DataError)
+    for named, bars_of in check_mapping(groups, "groups", DataError).items():
+        check_mapping(bars_of, f"the bars of {named!r}", DataError)
     if ceilings is not None:
-        a_mapping(ceilings, "ceilings", DataError)
+        check_mapping(ceilings, "ceilings", DataError)
     labels = list(dict.fromkeys(label for series in groups.values() for label in series))
     _check_bars(groups, labels, ceilings or {})
     pitch = 1 / (len(groups) + 0.9)
@@ -192,7 +192,7 @@ def curves(
     'RGB'
 
     """
-    arguments(curves, locals(), DataError)
+    check_arguments(curves, locals(), DataError)
     lines = {name: _checked_curve(name, x, y, log_x) for name, (x, y) in series.items()}
     if not lines:
         raise DataError("a chart of curves needs at least one curve, and none is given")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from setsup.checks import arguments, array_like
+from setsup.checks import check_arguments, check_array
 from setsup.errors import DataError
 from setsup.factors.factor import Factor, Kind
 from setsup.reports.charts import LABEL, canvas, drawn, dressed, few_ticks, letters
@@ -78,9 +78,9 @@ def scatter(
     'RGB'
 
     """
-    arguments(scatter, {"factor": factor, "title": title, "x_label": x_label, "y_label": y_label}, DataError)
-    array_like(points, "points", DataError)
-    array_like(values, "values", DataError)
+    check_arguments(scatter, {"factor": factor, "title": title, "x_label": x_label, "y_label": y_label}, DataError)
+    check_array(points, "points", DataError)
+    check_array(values, "values", DataError)
     placed = _checked_points(points)
     checked, known_factor = checked_values(values, factor, len(placed))
     figure = canvas(8.2, 6.4, title)
@@ -135,8 +135,8 @@ def scatter_panels(
     'RGB'
 
     """
-    arguments(scatter_panels, {"title": title, "x_label": x_label, "y_label": y_label}, DataError)
-    array_like(points, "points", DataError)
+    check_arguments(scatter_panels, {"title": title, "x_label": x_label, "y_label": y_label}, DataError)
+    check_array(points, "points", DataError)
     placed = _checked_points(points)
     missing = [factor.name for factor in factors if factor.name not in values]
     if missing or not factors:
@@ -214,10 +214,10 @@ def image_scatter(
     'RGB'
 
     """
-    arguments(image_scatter, {"title": title, "x_label": x_label, "y_label": y_label}, DataError)
+    check_arguments(image_scatter, {"title": title, "x_label": x_label, "y_label": y_label}, DataError)
     if not isinstance(images, Sequence | np.ndarray):
         raise DataError(f"images must be a list of pictures, not {images!r}")
-    array_like(points, "points", DataError)
+    check_array(points, "points", DataError)
     placed = _checked_points(points)
     if len(images) != len(placed):
         raise DataError(f"{len(placed):,} points need as many images, not {len(images):,}")

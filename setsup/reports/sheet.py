@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.reports.lettering import Lines, wrapped
 from setsup.reports.page import CAPTIONS, GAP, GUTTER, MARGIN, NOTES, PADDING, SKIP, Cell, Page, cell_for, lines_height
@@ -98,7 +98,7 @@ def contact_sheet(
     """
     if hasattr(images, "fetch"):
         raise DataError('a contact sheet is made of pictures: give it dataset.fetch(draw.indices)["image"]')
-    arguments(contact_sheet, locals(), DataError)
+    check_arguments(contact_sheet, locals(), DataError)
     _check_numbers(len(images), captions=captions, canonical=canonical, sizes=sizes)
     used = _used(images, mask)
     shown = [

@@ -6,7 +6,7 @@ from typing import Any
 import numpy.typing as npt
 from PIL import Image
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.reports.grid import rows_of_images
 from setsup.reports.lettering import fitted
@@ -55,7 +55,7 @@ def triplet_sheet(
     'RGB'
 
     """
-    arguments(triplet_sheet, locals(), DataError)
+    check_arguments(triplet_sheet, locals(), DataError)
     rows = rows_of_images(images[:limit])
     wrong = next((len(row) for row in rows if len(row) != len(_HEADS)), None)
     if wrong is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import an_instance, arguments
+from setsup.checks import check_arguments, check_instance
 from setsup.errors import DataError
 from setsup.factors.factor import Factor, Level
 from setsup.factors.table import FactorTable
@@ -91,7 +91,7 @@ def describe(table: FactorTable, draw: Draw, most: int | None = None) -> list[Se
     ('hue = 0.5 turn', 'size 2 of 3')
 
     """
-    arguments(describe, locals(), DataError)
+    check_arguments(describe, locals(), DataError)
     found = []
     for number, rows in enumerate(draw.indices[:most]):
         members = rows if draw.mask is None else rows[draw.mask[number]]
@@ -126,7 +126,7 @@ def describe_triplets(table: FactorTable, draw: Draw, orbit: Sequence[str], most
     list of SetWords, one a triplet
 
     """
-    arguments(describe_triplets, locals(), DataError)
+    check_arguments(describe_triplets, locals(), DataError)
     shared = {name: table.codes(name, draw.indices[:, 0]) for name in orbit}
     return describe(table, Draw(draw.indices[:, :2], shared), most)
 
@@ -141,7 +141,7 @@ def value_words(factor: Factor, value: Level | None) -> str:
     '-25.71 deg'
 
     """
-    an_instance(factor, Factor, "the factor of a value", DataError)
+    check_instance(factor, Factor, "the factor of a value", DataError)
     text = number_words(value)
     return f"{text} {factor.unit}" if factor.unit and value is not None else text
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import one_of
+from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.random import below, fold, stream_key, uniform
 from setsup.samplers.different import Different
@@ -80,7 +80,7 @@ class Chooser:
     """
 
     def __init__(self, keys: Rows, sizes: Array, choose: str) -> None:
-        one_of(choose, CHOICES, "choose", SamplerError)
+        check_choice(choose, CHOICES, "choose", SamplerError)
         self.count = len(sizes)
         self._keys, self._sizes, self._choose = keys, sizes, choose
         weights = _weights(keys, sizes, choose)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import one_of
+from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, permute, stream_key
@@ -102,7 +102,7 @@ class DomainSampler(Sampler):
         stream: str = "DomainSampler",
     ) -> None:
         self.arguments = stated(locals())
-        one_of(domains, DOMAINS, "domains", SamplerError)
+        check_choice(domains, DOMAINS, "domains", SamplerError)
         names = named_factors(domain, "domain")
         self.table, self.size, self._small = checked_table(table), positive(size, "size"), check_small(small)
         self._holding = Holding(table, names, self.size, choose="groups", small=small, tolerance={}, where=where)

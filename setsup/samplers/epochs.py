@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from setsup.checks import a_boolean, one_of
+from setsup.checks import check_boolean, check_choice
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute, stream_key
@@ -74,9 +74,9 @@ class EpochSampler(Sampler):
         stream: str = "EpochSampler",
     ) -> None:
         self.arguments = stated(locals())
-        one_of(partial, ("drop", "pad"), "partial", SamplerError)
+        check_choice(partial, ("drop", "pad"), "partial", SamplerError)
         self.table, self.size = checked_table(table), positive(size, "size")
-        self._shuffle = a_boolean(shuffle, "shuffle", SamplerError)
+        self._shuffle = check_boolean(shuffle, "shuffle", SamplerError)
         need_memory(self.size, "a draw", "size", 88 if self._shuffle else 16)
         self._rows = None if where is None else table.rows(where)
         self._count = len(table) if self._rows is None else len(self._rows)

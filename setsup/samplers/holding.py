@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import array_like
+from setsup.checks import check_array
 from setsup.errors import SamplerError
 from setsup.factors.factor import Factor
 from setsup.factors.groups import group_by
@@ -208,7 +208,7 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> npt.
             raise SamplerError(f"weights={weights!r} names a factor of texts; weights are numbers")
         found = np.array(table.values(weights), dtype=np.float64)
     else:
-        found = array_like(weights, "weights, one number a row,", SamplerError, np.float64)
+        found = check_array(weights, "weights, one number a row,", SamplerError, np.float64)
     if found.shape != (len(table),):
         raise SamplerError(f"weights must be one number a row, ({len(table)},), not {found.shape}")
     found = np.nan_to_num(found, nan=0.0, posinf=np.inf)

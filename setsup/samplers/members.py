@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import one_of
+from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
@@ -161,7 +161,7 @@ def filled(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, again:
 
 def check_small(small: str) -> str:
     """The policy for small groups, if there is one of that name; SamplerError otherwise."""
-    return one_of(small, SMALL, "small", SamplerError)
+    return check_choice(small, SMALL, "small", SamplerError)
 
 
 def drawable_groups(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_number, an_integer, array_like
+from setsup.checks import check_array, check_integer, check_number
 from setsup.errors import RowError, SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
@@ -56,13 +56,13 @@ class Stepwise:
     def __post_init__(self) -> None:
         """Check the numbers."""
         what = "a stepwise schedule's {}".format
-        object.__setattr__(self, "end", a_number(self.end, what("end"), SamplerError, 0, 1))
-        object.__setattr__(self, "every", an_integer(self.every, what("every"), SamplerError, 1, 2**63 - 1))
-        object.__setattr__(self, "levels", an_integer(self.levels, what("levels"), SamplerError, 2, 2**63 - 1))
+        object.__setattr__(self, "end", check_number(self.end, what("end"), SamplerError, 0, 1))
+        object.__setattr__(self, "every", check_integer(self.every, what("every"), SamplerError, 1, 2**63 - 1))
+        object.__setattr__(self, "levels", check_integer(self.levels, what("levels"), SamplerError, 2, 2**63 - 1))
 
     def at(self, steps: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Probability at steps; float64 of their shape."""
-        numbers = array_like(steps, "steps", RowError)
+        numbers = check_array(steps, "steps", RowError)
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= 2**63):
             raise RowError(f"steps must be integers from 0 and below 2**63, not {steps!r}")
         rise = np.minimum(numbers.astype(np.int64) // self.every, self.levels - 1)
@@ -195,7 +195,7 @@ def _checked_schedule(p: Any) -> float | Stepwise:
         if set(p) != {"end", "every", "levels"}:
             raise SamplerError(f"a stepwise schedule is described by end, every and levels, not {sorted(p)}")
         return Stepwise(**p)
-    return a_number(p, "p, unless it is a Stepwise schedule,", SamplerError, 0, 1)
+    return check_number(p, "p, unless it is a Stepwise schedule,", SamplerError, 0, 1)
 
 
 def _checked_numbers(sets: Any) -> list[int]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_number, one_of
+from setsup.checks import check_choice, check_number
 from setsup.errors import SamplerError
 from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
@@ -102,7 +102,7 @@ class OrbitSampler(Sampler):
     ) -> None:
         self.arguments = stated(locals())
         names = named_factors(orbit, "orbit")
-        one_of(values, ("different", "independent"), "values", SamplerError)
+        check_choice(values, ("different", "independent"), "values", SamplerError)
         self.table, self._small = checked_table(table), check_small(small)
         self.sets = positive(sets, "sets", MOST_SETS + 1)
         need = 1 if size is None else positive(size, "size")
@@ -211,7 +211,7 @@ def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[
 def _equals(table: FactorTable, name: str, level: Level) -> npt.NDArray[np.bool_]:
     factor = table[name]
     if factor.continuous:
-        number = a_number(level, f"factor {name!r} is continuous: its canonical value", SamplerError)
+        number = check_number(level, f"factor {name!r} is continuous: its canonical value", SamplerError)
         with np.errstate(over="ignore"):
             return np.asarray(table.column(name) == np.float32(number))
     return np.asarray(table.column(name) == factor.code(level))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import is_integer, memory_for
+from setsup.checks import check_memory, is_integer
 from setsup.errors import EndlessError, RowError, SamplerError, near
 from setsup.factors.table import FactorTable
 from setsup.samplers.draw import Draw
@@ -213,7 +213,7 @@ def need_memory(rows: int, what: str, reduce: str, each: int = 48) -> None:
 
     A row takes ``each`` bytes with all that is needed while it is drawn; samplers need 16 to 100.
     """
-    memory_for(rows * each, f"{what} with {rows:,} rows", reduce, SamplerError)
+    check_memory(rows * each, f"{what} with {rows:,} rows", reduce, SamplerError)
 
 
 def _drawn(sampler: Sampler, steps: Steps) -> Draw:

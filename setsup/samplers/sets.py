@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_number, is_integer, one_of
+from setsup.checks import check_choice, check_number, is_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key
@@ -129,7 +129,7 @@ class SetSampler(Sampler):
         self.sets = positive(sets, "sets", MOST_SETS + 1)
         need_memory(self.size * self.sets, "a draw", "size or sets")
         check_small(small)
-        self._values = one_of(values, VALUES, "values", SamplerError)
+        self._values = check_choice(values, VALUES, "values", SamplerError)
         self._key = stream_key(seed, stream)
         self._tolerance = check_tolerance(table, tolerance)
         options = self._options(inactive, active, unconstrained, random)
@@ -230,5 +230,5 @@ def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -
     for name, value in found.items():
         if not table[name].continuous:
             raise SamplerError(f"factor {name!r} has levels and is held exactly; leave it out of tolerance")
-        found[name] = a_number(value, f"the tolerance of {name!r}", SamplerError, low=0)
+        found[name] = check_number(value, f"the tolerance of {name!r}", SamplerError, low=0)
     return found

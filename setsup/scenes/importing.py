@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, imported
 from setsup.files.archives import read_file
 from setsup.files.names import shown
@@ -85,7 +85,7 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
     ((2, 3), [[0.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
 
     """
-    arguments(load_mesh, locals(), DataError)
+    check_arguments(load_mesh, locals(), DataError)
     path = Path(path)
     if not 0 < scale < np.inf:
         raise SetsupError(f"the scale of a mesh is a positive factor, not {scale!r}")
@@ -164,7 +164,7 @@ def check_size(thing: Mesh | Scene, what: str, expected: tuple[float, float] = (
     >>> check_size(Mesh([[0, 0, 0], [4, 0, 0], [0, 3, 0]], [[0, 1, 2]]), "the triangle")
 
     """
-    arguments(check_size, locals(), DataError)
+    check_arguments(check_size, locals(), DataError)
     sides = np.ptp(thing.bounds, axis=0)
     longest = float(sides.max())
     least, most = expected

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import array_like
+from setsup.checks import check_array
 from setsup.errors import SetsupError
 from setsup.scenes.checks import checked_color
 
@@ -151,7 +151,7 @@ class Mesh:
         if not self.materials or not all(isinstance(one, Material) for one in self.materials):
             raise SetsupError("materials of a mesh is a list of at least one Material")
         if self.material is not None:
-            which = array_like(self.material, "material of a mesh", SetsupError)
+            which = check_array(self.material, "material of a mesh", SetsupError)
             if which.shape != (len(faces),) or which.dtype.kind not in "iu":
                 raise SetsupError(f"material of a mesh is one whole number a triangle, not {which.dtype} {which.shape}")
             most = min(len(self.materials), 1 << 16) - 1
@@ -200,7 +200,7 @@ def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int
 
 
 def _indices(values: npt.ArrayLike, vertices: int) -> Array:
-    array_like(values, "faces of a mesh", SetsupError)
+    check_array(values, "faces of a mesh", SetsupError)
     found = np.asarray(values)
     if found.ndim != 2 or found.shape[1] != 3 or not len(found):
         raise SetsupError(f"faces of a mesh must be (f, 3) whole numbers, f at least 1, not {found.shape}")
@@ -214,7 +214,7 @@ def _indices(values: npt.ArrayLike, vertices: int) -> Array:
 
 def _kept(values: npt.ArrayLike, dtype: type, what: str) -> Array:
     """Read-only array of a dtype; what is read-only already is not copied."""
-    array_like(values, what, SetsupError)
+    check_array(values, what, SetsupError)
     given = np.asarray(values)
     if dtype is np.uint8 and given.dtype != np.uint8:
         raise SetsupError(f"{what} must be uint8, not {given.dtype}")

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, imported
 from setsup.scenes.coincident import joined, seen, shown_sides_of
 from setsup.scenes.coplanar import barycentric, coplanar_of
@@ -92,7 +92,7 @@ class Rays:
     """
 
     def __init__(self, scene: Scene) -> None:
-        arguments(Rays.__init__, locals(), DataError)
+        check_arguments(Rays.__init__, locals(), DataError)
         self.scene = scene
 
     def hit(self, origins: npt.ArrayLike, directions: npt.ArrayLike) -> tuple[Numbers, Floats]:

@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError, LibraryError, near, need
 from setsup.optional import command, installed
 from setsup.scenes.frame import Renderer
@@ -78,7 +78,7 @@ def renderer(name: str = "auto") -> Renderer:
     setsup.errors.DataError: there is no renderer 'embre'; did you mean 'embree'?
 
     """
-    arguments(renderer, locals(), DataError)
+    check_arguments(renderer, locals(), DataError)
     if name == "auto":
         chosen = choose()
         _log.info("renderer %s: %s (%s)", chosen.name, chosen.why, chosen.detail)

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import a_boolean, is_number
+from setsup.checks import check_boolean, is_number
 from setsup.errors import SetsupError
 from setsup.scenes.checks import checked_color, checked_numbers, checked_rotation
 from setsup.scenes.mesh import FARTHEST, Mesh
@@ -82,7 +82,7 @@ class Directional:
         object.__setattr__(self, "direction", _way(self.direction, "the direction of a light"))
         object.__setattr__(self, "color", _light_color(self.color))
         for name in ("of_camera", "shadow"):
-            object.__setattr__(self, name, a_boolean(getattr(self, name), f"{name} of a light", SetsupError))
+            object.__setattr__(self, name, check_boolean(getattr(self, name), f"{name} of a light", SetsupError))
         if self.of_camera and self.shadow:
             raise SetsupError("a light that moves with the camera throws no shadows; give it one of them")
 
@@ -133,7 +133,7 @@ class Lamp:
             if not is_number(self.reach) or not 0 < self.reach < math.inf:
                 raise SetsupError(f"the reach of a lamp is a positive distance in metres, not {self.reach!r}")
             object.__setattr__(self, "reach", float(self.reach))
-        object.__setattr__(self, "shadow", a_boolean(self.shadow, "shadow of a lamp", SetsupError))
+        object.__setattr__(self, "shadow", check_boolean(self.shadow, "shadow of a lamp", SetsupError))
 
 
 def _vector(values: npt.ArrayLike, what: str) -> Vector:

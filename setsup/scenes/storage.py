@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.files.archives import read_file
 from setsup.files.atomic import written
@@ -66,7 +66,7 @@ def save_scene(scene: Scene, path: Path | str) -> None:
     """
     if not str(path):
         raise DataError("the path of a scene to save is empty; name a file")
-    arguments(save_scene, locals(), DataError)
+    check_arguments(save_scene, locals(), DataError)
     arrays: dict[str, tuple[int, Array]] = {}  # by digest of their content
 
     def stored(array: Array | None) -> int | None:
@@ -137,7 +137,7 @@ def load_scene(path: Path | str) -> Scene:
         When the file is missing, no scene, damaged, or written by a newer setsup.
 
     """
-    arguments(load_scene, locals(), DataError)
+    check_arguments(load_scene, locals(), DataError)
     label = shown(str(path))
     if not Path(path).is_file():
         raise DataError(f"there is no scene file {label}")

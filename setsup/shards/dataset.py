@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.datasets.dataset import Dataset, fetch_request, of_row
 from setsup.datasets.images import Source, checked_size, parallel
 from setsup.datasets.sources import fetch_images, without_orientation
@@ -383,7 +383,7 @@ def open_shards(
     ((1, 4, 32, 32, 3), 1)
 
     """
-    arguments(open_shards, locals(), DataError)
+    check_arguments(open_shards, locals(), DataError)
     store = open_store(url, storage_options)
     about = store if index is None else open_store(index, storage_options)
     catalogue = read_catalogue(about)

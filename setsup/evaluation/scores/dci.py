@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments, one_of
+from setsup.checks import check_arguments, check_choice
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import held_out
 from setsup.evaluation.inputs import checked_embeddings, checked_factors, known_part
@@ -121,8 +121,8 @@ def dci(
     (1.0, 1.0, 1.0)
 
     """
-    one_of(learner, ("boosting", "additive"), "the learner", SetsupError)
-    arguments(dci, locals(), DataError)
+    check_choice(learner, ("boosting", "additive"), "the learner", SetsupError)
+    check_arguments(dci, locals(), DataError)
     reals = checked_embeddings(codes, "codes")
     levels = checked_factors(factors, len(reals))
     binned = discretised(reals, bins)

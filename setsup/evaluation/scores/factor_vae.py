@@ -9,7 +9,7 @@ References
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.evaluation.inputs import check_count, checked_embeddings, checked_factors, known_part
 from setsup.evaluation.scores.score import Score
@@ -72,7 +72,7 @@ def factor_vae(
     1.0
 
     """
-    arguments(factor_vae, locals(), DataError)
+    check_arguments(factor_vae, locals(), DataError)
     reals = checked_embeddings(codes, "codes")
     levels = checked_factors(factors, len(reals))
     check_count(votes, "votes", 2)

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments, one_of
+from setsup.checks import check_arguments, check_choice
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation.held_out import held_out
 from setsup.evaluation.inputs import checked_embeddings, checked_factors, known_part
@@ -64,7 +64,7 @@ def mig(codes: npt.ArrayLike, factors: npt.ArrayLike, bins: int = 20) -> Score:
     1.0
 
     """
-    arguments(mig, locals(), DataError)
+    check_arguments(mig, locals(), DataError)
     reals, levels = _checked(codes, factors)
     told = np.sort(mutual_information(discretised(reals, bins), levels), axis=0)
     second = told[-2] if len(told) > 1 else np.zeros_like(told[-1])
@@ -104,7 +104,7 @@ def modularity(codes: npt.ArrayLike, factors: npt.ArrayLike, bins: int = 20) -> 
     array([1., 1.])
 
     """
-    arguments(modularity, locals(), DataError)
+    check_arguments(modularity, locals(), DataError)
     reals, levels = _checked(codes, factors)
     if levels.shape[1] < 2:
         raise DataError("modularity tells codes of one factor from codes of several, and needs two factors, not one")
@@ -174,8 +174,8 @@ def sap(
     (0.75, 1.0)
 
     """
-    one_of(learner, ("svm", "thresholds"), "the learner", SetsupError)
-    arguments(sap, locals(), DataError)
+    check_choice(learner, ("svm", "thresholds"), "the learner", SetsupError)
+    check_arguments(sap, locals(), DataError)
     reals, levels = _checked(codes, factors)
     binned = discretised(reals, bins)
     predicted, chance = np.empty((reals.shape[1], levels.shape[1])), np.zeros(levels.shape[1])

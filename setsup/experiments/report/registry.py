@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
 from setsup.experiments.registry import find_preset, in_file, modules_of_others, own_modules, presets, run_file
@@ -57,7 +57,7 @@ def find_report(name: str) -> Report:
     ('information',)
 
     """
-    arguments(find_report, locals(), DataError)
+    check_arguments(find_report, locals(), DataError)
     file = in_file(name)
     if file is None:
         known, named = reports(), name

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.files import content_digest, existing_folder, locked, readable_size
 from setsup.files.atomic import clear
@@ -153,7 +153,7 @@ def index_shards(
     (('blue', 'red'), [2, 0])
 
     """
-    arguments(index_shards, locals(), DataError)
+    check_arguments(index_shards, locals(), DataError)
     from setsup.shards.dataset import open_shards
 
     found = write_foreign_index(url, out, storage_options=storage_options, name=name)

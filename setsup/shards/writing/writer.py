@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import arguments
+from setsup.checks import check_arguments
 from setsup.datasets.dataset import Dataset
 from setsup.datasets.derived import Selection
 from setsup.datasets.huggingface_card import manifests_of
@@ -135,7 +135,7 @@ def write_shards(
     (1000, ['README.md', 'data-00000.tar', 'data-00001.tar'])
 
     """
-    arguments(write_shards, locals(), DataError)
+    check_arguments(write_shards, locals(), DataError)
     check_processes(processes, on)
     sized = dataset if size is None else Resized(dataset, checked_size(size))
     members = stored_members(sized, modalities, format)
