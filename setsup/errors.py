@@ -19,12 +19,14 @@ __all__ = [
     "RowError",
     "SamplerError",
     "SetsupError",
+    "brief",
     "imported",
     "near",
     "need",
 ]
 
 _SHOWN = 16
+_LETTERS = 80
 _SOUGHT = 2000  # names among which close matches are sought: the search takes long over a million paths
 
 
@@ -54,6 +56,23 @@ class SamplerError(SetsupError):
 
 class EndlessError(SamplerError, TypeError):
     """A sampler without an end was asked for its length; a TypeError, as Python has it for what has no length."""
+
+
+def brief(value: object) -> str:
+    """What a value looks like, on one line and in few letters, as a sentence needs it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> brief("three"), brief(np.eye(2))
+    ("'three'", 'array([[1., 0.], [0., 1.]])')
+
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # whole numbers that Python does not write out, whatever a class of the user's does
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _LETTERS else text[:_LETTERS] + "…"
 
 
 def imported(module: str, extra: str) -> Any:

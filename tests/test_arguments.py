@@ -41,7 +41,7 @@ def hostile() -> Iterator[Any]:
     yield from (None, True, -1, 0, 2**70, 1.5, math.nan, -math.inf, 1e308)
     yield from ("", "\ud800", "nothing", b"bytes", object(), [], {}, (), [None], ["\ud800"], {"a": None}, {3: [1]})
     yield from (np.int64(3), np.float32("nan"), np.bool_(True), np.str_("x"), np.zeros((0, 3)), np.array([None, "a"]))
-    yield from ((number for number in ()), torch.zeros(2), torch.tensor(1.0, requires_grad=True), [[1], [1, 2]], 1j)
+    yield from ((number for number in ()), torch.zeros(2, 3), torch.tensor(1.0, requires_grad=True), [[1], [1, 2]], 1j)
 
 
 @cache
@@ -71,6 +71,12 @@ def camera() -> Any:
 @cache
 def pixel_pairs() -> Any:
     return correspondence.spatial(scene(), camera(), camera())
+
+
+def color_views() -> Any:
+    from setsup.loading.transforms import ColorViews
+
+    return ColorViews
 
 
 def sampler(**options: Any) -> Any:
@@ -255,7 +261,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
     "sampler[]": (sampler().__getitem__, lambda: {"step": 1}),
     "block": (sampler().block, lambda: {"start": 0, "stop": 2}),
     "iterate": (lambda start: next(sampler().iterate(start)), lambda: {"start": 1}),
-    "shard": (sampler().shard, lambda: {"rank": 0, "world": 2, "start": 0}),
+    "shard": (lambda **options: sampler().shard(**options)[0], lambda: {"rank": 0, "world": 2, "start": 0}),
     "from_dict": (samplers.from_dict, lambda: {"data": sampler().to_dict(), "table": table()}),
     # datasets
     "load": (
@@ -300,7 +306,9 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
         },
     ),
     "as_torch": (loading.as_torch, lambda: {"dataset": shapes()}),
+    "as_torch[]": (loading.as_torch(shapes()).__getitem__, lambda: {"row": 0}),
     "set_batches": (loading.set_batches, lambda: {"sampler": sampler(), "start": 0}),
+    "set_epoch": (loading.set_batches(sampler()).set_epoch, lambda: {"epoch": 1}),
     # scenes and correspondences
     "Camera": (
         scenes.Camera,
@@ -660,6 +668,19 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
     "find_preset": (experiments.find_preset, lambda: {"name": "abc/fig3a"}),
     "find_report": (experiments.find_report, lambda: {"name": "abc"}),
     "open_run": (experiments.open_run, lambda: {"folder": "no-folder", "preset": None}),
+    "smoke": (experiments.smoke, lambda: {"preset": experiments.find_preset("abc/fig3a")}),
+    "train": (experiments.train, lambda: {"preset": None, "folder": "a"}),
+    "evaluate": (experiments.evaluate, lambda: {"run": None, "preset": None}),
+    "load_trained": (experiments.load_trained, lambda: {"run": None, "root": None}),
+    "embed": (experiments.embed, lambda: {"method": torch.nn.Flatten(), "dataset": None, "rows": [0]}),
+    "report_on": (experiments.report_on, lambda: {"report": None, "folders": ()}),
+    "draw_report": (experiments.draw_report, lambda: {"findings": None}),
+    "jobs.run": (jobs.run, lambda: {"function": None, "units": [], "processes": 1}),
+    "PixelPairs": (
+        correspondence.PixelPairs,
+        lambda: {name: getattr(pixel_pairs(), name) for name in ("points1", "points2", "xyz", "instance", "status")},
+    ),
+    "ColorViews": (lambda space: color_views()(space), lambda: {"space": "lab"}),
 }
 EXTRA = {
     "save": ("path",),

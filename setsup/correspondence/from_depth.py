@@ -19,7 +19,7 @@ import numpy.typing as npt
 from setsup.checks import check_arguments
 from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_pixels
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, brief
 from setsup.scenes.camera import Camera
 
 __all__ = ["from_depth", "recorded_camera"]
@@ -105,7 +105,7 @@ def from_depth(
     one, two = _picture(depth1, camera1, "depth1"), _picture(depth2, camera2, "depth2")
     for name, value in (("tolerance", tolerance), ("absolute", absolute)):
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
-            raise SetsupError(f"{name} of depths must be a number from 0 on, not {value!r}")
+            raise SetsupError(f"{name} of depths must be a number from 0 on, not {brief(value)}")
     at = camera1.pixels() if pixels is None else checked_pixels(pixels)
     seen = np.flatnonzero(planar.inside(at, camera1.height, camera1.width))
     depth = np.full(len(at), np.nan)

@@ -30,7 +30,7 @@ from scipy.special import ndtri
 from setsup import random
 from setsup.checks import check_array
 from setsup.correspondence import planar
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, brief
 
 __all__ = ["AffinePairs", "affine_pairs"]
 
@@ -149,11 +149,11 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
 def _check(image: Any, size: Any, shift: Any, keep: Any) -> None:
     for what, sides in (("image", image), ("size", size)):
         if not isinstance(sides, tuple | list) or len(sides) != 2 or not all(_whole(side, 1) for side in sides):
-            raise SetsupError(f"{what} must be (height, width), two whole numbers from 1 on, not {sides!r}")
+            raise SetsupError(f"{what} must be (height, width), two whole numbers from 1 on, not {brief(sides)}")
     if shift is not None and not (_whole(shift, 0) and shift < _MOST_SHIFT):
-        raise SetsupError(f"shift must be a whole number of pixels from 0 to 2**31 - 1, not {shift!r}")
+        raise SetsupError(f"shift must be a whole number of pixels from 0 to 2**31 - 1, not {brief(shift)}")
     if isinstance(keep, bool) or not isinstance(keep, int | float | np.number) or not 0 <= keep <= 1:
-        raise SetsupError(f"keep must be a number from 0 to 1, not {keep!r}")
+        raise SetsupError(f"keep must be a number from 0 to 1, not {brief(keep)}")
 
 
 def _whole(value: Any, least: int) -> bool:

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.checks import check_arguments
+from setsup.checks import check_arguments, check_array
 from setsup.correspondence import planar
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, brief
 
 __all__ = [
     "Partners",
@@ -90,7 +90,7 @@ class PixelPairs:
 
     def __post_init__(self) -> None:
         """Check the shapes, and keep arrays of the dtypes."""
-        count = len(np.atleast_1d(self.status))
+        count = len(np.atleast_1d(check_array(self.status, "status of pixel pairs", SetsupError)))
         for name, dtype, shape in (
             ("points1", np.float64, (count, 2)),
             ("points2", np.float64, (count, 2)),
@@ -98,7 +98,7 @@ class PixelPairs:
             ("instance", np.int32, (count,)),
             ("status", np.uint8, (count,)),
         ):
-            found = np.asarray(getattr(self, name), dtype=dtype)
+            found = check_array(getattr(self, name), f"{name} of pixel pairs", SetsupError, dtype)
             if found.shape != shape:
                 raise SetsupError(f"{name} of pixel pairs must be {shape} numbers, not {found.shape}")
             object.__setattr__(self, name, found)
@@ -289,7 +289,7 @@ def checked_size(size: Any, what: str) -> tuple[int, int]:
     """Check the size of a picture, and give it as (height, width)."""
     found = tuple(size) if isinstance(size, Sequence | np.ndarray) else ()
     if len(found) != 2 or not all(isinstance(side, int | np.integer) and side >= 1 for side in found):
-        raise SetsupError(f"{what} must be (height, width), two whole numbers from 1 on, not {size!r}")
+        raise SetsupError(f"{what} must be (height, width), two whole numbers from 1 on, not {brief(size)}")
     return int(found[0]), int(found[1])
 
 
@@ -298,7 +298,9 @@ def checked_key(key: Any) -> npt.NDArray[np.uint64]:
     found = np.asarray(key)
     whole = found.shape == () and not isinstance(key, bool) and isinstance(found.item(), int)
     if not whole or not 0 <= found.item() < 1 << 64:
-        raise SetsupError(f"a key is a whole number from 0 to 2**64 - 1, such as setsup.random.fold gives, not {key!r}")
+        raise SetsupError(
+            f"a key is a whole number from 0 to 2**64 - 1, such as setsup.random.fold gives, not {brief(key)}"
+        )
     return found.astype(np.uint64)
 
 

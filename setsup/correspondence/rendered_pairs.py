@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_arguments
 from setsup.correspondence.pair_sampler import PairSampler
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.correspondence.planar import inside
@@ -151,6 +152,7 @@ def pair_table(
     ([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1])
 
     """
+    check_arguments(pair_table, locals())
     views = FactorTable(recipe.factors) if factors is None else factors
     agree = tuple(getattr(recipe, "pair_factors", recipe.scene_factors))
     sampler = PairSampler(_Views(recipe.name, views, agree), pairs=pairs, tolerance=tolerance, seed=seed)

@@ -104,6 +104,7 @@ def view_pairs(
         When two rows do not share a scene, a window does not lie in its view, or shapes do not fit.
 
     """
+    check_arguments(view_pairs, locals())
     index, words = _checked(rows, keys)
     corners = _checked_windows(windows, size, len(index))
     found = []

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_string, check_strings
-from setsup.errors import DataError, near
+from setsup.errors import DataError, brief, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
@@ -63,7 +63,7 @@ class Modality:
     def __post_init__(self) -> None:
         """Check the description and bring it into its one form, so that equal ones compare equal."""
         if not isinstance(self.shape, Sequence) or isinstance(self.shape, str | bytes):
-            raise DataError(f"the shape of a modality must be a tuple, not {self.shape!r}")
+            raise DataError(f"the shape of a modality must be a tuple, not {brief(self.shape)}")
         check_string(self.unit, "the unit of a modality", DataError)
         check_string(self.color, "the colour of a modality", DataError)
         shape = tuple(self.shape)
@@ -73,7 +73,7 @@ class Modality:
         try:
             object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
         except (TypeError, ValueError):
-            raise DataError(f"a modality's dtype must be a name that numpy knows, not {self.dtype!r}") from None
+            raise DataError(f"a modality's dtype must be a name that numpy knows, not {brief(self.dtype)}") from None
 
 
 @runtime_checkable

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from setsup.datasets.formats.jpeg import Frame, jpeg_frame, jpeg_pixels, turned
 from setsup.datasets.formats.png import check_png, png_head, png_pixels
-from setsup.errors import DataError
+from setsup.errors import DataError, brief
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -181,7 +181,7 @@ def checked_size(value: Sequence[int] | None, name: str = "size") -> tuple[int, 
     sides: tuple[Any, ...] = tuple(value) if isinstance(value, tuple | list | np.ndarray) and np.ndim(value) else ()
     whole = all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side > 0 for side in sides)
     if len(sides) != 2 or not whole:
-        raise DataError(f"{name} must be (height, width), two positive numbers of pixels, not {value!r}")
+        raise DataError(f"{name} must be (height, width), two positive numbers of pixels, not {brief(value)}")
     return int(sides[0]), int(sides[1])
 
 

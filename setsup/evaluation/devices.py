@@ -2,7 +2,7 @@
 
 import torch
 
-from setsup.errors import SetsupError
+from setsup.errors import SetsupError, brief
 
 __all__ = ["check_device"]
 
@@ -12,4 +12,6 @@ def check_device(device: str | torch.device) -> None:
     try:
         torch.device(device)
     except RuntimeError:
-        raise SetsupError(f"device must be one that torch knows, such as 'cpu' or 'cuda:0', not {device!r}") from None
+        raise SetsupError(
+            f"device must be one that torch knows, such as 'cpu' or 'cuda:0', not {brief(device)}"
+        ) from None

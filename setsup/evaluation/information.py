@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from setsup.checks import check_arguments, check_array, check_integer, check_number
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, brief
 from setsup.random import fold
 
 __all__ = ["Information", "noise_scale"]
@@ -121,7 +121,7 @@ def scales(sigma: Any) -> Reals:
     """Check scales of noise: () or (s,) float64, none of them negative."""
     found = check_array(sigma, "sigma", SetsupError, np.float64)
     if found.ndim > 1 or not found.size or not (np.isfinite(found) & (found >= 0)).all():
-        raise SetsupError(f"sigma is a number, or a list of numbers, from 0 on, not {sigma!r}")
+        raise SetsupError(f"sigma is a number, or a list of numbers, from 0 on, not {brief(sigma)}")
     return found
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, brief
 
 __all__ = ["check_count", "checked_embeddings", "checked_factors", "checked_labels", "known_part"]
 
@@ -166,5 +166,5 @@ def check_count(value: Any, name: str, least: int = 1) -> int:
 
     """
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise SetsupError(f"{name} must be a whole number from {least} on, not {value!r}")
+        raise SetsupError(f"{name} must be a whole number from {least} on, not {brief(value)}")
     return int(value)

@@ -21,7 +21,7 @@ import torch
 from torch.nn import functional
 
 from setsup.checks import check_arguments, is_number
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, brief
 from setsup.evaluation.devices import check_device
 from setsup.evaluation.information import Information, columns, glorot, normal, scales, whole
 from setsup.progress import progress
@@ -120,8 +120,8 @@ def probe_information(
     numbers = not scale.ndim and is_number(held_out) and is_number(rate)
     if not numbers or not 0 < held_out < 1 or not 0 < rate < math.inf:
         raise SetsupError(
-            f"sigma is one number, held_out lies between 0 and 1, and rate is positive, not {sigma!r}, {held_out!r}, "
-            f"{rate!r}"
+            "sigma is one number, held_out lies between 0 and 1, and rate is positive, "
+            f"not {brief(sigma)}, {brief(held_out)}, {brief(rate)}"
         )
     check_arguments(probe_information, locals(), DataError)
     check_device(device)

@@ -14,7 +14,7 @@ from scipy.optimize import fmin_l_bfgs_b
 from scipy.special import logsumexp
 
 from setsup.checks import check_array, is_integer
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, brief
 from setsup.evaluation.held_out import folds_of, held_out
 from setsup.evaluation.inputs import checked_embeddings, checked_labels
 
@@ -206,7 +206,7 @@ def ridge_probe(
 def _penalty(penalty: float, above: bool) -> float:
     number = isinstance(penalty, int | float | np.integer | np.floating) and not isinstance(penalty, bool)
     if not number or not 0 <= penalty < math.inf or (above and not penalty):
-        raise SetsupError(f"penalty must be a number {'above 0' if above else 'from 0 on'}, not {penalty!r}")
+        raise SetsupError(f"penalty must be a number {'above 0' if above else 'from 0 on'}, not {brief(penalty)}")
     return float(penalty)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from setsup.checks import check_arguments
 from setsup.errors import FactorError, SetsupError, near, need
 from setsup.experiments.preset import Evaluation, Measured, Preset
 from setsup.experiments.run import EVALUATION, Run
@@ -58,6 +59,7 @@ def evaluate(
         installed: said before the first is measured.
 
     """
+    check_arguments(evaluate, locals())
     preset = preset or run.preset
     check_asked(run, preset, only, root)
     need_writable(run.folder / EVALUATION)

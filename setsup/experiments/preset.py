@@ -10,6 +10,7 @@ from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from setsup.checks import check_arguments
 from setsup.errors import SetsupError
 
 if TYPE_CHECKING:
@@ -219,6 +220,7 @@ def smoke(preset: Preset) -> Preset:
 
     Four steps; settings and evaluations that have a method ``shrunk()`` are replaced by what it returns.
     """
+    check_arguments(smoke, locals())
     return replace(
         preset,
         steps=min(4, preset.steps),

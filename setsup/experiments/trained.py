@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 from lightning.pytorch import LightningModule
 
+from setsup.checks import check_arguments
 from setsup.datasets import Dataset
 from setsup.errors import RowError, SetsupError
 from setsup.experiments.preset import Preset
@@ -139,6 +140,7 @@ def load_trained(
         When the weights are not those of the preset's networks.
 
     """
+    check_arguments(load_trained, locals())
     # a preset that trains the same may say that the files lie elsewhere: what the run was given last counts
     preset = run.preset if preset is None else replace(preset, data=run.preset.data)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -190,6 +192,7 @@ def embed(
         such row.
 
     """
+    check_arguments(embed, locals())
     once = _Rows(dataset.factors, np.arange(len(dataset)) if rows is None else rows)
     loader = Loader(dataset, once, transform=transform, to="torch" if device == "cpu" else device)
     found = []

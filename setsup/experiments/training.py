@@ -15,6 +15,7 @@ from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvir
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+from setsup.checks import check_arguments
 from setsup.datasets import Dataset
 from setsup.errors import SetsupError, need
 from setsup.experiments.callbacks import Bar, Keeper, Noise, Settings
@@ -122,6 +123,7 @@ def train(
         When it was asked to stop, after the checkpoint was written.
 
     """
+    check_arguments(train, locals())
     folder, how = Path(folder), how or How()
     if preset.data is None:
         run = begin(folder, preset, seed, root=root, stand_in=stand_in, how=asdict(how))

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_strings, is_integer
-from setsup.errors import FactorError, RowError
+from setsup.errors import FactorError, RowError, brief
 from setsup.factors.counting import counting_sort, known_rows, packed, renumbered, row_dtype
 from setsup.factors.table import FactorTable
 from setsup.files import cache_folder, locked, written_folder
@@ -122,7 +122,7 @@ class Groups:
 
         """
         if not is_integer(group) or not 0 <= group < len(self):
-            raise RowError(f"group {group} is out of range: there are {len(self)} groups of {self.names}")
+            raise RowError(f"group {brief(group)} is out of range: there are {len(self)} groups of {self.names}")
         return self.take(group, np.arange(self.sizes[group], dtype=np.int64))
 
     def of_rows(self) -> Rows:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_mapping
-from setsup.errors import FactorError, near
+from setsup.errors import FactorError, brief, near
 from setsup.factors.distinct import usable
 from setsup.factors.factor import Factor, Kind, checked_factors
 from setsup.factors.fields import ROLE_OF, Field, mixture
@@ -208,7 +208,7 @@ def arrow_array(name: str, column: Any) -> Any:
     if hasattr(column, "detach"):  # a tensor
         column = as_array(column, f"column {name!r}")
     if isinstance(column, str | bytes | Mapping | Set) or not hasattr(column, "__len__"):
-        raise FactorError(f"column {name!r} must be a sequence of values, not {column!r}")
+        raise FactorError(f"column {name!r} must be a sequence of values, not {brief(column)}")
     if isinstance(column, np.ndarray) and column.ndim != 1:
         raise FactorError(f"column {name!r} must have one axis, not the shape {column.shape}")
     try:

@@ -1,5 +1,6 @@
 """How a column is stored: narrow unsigned codes with a mark for unknown, or float32; and how rows are checked."""
 
+import mmap
 from collections.abc import Iterator
 from typing import Any
 
@@ -127,13 +128,15 @@ def _blocks(length: int) -> Iterator[slice]:
 
 
 def _written_elsewhere(array: Array) -> bool:
-    """Whether somebody may write to the memory of an array, itself or what it is a view of."""
+    """Whether somebody may write to the memory of an array: unless it is numpy's own, bytes, or a file's."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if base.flags.writeable:
             return True
         base = base.base
-    return False
+    if isinstance(base, memoryview):
+        base = base.obj
+    return not isinstance(base, bytes | mmap.mmap | None)  # a tensor, say, or a buffer of Arrow's that numpy filled
 
 
 def _stored_codes(factor: Factor, column: Array) -> Array:

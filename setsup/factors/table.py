@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_instance, check_integer, check_mapping, check_path, check_strings
-from setsup.errors import FactorError, RowError, near
+from setsup.errors import FactorError, RowError, brief, near
 from setsup.factors.factor import Factor, Kind, Level, checked_factors, level_array
 from setsup.factors.stored import check_rows, code_dtype, owned, stored_column, without_signs
 from setsup.files.mapped import check_mapped
@@ -126,7 +126,7 @@ class FactorTable:
         except (KeyError, TypeError):
             if (alike := self._alike(name)) is not None:
                 return alike
-            raise FactorError(f"unknown factor {name!r}{near(name, self._by_name)}") from None
+            raise FactorError(f"unknown factor {brief(name)}{near(name, self._by_name)}") from None
 
     def __contains__(self, name: object) -> bool:
         """Whether a factor of this name exists."""
@@ -374,8 +374,11 @@ class FactorTable:
 
         """
         if not isinstance(names, Mapping):
-            raise FactorError(f"rename takes new names by old ones, as in {{'old': 'new'}}, not {names!r}")
+            raise FactorError(f"rename takes new names by old ones, as in {{'old': 'new'}}, not {brief(names)}")
         new = {self[old].name: name for old, name in names.items()}
+        after = [new.get(name, name) for name in self.names]
+        if taken := [name for place, name in enumerate(after) if name in after[:place]]:
+            raise FactorError(f"two factors share a name, {taken[0]!r}, after renaming; choose another, or rename both")
         factors = [
             replace(
                 factor,

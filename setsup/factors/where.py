@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import FactorError, near
+from setsup.errors import FactorError, brief, near
 from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of, stored_level
 from setsup.factors.table import FactorTable
 
@@ -102,7 +102,7 @@ def evaluate(expression: str, table: FactorTable) -> Mask:
 
     """
     if not isinstance(expression, str):
-        raise FactorError(f'an expression must be a text such as "digit != 9", not {expression!r}')
+        raise FactorError(f'an expression must be a text such as "digit != 9", not {brief(expression)}')
     text = expression.strip().encode("utf-8", "backslashreplace").decode()
     text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Python counts lines
     try:

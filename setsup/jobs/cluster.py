@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, brief
 from setsup.files import disk_errors
 from setsup.files.atomic import beside
 from setsup.jobs.process import Process
@@ -69,7 +69,7 @@ class Ray:
         for name in ("gpus", "cpus"):
             number = getattr(self, name)
             if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number < math.inf:
-                raise SetsupError(f"{name} of a unit must be a number from 0 on, not {number!r}")
+                raise SetsupError(f"{name} of a unit must be a number from 0 on, not {brief(number)}")
             if number > 1 and number != int(number):
                 raise SetsupError(f"{name} of a unit must be a part of one or a whole number, not {number}")
         if not self.cpus:

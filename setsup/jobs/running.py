@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from setsup.checks import check_integer
+from setsup.checks import check_arguments, check_integer
 from setsup.errors import SetsupError
 from setsup.jobs.cluster import Cluster, Ray
 from setsup.jobs.local import Crew
@@ -74,6 +74,7 @@ def run(
 
     """
     check_processes(processes, on)
+    check_arguments(run, locals())
     listed = list(units)
     with progress(sum(unit.size for unit in listed), what, counted) as advance:
         if isinstance(on, Cluster):

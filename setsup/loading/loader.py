@@ -10,7 +10,7 @@ import numpy as np
 
 from setsup.checks import check_arguments, is_integer
 from setsup.datasets.dataset import Dataset, fetch_request
-from setsup.errors import SamplerError, SetsupError
+from setsup.errors import SamplerError, SetsupError, brief
 from setsup.loading.batch import Batch, Finish, Transform, check_names
 from setsup.loading.processes import Crew
 from setsup.loading.stream import Job, Maker, Stream, ahead, inline, requests
@@ -190,7 +190,7 @@ class Loader:
         """
         delivered: Any = state.get("delivered") if isinstance(state, Mapping) else None
         if not is_integer(delivered):
-            raise SetsupError(f"the state of a loader is {{'delivered': number of draws}}, not {state!r}")
+            raise SetsupError(f"the state of a loader is {{'delivered': number of draws}}, not {brief(state)}")
         self._delivered = self.sampler.shard(self.rank, self.world, delivered).start
         self._turn += 1
 
@@ -210,7 +210,7 @@ def _checked_workers(workers: int | str, dataset: Dataset) -> int | str:
         return workers
     if not isinstance(workers, str) and is_integer(workers) and workers >= 0:  # which numpy's numbers are as well
         return int(workers)
-    raise SetsupError(f"workers must be 'auto', 'thread' or a whole number from 0 on, not {workers!r}")
+    raise SetsupError(f"workers must be 'auto', 'thread' or a whole number from 0 on, not {brief(workers)}")
 
 
 def _computes(dataset: Dataset) -> bool:
@@ -235,14 +235,14 @@ def _check_transform(transform: Any) -> None:
         raise SetsupError(f"{transform!r} is an operation on images, no transform of batches: put it into Augment")
     if not callable(transform):
         raise SetsupError(
-            f"the transform must be a callable that takes a batch and returns it, not {transform!r}: several go into "
-            "Compose([…]), operations on images into Augment([…])"
+            f"the transform must be a callable that takes a batch and returns it, not {brief(transform)}: "
+            "several go into Compose([…]), operations on images into Augment([…])"
         )
 
 
 def _positive(prefetch: int) -> int:
     if not is_integer(prefetch) or prefetch < 1:
-        raise SetsupError(f"prefetch must be a whole number from 1 on, not {prefetch!r}")
+        raise SetsupError(f"prefetch must be a whole number from 1 on, not {brief(prefetch)}")
     return int(prefetch)
 
 

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from setsup.checks import is_integer
 from setsup.datasets.dataset import Dataset, Modality
-from setsup.errors import SamplerError, SetsupError
+from setsup.errors import SamplerError, SetsupError, brief
+from setsup.factors.stored import check_rows
 from setsup.loading.batch import Batch
 from setsup.samplers import Sampler, Shard
 
@@ -46,7 +47,9 @@ class Door:
         try:
             self.device = None if to in ("torch", "cpu") else self._torch.device(to)
         except RuntimeError:
-            raise SetsupError(f"to must be 'numpy', 'torch' or a torch device such as 'cuda:0', not {to!r}") from None
+            raise SetsupError(
+                f"to must be 'numpy', 'torch' or a torch device such as 'cuda:0', not {brief(to)}"
+            ) from None
         try:
             self._torch.empty(0, device=self.device)
         except (AssertionError, RuntimeError) as error:
@@ -100,13 +103,13 @@ class TorchRows:
 
     def __getitems__(self, rows: list[int]) -> list[Batch]:
         """Several rows, fetched at once."""
-        index = np.asarray(rows, dtype=np.int64)
+        index = np.atleast_1d(check_rows(rows, len(self.dataset)))
         fetched: Batch = dict(self.dataset.fetch(index))
         names = tuple(fetched)
         fetched["index"] = index
         fetched["factors"] = self.dataset.factors.all_codes(index)
         tensors = Door("torch").deliver(fetched, self.dataset.modalities, names)
-        return [_item(tensors, place) for place in range(len(rows))]
+        return [_item(tensors, place) for place in range(len(index))]
 
 
 def as_torch(dataset: Dataset) -> TorchRows:
@@ -209,7 +212,7 @@ class SetBatches:
         """
         length = self.sampler.length
         if not is_integer(epoch) or not 0 <= epoch < _LAST // (length or 1):
-            raise SamplerError(f"the number of a pass must be an integer from 0 on, not {epoch!r}")
+            raise SamplerError(f"the number of a pass must be an integer from 0 on, not {brief(epoch)}")
         if length is not None and self._next // length != epoch:
             self._next = int(epoch) * length
 
@@ -263,7 +266,9 @@ def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:
     rank, world = 0, 1
     if isinstance(sampler, Shard):
         if start != 0 and sampler.start != 0:
-            raise SamplerError(f"start={start!r} comes on top of the shard's start={sampler.start}: give one of them")
+            raise SamplerError(
+                f"start={brief(start)} comes on top of the shard's start={sampler.start}: give one of them"
+            )
         rank, world, start = sampler.rank, sampler.world, sampler.start or start
         sampler = sampler.sampler
     if not isinstance(sampler, Sampler):
@@ -272,5 +277,7 @@ def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:
             "as_torch"
         )
     if not is_integer(start) or not 0 <= start < _LAST:
-        raise SamplerError(f"start must be a step of the sampler, a whole number from 0 and below 2**63, not {start!r}")
+        raise SamplerError(
+            f"start must be a step of the sampler, a whole number from 0 and below 2**63, not {brief(start)}"
+        )
     return SetBatches(sampler, rank, world, int(start))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from setsup.checks import check_arguments, check_array
-from setsup.errors import DataError
+from setsup.errors import DataError, brief
 from setsup.factors.factor import Factor, Kind
 from setsup.reports.charts import LABEL, canvas, drawn, dressed, few_ticks, letters
 from setsup.reports.colouring import checked_values, coloured, draw_key, draw_points
@@ -216,7 +216,7 @@ def image_scatter(
     """
     check_arguments(image_scatter, {"title": title, "x_label": x_label, "y_label": y_label}, DataError)
     if not isinstance(images, Sequence | np.ndarray):
-        raise DataError(f"images must be a list of pictures, not {images!r}")
+        raise DataError(f"images must be a list of pictures, not {brief(images)}")
     check_array(points, "points", DataError)
     placed = _checked_points(points)
     if len(images) != len(placed):

@@ -8,7 +8,7 @@ from PIL import Image
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError
-from setsup.reports.grid import rows_of_images
+from setsup.reports.grid import check_picture, rows_of_images
 from setsup.reports.lettering import fitted
 from setsup.reports.page import GUTTER, MARGIN, NOTES, PADDING, SKIP, Page, cell_for, lines_height
 
@@ -60,6 +60,9 @@ def triplet_sheet(
     wrong = next((len(row) for row in rows if len(row) != len(_HEADS)), None)
     if wrong is not None:
         raise DataError(f"a triplet has {len(_HEADS)} images ({', '.join(_HEADS)}), not {wrong}")
+    for number, row in enumerate(rows):
+        for image, name in zip(row, _HEADS, strict=True):
+            check_picture(image, f"the {name} of triplet {number}")
     cell = cell_for([image for row in rows for image in row])
     card = 2 * PADDING + _NUMBER + cell.span(len(_HEADS))
     across = max(1, min((width - 2 * MARGIN + GUTTER) // (card + GUTTER), -(-len(rows) // _ROWS)))

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_array
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Factor
 from setsup.factors.groups import group_by
 from setsup.factors.table import FactorTable
@@ -180,7 +180,7 @@ def held_factors(
 
 def _names(given: Sequence[str], option: str) -> Sequence[str]:
     if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
-        raise SamplerError(f"{option} must be a list of factor names, not {given!r}")
+        raise SamplerError(f"{option} must be a list of factor names, not {brief(given)}")
     return given
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_array, check_integer, check_number
-from setsup.errors import RowError, SamplerError
+from setsup.errors import RowError, SamplerError, brief
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
 from setsup.samplers.draw import Draw
@@ -64,7 +64,7 @@ class Stepwise:
         """Probability at steps; float64 of their shape."""
         numbers = check_array(steps, "steps", RowError)
         if numbers.size and (numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= 2**63):
-            raise RowError(f"steps must be integers from 0 and below 2**63, not {steps!r}")
+            raise RowError(f"steps must be integers from 0 and below 2**63, not {brief(steps)}")
         rise = np.minimum(numbers.astype(np.int64) // self.every, self.levels - 1)
         return self.end * rise / (self.levels - 1)
 
@@ -199,7 +199,7 @@ def _checked_schedule(p: Any) -> float | Stepwise:
 
 
 def _checked_numbers(sets: Any) -> list[int]:
-    numbers = list(sets) if isinstance(sets, Sequence | np.ndarray) else []
+    numbers = list(sets) if isinstance(sets, Sequence) or (isinstance(sets, np.ndarray) and sets.ndim) else []
     if not numbers or not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in numbers):
-        raise SamplerError(f"sets must be a list of set numbers, at least one, as in [1], not {sets!r}")
+        raise SamplerError(f"sets must be a list of set numbers, at least one, as in [1], not {brief(sets)}")
     return [int(number) for number in numbers]

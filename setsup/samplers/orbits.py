@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_choice, check_number
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
@@ -201,7 +201,7 @@ def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[
         rows = np.flatnonzero((of_rows >= 0) & ~np.isnan(values))
         rows = rows[np.argsort(values[rows], kind="stable")]
     else:
-        raise SamplerError(f"canonical must be 'first', 'argmin:FACTOR' or {{FACTOR: level}}, not {canonical!r}")
+        raise SamplerError(f"canonical must be 'first', 'argmin:FACTOR' or {{FACTOR: level}}, not {brief(canonical)}")
     found = np.full(len(groups), -1, dtype=np.int64)
     which, place = np.unique(of_rows[rows], return_index=True)
     found[which] = rows[place]

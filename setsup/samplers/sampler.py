@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_memory, is_integer
-from setsup.errors import EndlessError, RowError, SamplerError, near
+from setsup.errors import EndlessError, RowError, SamplerError, brief, near
 from setsup.factors.table import FactorTable
 from setsup.samplers.draw import Draw
 
@@ -138,8 +138,11 @@ class Shard:
     """
 
     def __init__(self, sampler: Sampler, rank: int, world: int, start: int = 0) -> None:
-        if not (is_integer(world) and is_integer(rank)) or not 0 <= rank < world:
-            raise SamplerError(f"rank must be a whole number from 0 to world - 1, not rank {rank!r} of {world!r}")
+        if not (is_integer(world) and is_integer(rank)) or not 0 <= rank < world < _LAST:
+            raise SamplerError(
+                "rank must be a whole number from 0 to world - 1, and world below 2**63, "
+                f"not rank {brief(rank)} of {brief(world)}"
+            )
         self.start = _start(start, _LAST if sampler.length is None else sampler.length)
         self.sampler, self.rank, self.world = sampler, int(rank), int(world)
         self.length = None if sampler.length is None else -(-(sampler.length - self.start) // self.world)
@@ -187,7 +190,7 @@ def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw
 
 def _check(step: Any, length: int | None) -> None:
     if not is_integer(step):
-        raise RowError(f"a step must be a whole number, not {step!r}; use block(start, stop) for several")
+        raise RowError(f"a step must be a whole number, not {brief(step)}; use block(start, stop) for several")
     if not 0 <= step < (_LAST if length is None else length):
         end = "2**63" if length is None else f"{length}, the number of draws"
         raise RowError(f"step {step} is out of range: steps are from 0 and below {end}")
@@ -196,7 +199,7 @@ def _check(step: Any, length: int | None) -> None:
 def _check_block(start: Any, stop: Any, length: int | None) -> None:
     _check(start, length)
     if not is_integer(stop) or stop <= start:
-        raise RowError(f"a block needs whole numbers start < stop, not {start} and {stop!r}")
+        raise RowError(f"a block needs whole numbers start < stop, not {start} and {brief(stop)}")
     _check(int(stop) - 1, length)
 
 
@@ -238,16 +241,16 @@ def length_of(source: Sampler | Shard) -> int:
 def _start(start: Any, last: int) -> int:
     if not is_integer(start) or not 0 <= start <= last:
         end = "2**63" if last == _LAST else f"{last}, the number of draws"
-        raise SamplerError(f"start must be a step of the sampler, a whole number from 0 to {end}, not {start!r}")
+        raise SamplerError(f"start must be a step of the sampler, a whole number from 0 to {end}, not {brief(start)}")
     return int(start)
 
 
 def positive(number: Any, option: str, limit: int = 2**31) -> int:
     """A whole number from 1 on and below a limit, by default what one draw can hold; SamplerError otherwise."""
     if not is_integer(number) or number < 1:
-        raise SamplerError(f"{option} must be a whole number from 1 on, not {number!r}")
+        raise SamplerError(f"{option} must be a whole number from 1 on, not {brief(number)}")
     if number >= limit:
-        raise SamplerError(f"{option}={number!r} is too many: it must be below {limit:,}")
+        raise SamplerError(f"{option}={brief(number)} is too many: it must be below {limit:,}")
     return int(number)
 
 

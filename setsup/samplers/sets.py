@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_choice, check_number, is_integer
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key
 from setsup.samplers.draw import Draw
@@ -218,14 +218,16 @@ class SetSampler(Sampler):
 
 def _up_to(number: int, most: int, option: str, what: str) -> int:
     if not is_integer(number) or not 0 <= number <= most:
-        raise SamplerError(f"{option} must be a whole number from 0 to {what}, not {number!r}")
+        raise SamplerError(f"{option} must be a whole number from 0 to {what}, not {brief(number)}")
     return int(number)
 
 
 def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -> dict[str, float]:
     """Tolerances of continuous factors; SamplerError where a factor has levels."""
     if tolerance is not None and not isinstance(tolerance, Mapping):
-        raise SamplerError(f"tolerance must give a number for each factor, as in {{'yaw': 5.0}}, not {tolerance!r}")
+        raise SamplerError(
+            f"tolerance must give a number for each factor, as in {{'yaw': 5.0}}, not {brief(tolerance)}"
+        )
     found = {table[name].name: value for name, value in (tolerance or {}).items()}
     for name, value in found.items():
         if not table[name].continuous:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.draw import Draw
@@ -85,7 +85,9 @@ class TripletSampler(Sampler):
         self.arguments = stated(locals())
         names = named_factors(orbit, "orbit")
         if not isinstance(small, str) or small not in _SMALL:
-            raise SamplerError(f"small must be error or drop, for an orbit of one row has no positive, not {small!r}")
+            raise SamplerError(
+                f"small must be error or drop, for an orbit of one row has no positive, not {brief(small)}"
+            )
         self.table, self.triplets = checked_table(table), positive(triplets, "triplets", MOST_SETS + 1)
         need_memory(3 * self.triplets, "a draw", "triplets")
         self._holding = Holding(table, names, 2, choose=choose, small=small, tolerance={}, where=where, policies=_SMALL)

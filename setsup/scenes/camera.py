@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import SetsupError
+from setsup.errors import SetsupError, brief
 from setsup.scenes.checks import checked_numbers, checked_rotation
 from setsup.scenes.portable import length, product, sin_cos
 
@@ -70,7 +70,9 @@ class Camera:
         for name in ("height", "width"):
             side = getattr(self, name)
             if isinstance(side, bool) or not isinstance(side, int | np.integer) or not 1 <= side <= _LARGEST:
-                raise SetsupError(f"the {name} of a camera is a whole number of pixels, 1 … {_LARGEST:,}, not {side!r}")
+                raise SetsupError(
+                    f"the {name} of a camera is a whole number of pixels, 1 … {_LARGEST:,}, not {brief(side)}"
+                )
             object.__setattr__(self, name, int(side))
         object.__setattr__(self, "k", checked_numbers(self.k, (3, 3), "k of a camera"))
         object.__setattr__(self, "rotation", checked_rotation(self.rotation, "rotation of a camera"))
@@ -151,12 +153,12 @@ class Camera:
             raise SetsupError("give a camera either its field_of_view (radians) or its focal_length (pixels)")
         if field_of_view is not None:
             if not 0 < field_of_view < math.pi:
-                raise SetsupError(f"a field of view lies between 0 and π radians, not {field_of_view!r}")
+                raise SetsupError(f"a field of view lies between 0 and π radians, not {brief(field_of_view)}")
             sine, cosine = sin_cos(field_of_view / 2)
             focal = height / (2 * float(sine / cosine))
         elif focal_length is not None:
             if not 0 < focal_length < math.inf:
-                raise SetsupError(f"a focal length is a positive number of pixels, not {focal_length!r}")
+                raise SetsupError(f"a focal length is a positive number of pixels, not {brief(focal_length)}")
             focal = float(focal_length)
         return np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]])
 

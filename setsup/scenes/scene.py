@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_boolean, is_number
-from setsup.errors import SetsupError
+from setsup.errors import SetsupError, brief
 from setsup.scenes.checks import checked_color, checked_numbers, checked_rotation
 from setsup.scenes.mesh import FARTHEST, Mesh
 from setsup.scenes.portable import product
@@ -127,11 +127,11 @@ class Lamp:
         if self.axis is not None:
             object.__setattr__(self, "axis", _way(self.axis, "the axis of a lamp"))
         if not is_number(self.exponent) or not 0 <= self.exponent < math.inf:
-            raise SetsupError(f"the exponent of a lamp is a number from 0 on, not {self.exponent!r}")
+            raise SetsupError(f"the exponent of a lamp is a number from 0 on, not {brief(self.exponent)}")
         object.__setattr__(self, "exponent", float(self.exponent))
         if self.reach is not None:
             if not is_number(self.reach) or not 0 < self.reach < math.inf:
-                raise SetsupError(f"the reach of a lamp is a positive distance in metres, not {self.reach!r}")
+                raise SetsupError(f"the reach of a lamp is a positive distance in metres, not {brief(self.reach)}")
             object.__setattr__(self, "reach", float(self.reach))
         object.__setattr__(self, "shadow", check_boolean(self.shadow, "shadow of a lamp", SetsupError))
 
@@ -214,10 +214,12 @@ class Placement:
         if self.instance is not None:
             whole = isinstance(self.instance, int | np.integer) and not isinstance(self.instance, bool)
             if not whole or not 0 <= self.instance < 1 << 31:
-                raise SetsupError(f"instance of a placement must be a whole number from 0 on, not {self.instance!r}")
+                raise SetsupError(
+                    f"instance of a placement must be a whole number from 0 on, not {brief(self.instance)}"
+                )
             object.__setattr__(self, "instance", int(self.instance))
         if not isinstance(self.name, str):
-            raise SetsupError(f"name of a placement must be a text, not {self.name!r}")
+            raise SetsupError(f"name of a placement must be a text, not {brief(self.name)}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields; whoever unpickles them gets read-only arrays again."""

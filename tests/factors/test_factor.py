@@ -46,6 +46,7 @@ def test_a_description_comes_back_from_plain_data(factor):
         ({"name": "x", "kind": "ordinal", "levels": (1.0, float("nan"))}, "finite"),
         ({"name": "x", "kind": "continuous", "levels": (1.0,)}, "cannot have levels"),
         ({"name": "x", "kind": "continuous", "period": -1.0}, "positive"),
+        ({"name": "x", "kind": "continuous", "period": 10**400}, "positive"),
         ({"name": "x", "kind": "nominal", "levels": ("a",), "within": "x"}, "within itself"),
         ({"name": "x", "kind": "nominal", "levels": ("a",), "role": "keys"}, "did you mean 'key'"),
     ],

@@ -274,10 +274,26 @@ def test_renaming_keeps_rows_nesting_splits_and_the_grid():
         assert np.shares_memory(swapped.column(new), table.column(old))
 
 
+def test_memory_of_others_is_copied_though_numpy_may_not_write_to_it():
+    import pyarrow as pa
+
+    bytes_of_others = bytearray(16)
+    numbers = np.zeros(4, np.float32)
+    views = {
+        "a memory view": np.frombuffer(memoryview(bytes_of_others).toreadonly(), np.float32),
+        "an array of Arrow's": pa.array(numbers).to_numpy(),
+    }
+    tables = {name: FactorTable([Factor("x", Kind.CONTINUOUS)], {"x": view}) for name, view in views.items()}
+    bytes_of_others[:] = np.ones(4, np.float32).tobytes()
+    numbers[:] = 1
+    assert all((view == 1).all() for view in views.values())
+    assert {name: table.column("x").tolist() for name, table in tables.items()} == dict.fromkeys(views, [0.0] * 4)
+
+
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [
-        ({"hue": "size"}, "two factors share a name"),
+        ({"hue": "size"}, "two factors share a name, 'size'"),
         ({"hu": "x"}, "unknown factor 'hu'; did you mean 'hue'"),
         ({"hue": ""}, "must be a text that is not empty"),
         ({"hue": None}, "must be a text"),

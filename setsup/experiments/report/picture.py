@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from PIL import Image, ImageDraw
 
+from setsup.checks import check_arguments
 from setsup.errors import DataError
 from setsup.experiments.report import Column
 from setsup.experiments.report.findings import Findings, Line
@@ -53,6 +54,7 @@ def draw_report(findings: Findings) -> Image.Image:
     'RGB'
 
     """
+    check_arguments(draw_report, locals(), DataError)
     blocks = [_lines(f"{findings.report.name}: {findings.report.shows}\n{findings.report.source}", _TITLES)]
     charts = [*_bar_charts(findings), *_curve_charts(findings)]
     blocks += _side_by_side(charts)

@@ -100,6 +100,7 @@ def report_on(report: Report, folders: Iterable[Path | str] = ()) -> Findings:
     ['setsup train abc/fig4a', 'setsup train abc/fig4a-random']
 
     """
+    check_arguments(report_on, locals(), DataError)
     known = {row.preset: find_preset(row.preset) for row in report.rows}
     results, notes = read_results(known, report.evaluations, map(Path, folders))
     return fill(report, results, {name: preset.seeds for name, preset in known.items()}, notes)

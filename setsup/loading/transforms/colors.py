@@ -32,7 +32,7 @@ import numpy.typing as npt
 import torch
 from kornia.color import rgb_to_hsv, rgb_to_linear_rgb
 
-from setsup.errors import DataError, SetsupError, near
+from setsup.errors import DataError, SetsupError, brief, near
 
 __all__ = ["SPACES", "ColorSpace", "color_space", "in_color_space"]
 
@@ -129,8 +129,8 @@ def color_space(name: str) -> ColorSpace:
     ('Y', 'CbCr')
 
     """
-    if name not in SPACES:
-        raise SetsupError(f"there is no colour space {name!r}{near(name, SPACES)}")
+    if not isinstance(name, str) or name not in SPACES:
+        raise SetsupError(f"there is no colour space {brief(name)}{near(name, SPACES)}")
     return SPACES[name]
 
 
