@@ -1,9 +1,10 @@
 """Train with Hugging Face accelerate, on one process or several, and resume with another number of them.
 
-Needs: pip install -e ".[train]". Run it twice: accelerate launch --cpu --num-processes 2 examples/accelerate_loop.py,
-then alone.
+Needs: pip install -e ".[train]". Run it twice: accelerate launch --cpu --num-processes 2 examples/accelerate_loop.py
+checkpoint, then alone.
 """
 
+import sys
 from itertools import islice
 from pathlib import Path
 
@@ -21,8 +22,9 @@ model = torch.nn.Linear(3 * 8 * 8, 10)
 optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
 model, optimiser = accelerator.prepare(model, optimiser)  # not the loader, which takes its share already
 accelerator.register_for_checkpointing(batches)  # its position, the same on all ranks
-if Path("checkpoint").exists():
-    accelerator.load_state("checkpoint")
+checkpoint = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+if checkpoint and checkpoint.exists():
+    accelerator.load_state(str(checkpoint))
 began = batches.state_dict()["delivered"]
 for batch in islice(batches, 20):  # every rank gets as many batches
     with accelerator.accumulate(model):
@@ -31,6 +33,7 @@ for batch in islice(batches, 20):  # every rank gets as many batches
         accelerator.backward(loss)
         optimiser.step()
         optimiser.zero_grad()
-accelerator.save_state("checkpoint")
+if checkpoint:
+    accelerator.save_state(str(checkpoint))
 print(f"rank {rank} of {world}: 20 batches of draws {began} to {batches.state_dict()['delivered']}, loss {loss:.2f}")
 accelerator.end_training()

@@ -440,12 +440,14 @@ def test_the_example_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
 def test_the_example_with_accelerate_resumes_on_another_number_of_ranks(tmp_path: Path) -> None:
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     example = ROOT / "examples" / "accelerate_loop.py"
-    lines = run(*TORCHRUN, example, cwd=tmp_path).splitlines()
+    lines = run(*TORCHRUN, example, "checkpoint", cwd=tmp_path).splitlines()
     assert sorted(line.split(",")[0] for line in lines) == [
         "rank 0 of 2: 20 batches of draws 0 to 40",
         "rank 1 of 2: 20 batches of draws 0 to 40",
     ]
-    assert run(sys.executable, example, cwd=tmp_path).startswith("rank 0 of 1: 20 batches of draws 40 to 60,")
+    assert run(sys.executable, example, "checkpoint", cwd=tmp_path).startswith(
+        "rank 0 of 1: 20 batches of draws 40 to 60,"
+    )
 
 
 WITH_ACCELERATE = """
