@@ -73,7 +73,7 @@ def test_odd_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"")
     for root in (file, tmp_path / "none", "x" * 5000, "nul\0byte"):
-        with pytest.raises(DataError, match="setsup fetch mnist|must be the path of a file or folder"):
+        with pytest.raises(DataError, match=r"setsup fetch mnist|must be the path of a file or folder"):
             find_root("mnist", root, WANTED)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert data_places("mnist", "~/data")[0] == tmp_path / "data"
