@@ -311,7 +311,7 @@ class Odd(Varied):
         (Odd(name="\udc80"), {}, DataError, "no valid text, and stands in the name"),
         (Odd(name=""), {}, DataError, "the catalogue of '': name must be a text"),
         (Odd(shape=(1,) * 9), {}, DataError, "the catalogue of 'odd': .*at most 8"),
-        (Varied(5), {"order": ["category"]}, DataError, "must be a string, not a list"),
+        (Varied(5), {"order": ["category"]}, DataError, "order of write_shards must be a string, not"),
         (Varied(5, broken=4), {}, RuntimeError, "row 4 is broken"),
     ],
 )
