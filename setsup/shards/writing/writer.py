@@ -131,8 +131,8 @@ def write_shards(
     >>> cubes = setsup.load("shapes3d-procedural").where("shape == 'cube' and scale == 1.25 and orientation == 0")
     >>> folder = Path(tempfile.mkdtemp()) / "cubes"
     >>> shards = write_shards(cubes, folder, order="by:wall_hue", per_shard=300)
-    >>> len(shards), sorted(path.name for path in folder.iterdir())[:3]
-    (1000, ['README.md', 'data-00000.tar', 'data-00001.tar'])
+    >>> len(shards), sorted(path.name for path in folder.glob("data-*.tar"))[:2]
+    (1000, ['data-00000.tar', 'data-00001.tar'])
 
     """
     check_arguments(write_shards, locals(), DataError)
