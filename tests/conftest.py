@@ -30,6 +30,15 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+LONG_EXAMPLES = {"setsup.evaluation.maps.umap_map": "charts"}  # numba compiles for ten seconds
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.DoctestItem) and item.name in LONG_EXAMPLES:
+            item.add_marker(pytest.mark.long(LONG_EXAMPLES[item.name]))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     for plugin in (crashes, tiers):
         config.pluginmanager.register(plugin)

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("xdist", reason="pytest-xdist is not installed")
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+pytestmark = [
+    pytest.mark.long("kills and interruptions"),
+    pytest.mark.skipif(os.name != "posix", reason="signals of POSIX"),
+]
 
 SEGFAULT = "ctypes.string_at(0)"
 KILLED = "os.kill(os.getpid(), signal.SIGKILL)"
@@ -17,8 +20,8 @@ HELD_OPEN = f"os.fork() or time.sleep(100) or os._exit(0)\n    {KILLED}"  # a ch
 
 @pytest.mark.parametrize("how", [
     pytest.param(SEGFAULT, id="segfault"),
-    pytest.param(KILLED, id="killed", marks=pytest.mark.long("kills and interruptions")),
-    pytest.param(HELD_OPEN, id="killed, pipe held open", marks=pytest.mark.long("kills and interruptions")),
+    pytest.param(KILLED, id="killed"),
+    pytest.param(HELD_OPEN, id="killed, pipe held open"),
 ])  # fmt: skip
 def test_a_crashed_worker_ends_the_run_as_a_failure(how: str, tmp_path: Path) -> None:
     # the other worker has more to do than the run may take

@@ -196,7 +196,10 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- killed ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["shard", "index", "prepare", "render", "fetch"])
+LONG = pytest.mark.long("kills and interruptions")
+
+
+@pytest.mark.parametrize("name", ["prepare", *(pytest.param(name, marks=LONG) for name in WORKS if name != "prepare")])
 def test_some_kills(tmp_path: Path, mirror: str, name: str) -> None:
     figures = kill_at_moments(tmp_path / "killed", WORKS[name](False, mirror), FEW)
     assert figures.kills == FEW

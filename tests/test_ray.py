@@ -39,6 +39,7 @@ CORES = 2
 COMMAND = [sys.executable, "-c", "import sys; from setsup_cli.main import main; sys.exit(main())"]
 
 pytestmark = [
+    pytest.mark.long("Ray clusters"),
     pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed"),
     pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="/proc tells about processes on Linux only"),
 ]
@@ -145,7 +146,6 @@ def die(folder: Path, times: int, number: int) -> int:
     return number
 
 
-@pytest.mark.long("Ray clusters")
 def test_several_workers_give_what_local_ones_give_until_one_is_killed_again_and_again(
     address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -188,7 +188,6 @@ def test_several_workers_give_what_local_ones_give_until_one_is_killed_again_and
     assert not drivers()
 
 
-@pytest.mark.long("Ray clusters")
 def test_the_first_error_ends_the_work_and_says_where(address: str, tmp_path: Path) -> None:
     began = time.monotonic()
     with pytest.raises(ZeroDivisionError) as error:
@@ -200,7 +199,6 @@ def test_the_first_error_ends_the_work_and_says_where(address: str, tmp_path: Pa
     assert time.monotonic() - began < 60  # the others had slept for two minutes
 
 
-@pytest.mark.long("Ray clusters")
 def test_parts_of_a_gpu(address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Of one GPU, two halves: so many units run at a time, and not the four for which there are cores."""
 
@@ -235,14 +233,12 @@ def test_parts_of_a_gpu(address: str, monkeypatch: pytest.MonkeyPatch, caplog: p
 # -- what is amiss -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long("Ray clusters")
 def test_another_machine_has_no_such_folder(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "touch", lambda self: None)  # what the other has under that path: no such file
     with pytest.raises(DataError, match=r"does not see .*shared of the machine that began the work: choose a folder"):
         run(square, units(1), on=Ray(address), folder=tmp_path / "shared")
 
 
-@pytest.mark.long("Ray clusters")
 def test_another_machine_has_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     about = pickle.dumps(About("0123", version("setsup"), None, os.getcwd()))
     monkeypatch.setattr(ray_worker, "version", lambda name: "9.0.7")
@@ -322,7 +318,6 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.long("Ray clusters")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_units_end_with_who_began_them(address: str, tmp_path: Path, how: int) -> None:
     code = LONG.replace("sys.argv[2]", repr(str(tmp_path)))
@@ -339,7 +334,6 @@ def test_units_end_with_who_began_them(address: str, tmp_path: Path, how: int) -
     assert until(lambda: not drivers(), 20)
 
 
-@pytest.mark.long("Ray clusters")
 def test_a_cluster_of_its_own(tmp_path: Path) -> None:
     """It is started, and stopped: no process is left, and no file but those that Ray has in its folder for sessions."""
     folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
@@ -366,7 +360,6 @@ def test_a_cluster_of_its_own(tmp_path: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.mark.long("Ray clusters")
 def test_a_cluster_of_its_own_that_is_too_small(tmp_path: Path) -> None:
     """Nobody can join it, so that nothing is waited for, and nothing begun."""
     script = "import setsup; from setsup.jobs import Ray; few = setsup.load('shapes3d-procedural').select([0])"
@@ -399,7 +392,6 @@ def test_units_that_fit_a_machine(need: dict[str, float], fitting: int) -> None:
     assert _fitting({"CPU": 2.0}, Ray(**need)) == (0 if "gpus" in need else fitting)
 
 
-@pytest.mark.long("Ray clusters")
 def test_cores_that_the_cluster_of_this_machine_has_not() -> None:
     said = "a unit needs 999 cores and no GPU, and the cluster of this machine alone has 2 cores and 1 GPU: "
     assert str(_too_small(Ray(cpus=999), _Most(0, 2.0, 1.0))).startswith(said)
@@ -413,7 +405,6 @@ def drawn(folder: Path) -> int:
     return sum(map(bool, path.read_bytes())) if path.exists() else 0
 
 
-@pytest.mark.long("Ray clusters")
 def test_pictures_are_the_same_bytes_though_their_driver_is_killed(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -442,7 +433,6 @@ def test_pictures_are_the_same_bytes_though_their_driver_is_killed(
 # -- shards ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long("Ray clusters")
 def test_shards_are_the_same_bytes_whoever_ends(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -175,6 +175,7 @@ def test_faces_are_where_they_were_drawn(found):
     assert facing <= hits
 
 
+@pytest.mark.long("videos")
 def test_tracks_follow_one_head_within_its_shot(found):
     known = truth(monday())
     people, lengths = {}, {}

@@ -11,6 +11,8 @@ import pytest
 import yaml
 from PIL import Image
 
+pytestmark = pytest.mark.long("documented pages and examples")
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "datasets" / "package.md").read_text()
 FILES = {"toml": "pyproject.toml", "python": "my_rooms/__init__.py", "yaml": "my_rooms/my-rooms.yaml"}

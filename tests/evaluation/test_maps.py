@@ -34,6 +34,7 @@ def test_tsne_keeps_clusters_apart_and_is_decided_by_the_seed() -> None:
     np.testing.assert_array_equal(tsne_map(ROWS * 2.0**300, perplexity=10), placed)
 
 
+@pytest.mark.long("charts")
 def test_umap_keeps_clusters_apart_and_is_decided_by_the_seed() -> None:
     pytest.importorskip("umap")
     with warnings.catch_warnings():

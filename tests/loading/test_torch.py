@@ -273,11 +273,20 @@ class Endless(torch.utils.data.IterableDataset):
         return iter(self.loader)
 
 
+def first(loader: Any, count: int) -> list[Any]:
+    """First batches; workers end with them, where an error's traceback would keep them, half closed, for seconds."""
+    batches = iter(loader)
+    try:
+        return list(itertools.islice(batches, count))
+    finally:
+        if loader.num_workers:
+            batches._shutdown_workers()
+
+
 def test_several_workers_of_torch_do_not_repeat_draws(shapes, sets) -> None:
     def steps(count: int) -> list[int]:
         inner = Endless(setsup.loader(shapes, sets, workers=0))
-        loader = torch.utils.data.DataLoader(inner, batch_size=None, num_workers=count)
-        return [batch["step"] for batch in itertools.islice(loader, 6)]
+        return [batch["step"] for batch in first(torch.utils.data.DataLoader(inner, None, num_workers=count), 6)]
 
     assert steps(0) == steps(1) == list(range(6))
     with pytest.raises(setsup.SetsupError, match="each of the 2 worker processes of torch's DataLoader would"):
@@ -297,7 +306,7 @@ class Shared(torch.utils.data.IterableDataset):
 
 def test_workers_of_torch_may_share_the_draws_by_loaders_of_their_own(shapes, sets) -> None:
     loader = torch.utils.data.DataLoader(Shared(shapes, sets), batch_size=None, num_workers=2)
-    for step, batch in enumerate(itertools.islice(loader, 6)):
+    for step, batch in enumerate(first(loader, 6)):
         assert batch["step"] == step
         assert torch.equal(batch["indices"], torch.from_numpy(sets[step].indices.copy()))
 
@@ -307,7 +316,7 @@ def test_a_loader_that_came_to_several_workers_is_refused_however_they_started(c
     inner = Endless(setsup.loader(shapes, sets, workers=0))
     loader = torch.utils.data.DataLoader(inner, batch_size=None, num_workers=2, multiprocessing_context=context)
     with pytest.raises(setsup.SetsupError, match="or make the loader in each worker, with its rank= and world="):
-        next(iter(loader))
+        first(loader, 1)
 
 
 @pytest.mark.long("large or genuine files")
@@ -338,4 +347,5 @@ def test_an_unknown_device_is_one_sentence(shapes, sets) -> None:
 def test_torch_own_loader_may_use_worker_processes(shapes, sets, context) -> None:
     rows = setsup.loading.as_torch(shapes)
     loader = torch.utils.data.DataLoader(rows, batch_size=4, num_workers=1, multiprocessing_context=context)
-    assert next(iter(loader))["index"].tolist() == [0, 1, 2, 3]
+    (batch,) = first(loader, 1)
+    assert batch["index"].tolist() == [0, 1, 2, 3]
