@@ -80,9 +80,11 @@ def _write_smallnorb(folder: Path, end: str) -> list[Images]:
     written = []
     for stem, instances in zip(STEMS, ((4, 6, 7, 8, 9), (0, 1, 2, 3, 5)), strict=True):
         pictures = dice.integers(0, 256, (PAIRS, 2, 96, 96), dtype=np.uint8)
-        info = np.stack([dice.choice(instances, PAIRS), *(dice.integers(0, n, PAIRS) for n in (9, 18, 6))], 1)
+        objects = dice.permutation(5 * 5 * 9 * 18 * 6)[:PAIRS]  # no two pairs show the same
+        category, instance, *views = np.unravel_index(objects, (5, 5, 9, 18, 6))
+        info = np.stack([np.array(instances)[instance], *views], 1)
         info[:, 2] *= 2
-        parts = {"dat": pictures, "cat": dice.integers(0, 5, PAIRS).astype("<i4"), "info": info.astype("<i4")}
+        parts = {"dat": pictures, "cat": category.astype("<i4"), "info": info.astype("<i4")}
         for what, values in parts.items():
             magic = 0x1E3D4C55 if values.dtype == np.uint8 else 0x1E3D4C54
             lengths = [*values.shape, 1, 1][: max(3, values.ndim)]
