@@ -8,7 +8,7 @@ from typing import Any
 
 from setsup.errors import DataError
 from setsup.files import Manifest, data_places, find_root, load_manifest, manifest_names
-from setsup.files.foreign import find_manifest
+from setsup.files.manifests.packages import find_manifest
 from setsup_cli.arguments import Json
 from setsup_cli.output import show_json, show_table
 

@@ -10,7 +10,7 @@ from tyro.conf import Positional
 
 from setsup.errors import FactorError, SetsupError, need
 from setsup.files.disk import need_writable
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 from setsup_cli.arguments import Device, Json, MaybeNumber, MaybePath, MaybeText, Opening, Root, Split
 from setsup_cli.arguments import option as declared
 from setsup_cli.output import say, show_json

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from setsup.errors import SetsupError
 from setsup.files import Manifest
-from setsup.files.foreign import find_manifest
+from setsup.files.manifests.packages import find_manifest
 from setsup.shards.stores.places import is_shards
 from setsup_cli.arguments import Json, Source
 from setsup_cli.cards import print_card

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 from setsup_cli import recipes
 from setsup_cli.arguments import Json, option
 from setsup_cli.output import check_picture, say, show_json, show_table
@@ -14,7 +14,7 @@ from setsup_cli.recipes import Drawn, list_recipes, made, need_drawing, table
 
 if TYPE_CHECKING:
     from setsup.correspondence import PixelPairs
-    from setsup.datasets.rendered import RenderedDataset
+    from setsup.rendered.dataset import RenderedDataset
 
 __all__ = ["HELP", "Options", "asked", "run"]
 
@@ -57,8 +57,8 @@ def run(options: Any) -> int:
     import numpy as np
 
     from setsup.correspondence import PairSampler, spatial
-    from setsup.datasets.rendered import RenderedDataset
     from setsup.files import written
+    from setsup.rendered.dataset import RenderedDataset
     from setsup.reports import match_sheet
 
     recipe = made(options)

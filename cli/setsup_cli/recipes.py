@@ -214,8 +214,8 @@ def need_drawing(options: Any, rays: str | None = None) -> None:
 
 def table(recipe: "Recipe", options: Any) -> "FactorTable | None":
     """Rows that options ask for; None for the grid of the recipe."""
-    from setsup.datasets.rendered_table import sampled
     from setsup.factors import FactorTable
+    from setsup.rendered.table import sampled
 
     views = getattr(options, "views", None)
     if views is not None and options.rows is not None:

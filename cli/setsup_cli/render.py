@@ -16,8 +16,8 @@ from setsup_cli.stopping import terminated
 from setsup_cli.workers import On, RayAddress, RayGpus, cluster
 
 if TYPE_CHECKING:
-    from setsup.datasets.rendered_folder import RenderedFolder
-    from setsup.datasets.rendered_layout import Layout
+    from setsup.rendered.folder import RenderedFolder
+    from setsup.rendered.layout import Layout
 
 __all__ = ["HELP", "Options", "asked", "run"]
 
@@ -63,9 +63,9 @@ def run(options: Any) -> int:
         return 0
     if options.out is None:
         raise DataError(f"say where the pictures go: `setsup render {options.recipe} --out FOLDER`")
-    from setsup.datasets.rendered import RenderedDataset
-    from setsup.datasets.rendered_folder import drawn_rows
-    from setsup.datasets.rendered_writing import render
+    from setsup.rendered.dataset import RenderedDataset
+    from setsup.rendered.folder import drawn_rows
+    from setsup.rendered.writing import render
 
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     need_drawing(options, None if options.matches is None else "matches need")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional
 
 from setsup.errors import need
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 from setsup_cli.arguments import Json, MaybeFolders, MaybePath, MaybeText, option
 from setsup_cli.output import check_picture, say, say_prose, show_json, show_table
 

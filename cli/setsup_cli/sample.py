@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import SamplerError
 from setsup.files.disk import need_writable
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeText, MaybeWords, Source, option
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.sampling import build_sampler, check_places, chosen_sampler

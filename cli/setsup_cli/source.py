@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import DataError, FactorError, near
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 from setsup.shards.stores.places import is_shards, open_place
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 from tyro.conf import Positional
 
 from setsup.errors import DataError, SetsupError, need
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 from setsup_cli.arguments import Json, MaybePath, MaybeText, Opening, Root
 from setsup_cli.arguments import option as declared
 from setsup_cli.opening import option_words, path_options

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.scenes.coincident import hidden_sides
 from setsup.scenes.color import LINEAR
-from setsup.scenes.mesh import Mesh
+from setsup.scenes.meshes.coincident import hidden_sides
+from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.scene import Placement, Scene
 
 __all__ = ["FLAT", "Surface", "surfaces"]

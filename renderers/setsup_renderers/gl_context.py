@@ -26,8 +26,8 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from setsup.errors import DataError, imported
-from setsup_renderers.asking import asked
-from setsup_renderers.of_process import OfProcess, refuse_forked
+from setsup_renderers.gl_probe import asked
+from setsup_renderers.process_local import OfProcess, refuse_forked
 
 __all__ = ["Context", "context", "described"]
 

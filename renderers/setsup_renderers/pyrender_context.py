@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError, imported
-from setsup_renderers.asking import asked
-from setsup_renderers.of_process import OfProcess, inherited
+from setsup_renderers.gl_probe import asked
+from setsup_renderers.process_local import OfProcess, inherited
 
 __all__ = ["Context", "check_holes", "context", "device", "library", "release"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.scenes.camera import Camera
-from setsup.scenes.coincident import hidden_sides
 from setsup.scenes.color import LINEAR
-from setsup.scenes.mesh import Material
+from setsup.scenes.meshes.coincident import hidden_sides
+from setsup.scenes.meshes.mesh import Material
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
 from setsup_renderers.pyrender_context import check_holes
 

@@ -46,7 +46,7 @@ class PairSampler(SetSampler):
 
     Examples
     --------
-    >>> from setsup.datasets.rendered import RenderedDataset
+    >>> from setsup.rendered.dataset import RenderedDataset
     >>> from setsup.scenes.recipes import Shapes3D
     >>> shapes = RenderedDataset(Shapes3D(size=(32, 32)))
     >>> draw = PairSampler(shapes, pairs=4)[0]

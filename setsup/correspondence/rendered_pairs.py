@@ -13,10 +13,10 @@ from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.correspondence.planar import inside
 from setsup.correspondence.spatial import drawn_pixels, spatial
 from setsup.datasets.dataset import Dataset, Modality
-from setsup.datasets.rendered import RenderedDataset
 from setsup.errors import DataError, SetsupError
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
+from setsup.rendered.dataset import RenderedDataset
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
 
 __all__ = ["RenderedPairs", "pair_table", "stored"]
@@ -40,7 +40,7 @@ class RenderedPairs(RenderedDataset):
     factors : FactorTable
         From :func:`pair_table`, or some pairs of one: rows 2n and 2n + 1 are the views of a pair.
     renderer, cache
-        As of :class:`setsup.datasets.rendered.RenderedDataset`.
+        As of :class:`setsup.rendered.dataset.RenderedDataset`.
 
     Raises
     ------
@@ -90,7 +90,7 @@ class RenderedPairs(RenderedDataset):
     def outputs(
         self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]
     ) -> dict[str, npt.NDArray[Any]]:
-        """Modalities of a row that was drawn; see :meth:`setsup.datasets.rendered.RenderedDataset.outputs`."""
+        """Modalities of a row that was drawn; see :meth:`setsup.rendered.dataset.RenderedDataset.outputs`."""
         found = super().outputs(row, scene, camera, frame, [name for name in names if name not in _OWN])
         if len(found) < len(names):
             pairs = spatial(scene, camera, self.camera(row ^ 1))

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files import cache_folder, locked, written
+from setsup.files.archives.members import Members
 from setsup.files.atomic import clear
-from setsup.files.members import Members
 
 __all__ = ["cached_array", "file_states", "kept_or_made", "made_once", "release_state"]
 

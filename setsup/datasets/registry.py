@@ -26,7 +26,7 @@ from typing import Any, get_type_hints
 from setsup.checks import check_arguments
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, near
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 
 __all__ = ["load", "names", "options_in", "options_of"]
 
@@ -47,7 +47,7 @@ def names() -> list[str]:
 
     """
     from setsup.files import manifest_names
-    from setsup.files.foreign import foreign_entries
+    from setsup.files.manifests.packages import foreign_entries
 
     return sorted({*manifest_names(), *foreign_entries()})
 
@@ -128,14 +128,14 @@ def options_of(name: str) -> dict[str, Parameter]:
 
     """
     from setsup.files import manifest_names
-    from setsup.files.foreign import foreign_entries
+    from setsup.files.manifests.packages import foreign_entries
 
     foreign = foreign_entries()
     if name in manifest_names():
         return options_in(_own(name))
     if name in foreign:
         return options_in(_theirs(foreign[name]))
-    from setsup.datasets.rendered_folder import is_rendered
+    from setsup.rendered.folder import is_rendered
 
     if is_rendered(name):
         return {}
@@ -174,14 +174,14 @@ def _type(one: Parameter, among: dict[str, Any]) -> Any:
 
 def _open(name: str, root: Path | None, options: Mapping[str, Any]) -> object:
     from setsup.files import manifest_names
-    from setsup.files.foreign import foreign_entries
+    from setsup.files.manifests.packages import foreign_entries
 
     if name in manifest_names():
         return _open_own(name, root, options)
     foreign = foreign_entries()
     if name in foreign:
         return _opened(name, _theirs(foreign[name]), root, options)
-    from setsup.datasets.rendered_folder import is_rendered, open_rendered
+    from setsup.rendered.folder import is_rendered, open_rendered
 
     if is_rendered(name):
         if root is not None:
@@ -266,8 +266,8 @@ def _opened(name: str, opener: Callable[..., object], root: Path | None, options
 
 
 def _opened_split(dataset: Dataset, name: str, split: str) -> Dataset:
-    from setsup.datasets.splits import open_split
-    from setsup.files.foreign import find_manifest
+    from setsup.datasets.adapters.splits import open_split
+    from setsup.files.manifests.packages import find_manifest
 
     manifest = find_manifest(name)
     return open_split(dataset, split, () if manifest is None else manifest.splits)

@@ -16,7 +16,7 @@ from setsup.experiments.preset import Measured, Preset, smoke
 from setsup.experiments.settings import changes, filled, flat, learned, put
 from setsup.files.atomic import written
 from setsup.files.disk import need_regular
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 from setsup.files.locks import lock_file, locked
 
 if TYPE_CHECKING:

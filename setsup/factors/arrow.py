@@ -24,7 +24,7 @@ from setsup.factors.infer import from_blocks
 from setsup.factors.stored import code_dtype
 from setsup.factors.table import FactorTable
 from setsup.files import written
-from setsup.files.listing import as_numpy
+from setsup.files.archives.listing import as_numpy
 from setsup.files.mapped import MappedFile
 
 __all__ = ["described", "from_arrow", "open_table", "reopened", "save_table", "to_arrow"]

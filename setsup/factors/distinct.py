@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.factors.factor import Level
-from setsup.files.listing import as_numpy
+from setsup.files.archives.listing import as_numpy
 
 __all__ = ["BLANKS", "Sort", "distinct", "doubles", "is_text", "simplified", "sorts_of", "usable"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from setsup.errors import DataError
+from setsup.files.archives.listing import Listing
+from setsup.files.archives.names import as_bytes, as_text, escaped
 from setsup.files.atomic import is_temporary
-from setsup.files.listing import Listing
-from setsup.files.names import as_bytes, as_text, escaped
 from setsup.progress import Advance, progress
 
 __all__ = ["list_folder", "unchanged"]

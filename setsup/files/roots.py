@@ -8,8 +8,8 @@ from pathlib import Path
 
 from setsup.errors import DataError
 from setsup.files.cache import cache_folder
-from setsup.files.foreign import find_manifest
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
+from setsup.files.manifests.packages import find_manifest
 
 __all__ = ["data_places", "find_root", "place_seen", "root_option", "some"]
 

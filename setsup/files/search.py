@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from setsup.errors import DataError
-from setsup.files.kinds import archive_kind
+from setsup.files.archives.archive_format import archive_kind
+from setsup.files.release_root import readable
 from setsup.files.roots import data_places, place_seen, root_option, some
-from setsup.files.tops import readable
 
 __all__ = ["archives_in", "not_found", "sources", "worded"]
 
@@ -76,7 +76,7 @@ def archives_in(folder: Path, name: str) -> list[Path]:
 
 
 def worded(patterns: Iterable[str], holds: Mapping[str, str] | Sequence[str]) -> str:
-    """Give what messages call some of the expressions of :func:`setsup.files.members.find_members`."""
+    """Give what messages call some of the expressions of :func:`setsup.files.archives.members.find_members`."""
     return ", ".join(holds[each] if isinstance(holds, Mapping) else readable(each) for each in patterns)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from setsup.errors import DataError
+from setsup.files.archives.members import Members
 from setsup.files.disk import need_readable
-from setsup.files.members import Members
 
 __all__ = ["Place", "content_of", "find_beside", "label_of", "read_beside", "text_of"]
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
 from setsup.jobs.process import cause, ended, started
-from setsup.loading import wire
+from setsup.loading import ipc as wire
 from setsup.loading.batch import Batch, Finish
 from setsup.loading.ring import Allocate, Ring
 from setsup.loading.stream import Maker, Request, Stream

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from setsup.errors import SetsupError
 from setsup.jobs.sending import portable, said
-from setsup.loading import wire
+from setsup.loading import ipc as wire
 from setsup.loading.batch import Finish
 from setsup.loading.stream import Maker, Request
 
@@ -28,7 +28,7 @@ def serve(end: int, things: int) -> None:
         Number of an open socket: requests come in, batches or exceptions go out.
     things : int
         Number of an open file with the maker of batches and what finishes them, or None, see
-        :func:`setsup.loading.wire.store`.
+        :func:`setsup.loading.ipc.store`.
 
     """
     loader = socket.socket(fileno=end)

@@ -25,11 +25,11 @@ from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, permute, stream_key
 from setsup.samplers.draw import Draw
-from setsup.samplers.holding import Holding, named_factors
-from setsup.samplers.members import check_small
+from setsup.samplers.groups.group_sampler import Holding, named_factors
+from setsup.samplers.groups.members import check_small
+from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, holding_report
 from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
-from setsup.samplers.within import Keys
 
 __all__ = ["DomainSampler"]
 

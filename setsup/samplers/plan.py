@@ -10,8 +10,8 @@ from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, mix, spread
 from setsup.samplers.draw import Draw
-from setsup.samplers.holding import Holding
-from setsup.samplers.within import GROUP, ORDER, ROWS, SUBSET, Keys, word
+from setsup.samplers.groups.group_sampler import Holding
+from setsup.samplers.groups.within import GROUP, ORDER, ROWS, SUBSET, Keys, word
 
 __all__ = ["Plan", "Plans"]
 

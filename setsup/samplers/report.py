@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, stream_key, uniform
-from setsup.samplers.combinations import chance_of_any, log_combinations, log_sum
-from setsup.samplers.holding import Holding
-from setsup.samplers.members import EvenMembers, WeightedMembers
-from setsup.samplers.window import WindowMembers
+from setsup.samplers.groups.combinations import chance_of_any, log_combinations, log_sum
+from setsup.samplers.groups.group_sampler import Holding
+from setsup.samplers.groups.members import EvenMembers, WeightedMembers
+from setsup.samplers.groups.window import WindowMembers
 
 __all__ = ["Entry", "Report", "holding_report"]
 

@@ -23,8 +23,8 @@ from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key
 from setsup.samplers.draw import Draw
-from setsup.samplers.holding import Holding, held_factors, row_weights
-from setsup.samplers.members import check_small
+from setsup.samplers.groups.group_sampler import Holding, held_factors, row_weights
+from setsup.samplers.groups.members import check_small
 from setsup.samplers.plan import Plan, Plans
 from setsup.samplers.report import Report, holding_report
 from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated

@@ -18,10 +18,10 @@ from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.draw import Draw
-from setsup.samplers.holding import Holding, named_factors
+from setsup.samplers.groups.group_sampler import Holding, named_factors
+from setsup.samplers.groups.within import GROUP, word
 from setsup.samplers.report import Report, holding_report
 from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
-from setsup.samplers.within import GROUP, word
 
 __all__ = ["TripletSampler"]
 

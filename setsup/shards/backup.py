@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.listing import as_numpy
+from setsup.files.archives.listing import as_numpy
 from setsup.shards.index import GROUP, SOURCE_ROW
 from setsup.shards.layout import BACKUP, Catalogue, parsed
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from setsup.datasets import images
 from setsup.datasets.dataset import Modality
-from setsup.datasets.depth_images import decode_depth, deep_size
+from setsup.datasets.formats.depth_images import decode_depth, deep_size
 from setsup.datasets.formats.png import PngHead, png_head
 from setsup.datasets.images import resized
 from setsup.errors import DataError

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.tar_headers import BLOCK, header_check
+from setsup.files.archives.tar_headers import BLOCK, header_check
 from setsup.shards.layout import CRC32C, HEADER, Catalogue
 
 __all__ = ["MAPS", "OPEN", "LocalReader", "Reader", "checksums", "mend"]

@@ -9,12 +9,12 @@ import pytest
 import setsup
 from setsup.correspondence import PairSampler, RenderedPairs, Status, pair_table, spatial, stored, view_pairs
 from setsup.correspondence.view_pairs import Match, traced
-from setsup.datasets.derived import concat
-from setsup.datasets.rendered import RenderedDataset
-from setsup.datasets.rendered_writing import render
+from setsup.datasets.selections import concat
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.random import fold
+from setsup.rendered.dataset import RenderedDataset
+from setsup.rendered.writing import render
 from setsup.scenes.recipes import Shapes3D
 
 pytest.importorskip("embreex", reason="embreex is not installed")

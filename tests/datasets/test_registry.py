@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from setsup.datasets import Dataset, Modality, fetch_request, load, names, registry
-from setsup.datasets.imagenet.subset import read_synsets
-from setsup.datasets.pascal3d.lists import read_abc_list
+from setsup.datasets.benchmarks.imagenet.subset import read_synsets
+from setsup.datasets.benchmarks.pascal3d.lists import read_abc_list
 from setsup.datasets.registry import options_in
 from setsup.errors import DataError, FactorError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files import foreign
+from setsup.files.manifests.manifest import packages as foreign
 
 
 class Rooms(Dataset):

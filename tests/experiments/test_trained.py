@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
-from setsup.datasets import mnist as digits  # noqa: E402
+from setsup.datasets.benchmarks import mnist as digits  # noqa: E402
 from setsup.errors import DataError, RowError, SetsupError  # noqa: E402
 from setsup.experiments import How, embed, find_preset, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.run import begin  # noqa: E402

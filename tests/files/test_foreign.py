@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from setsup.errors import DataError
-from setsup.files import foreign, load_manifest
-from setsup.files.foreign import find_manifest
+from setsup.files import load_manifest
+from setsup.files.manifests.manifest import packages as foreign
+from setsup.files.manifests.packages import find_manifest
 
 CARD = "title: Rooms\ndescription: Two of them.\nlicence: {name: MIT}\n"
 

@@ -6,7 +6,7 @@ import yaml
 
 import setsup
 from setsup.datasets import Modality
-from setsup.datasets.huggingface_card import manifests_of
+from setsup.datasets.own.huggingface.card import manifests_of
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.shards.writing.card import about, shards_card
 from setsup.shards.writing.encoding import stored

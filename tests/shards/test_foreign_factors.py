@@ -6,7 +6,7 @@ import pytest
 from setsup.factors import Factor, Kind
 from setsup.shards.dataset import open_shards
 from setsup.shards.foreign import factors as foreign_factors
-from setsup.shards.foreign import spool
+from setsup.shards.foreign import spill_buffer as spool
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
 from tests.shards.foreign_tars import documents, pack, png, refused
 

@@ -13,7 +13,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.shards.dataset import open_shards
-from setsup.shards.foreign import spool
+from setsup.shards.foreign import spill_buffer as spool
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
 from setsup.shards.layout import parsed
 from tests.fuzzing import survives

@@ -10,16 +10,16 @@ import pytest
 import setsup
 from setsup.correspondence import PairSampler, RenderedPairs, pair_table, stored, view_pairs
 from setsup.datasets.dataset import of_row
-from setsup.datasets.rendered import RenderedDataset
-from setsup.datasets.rendered_folder import open_rendered
-from setsup.datasets.rendered_writing import render
 from setsup.errors import DataError, RowError
+from setsup.rendered.dataset import RenderedDataset
+from setsup.rendered.folder import open_rendered
+from setsup.rendered.writing import render
 from setsup.scenes import Camera
 from setsup.shards.foreign.indexing import write_foreign_index
 from setsup.shards.views import ShardedViews, view_of
 from setsup.shards.writing.writer import write_shards
 from tests.fuzzing import survives
-from tests.rendered import Crayon, Dots
+from tests.rendered_scenes import Crayon, Dots
 from tests.sharded import Varied, contents
 from tests.shards.foreign_tars import streamed
 

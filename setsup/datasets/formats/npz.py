@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.archives import ArchiveFile, pieces, stored_start
-from setsup.files.listing import STORED
-from setsup.files.member_index import indexed
-from setsup.files.names import shown
+from setsup.files.archives.contents import ArchiveFile, pieces, stored_start
+from setsup.files.archives.listing import STORED
+from setsup.files.archives.member_index import indexed
+from setsup.files.archives.names import shown
 
 __all__ = ["Fill", "NpzArray"]
 

@@ -84,7 +84,7 @@ class SpatialPairs:
     --------
     >>> import setsup
     >>> from setsup.correspondence import PairSampler
-    >>> from setsup.datasets.rendered import RenderedDataset
+    >>> from setsup.rendered.dataset import RenderedDataset
     >>> from setsup.loading.transforms import SpatialPairs
     >>> from setsup.scenes.recipes import Shapes3D
     >>> shapes = RenderedDataset(Shapes3D(size=(48, 48)), renderer="embree")

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from setsup.errors import DataError, SetsupError
-from setsup.files.archives import too_long
-from setsup.files.kinds import unreadable
-from setsup.files.names import shown
-from setsup.scenes.asset_names import asset_names
-from setsup.scenes.mesh import Mesh
-from setsup.scenes.mesh_files import LARGEST_MESH, FileAssets
+from setsup.files.archives.archive_format import unreadable
+from setsup.files.archives.contents import too_long
+from setsup.files.archives.names import shown
+from setsup.scenes.meshes.asset_names import asset_names
+from setsup.scenes.meshes.mesh import Mesh
+from setsup.scenes.meshes.mesh_files import LARGEST_MESH, FileAssets
 
 __all__ = ["Model", "checked_models", "identities", "identity", "loaded", "named_models"]
 
@@ -98,7 +98,7 @@ def loaded(model: Model) -> Mesh:
         When it cannot be loaded, or is no mesh.
 
     """
-    from setsup.scenes.importing import load_mesh, mesh_from_trimesh
+    from setsup.scenes.meshes.importing import load_mesh, mesh_from_trimesh
 
     if isinstance(model, Mesh):
         return model

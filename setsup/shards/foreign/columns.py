@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setsup.errors import DataError
-from setsup.files.names import shown
+from setsup.files.archives.names import shown
 
 __all__ = ["CLASSES", "FRACTIONS", "JSON", "NUMBERS", "TEXTS", "Found", "Sight", "found_columns"]
 

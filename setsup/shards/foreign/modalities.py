@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from setsup.datasets.dataset import Modality
-from setsup.datasets.depth_images import deep_size
+from setsup.datasets.formats.depth_images import deep_size
 from setsup.datasets.images import header
 from setsup.errors import DataError
 from setsup.shards.decoding import PICTURES

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable
 from setsup.files import content_digest
-from setsup.files.listing import Listing
-from setsup.files.tar_headers import BLOCK
-from setsup.files.tars import Stretch, joined, walk
+from setsup.files.archives.listing import Listing
+from setsup.files.archives.tar_headers import BLOCK
+from setsup.files.archives.tars import Stretch, joined, walk
 from setsup.progress import progress
 from setsup.shards.backup import Backup, read_backup, write_backup
 from setsup.shards.finding import is_whole, whole_catalogue

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.listing import SPARSE, Listing, as_numpy, matched
-from setsup.files.names import shown
+from setsup.files.archives.listing import SPARSE, Listing, as_numpy, matched
+from setsup.files.archives.names import shown
 
 __all__ = ["Grouped", "grouped", "text_bytes"]
 
@@ -75,7 +75,7 @@ def grouped(listing: Listing, source: str) -> Grouped:
 
     Examples
     --------
-    >>> from setsup.files.names import as_text
+    >>> from setsup.files.archives.names import as_text
     >>> names = as_text([b"a/0.png", b"a/0.Depth.npy", b"a/LICENSE", b"a/1.png"])
     >>> zeros = np.zeros(4, np.int64)
     >>> found = grouped(Listing(names, zeros, zeros, zeros, zeros, zeros), "a.tar")

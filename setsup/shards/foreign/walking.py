@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from setsup.errors import DataError
-from setsup.files.kinds import opened, unreadable
-from setsup.files.listing import Listing
-from setsup.files.tar_headers import BLOCK
-from setsup.files.tars import Read, Stretch, joined, walk
+from setsup.files.archives.archive_format import opened, unreadable
+from setsup.files.archives.listing import Listing
+from setsup.files.archives.tar_headers import BLOCK
+from setsup.files.archives.tars import Read, Stretch, joined, walk
 from setsup.shards.foreign.samples import text_bytes
 from setsup.shards.stores.store import Range, Store
 

@@ -6,8 +6,8 @@ from itertools import product
 from pathlib import Path
 
 from setsup.errors import DataError
-from setsup.files.homes import expanded
-from setsup.files.values import relative
+from setsup.files.expand_user import expanded
+from setsup.files.manifests.validators import relative
 from setsup.shards.stores.store import Store
 
 __all__ = ["split_address", "tar_names"]

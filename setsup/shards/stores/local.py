@@ -11,8 +11,8 @@ from setsup.errors import DataError
 from setsup.files import disk_errors, readable_size, written
 from setsup.files.atomic import beside, settle
 from setsup.files.disk import make_folder, need_regular
-from setsup.files.homes import expanded
-from setsup.files.values import relative
+from setsup.files.expand_user import expanded
+from setsup.files.manifests.validators import relative
 from setsup.shards.stores.errors import NotThere
 from setsup.shards.stores.store import Range
 

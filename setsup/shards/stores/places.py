@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setsup.errors import DataError
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 from setsup.shards.stores.store import meant
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def open_place(
     """
     if root is not None:
         raise DataError(f"{url} holds shards, which need no other files; leave out the root {root}")
-    from setsup.datasets.splits import open_split
+    from setsup.datasets.adapters.splits import open_split
     from setsup.shards.dataset import open_shards
 
     dataset: Dataset = open_shards(url, index=index)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from setsup.datasets.dataset import Dataset
-from setsup.datasets.huggingface_card import card
+from setsup.datasets.own.huggingface.card import card
 from setsup.factors import Factor
 from setsup.files import Manifest
 from setsup.shards.layout import VIEW, Member
@@ -33,7 +33,7 @@ def about(manifests: Sequence[Manifest | None], order: str) -> dict[str, str]:
     Parameters
     ----------
     manifests : sequence of Manifest or None
-        Of what the data set was made of, as :func:`setsup.datasets.huggingface_card.manifests_of` gives them.
+        Of what the data set was made of, as :func:`setsup.datasets.own.huggingface.card.manifests_of` gives them.
     order : str
         Of the rows, as it was asked for.
 
@@ -44,7 +44,7 @@ def about(manifests: Sequence[Manifest | None], order: str) -> dict[str, str]:
     Examples
     --------
     >>> import setsup
-    >>> from setsup.datasets.huggingface_card import manifests_of
+    >>> from setsup.datasets.own.huggingface.card import manifests_of
     >>> found = about(manifests_of(setsup.load("shapes3d-procedural")), "keep")
     >>> found["licence"], found["order"]
     ('Apache-2.0', 'keep')

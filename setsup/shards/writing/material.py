@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset
-from setsup.datasets.derived import Concat, Selection
+from setsup.datasets.selections import Concat, Selection
 from setsup.errors import DataError, FactorError, near
 from setsup.shards.decoding import check_members
 from setsup.shards.index import Spans, part

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.tar_headers import BLOCK
+from setsup.files.archives.tar_headers import BLOCK
 
 __all__ = ["Tar", "checks", "headers"]
 

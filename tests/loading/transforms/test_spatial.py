@@ -5,9 +5,9 @@ import pytest
 
 import setsup
 from setsup.correspondence import PairSampler, RenderedPairs, pair_table, planar, spatial, stored, view_pairs
-from setsup.datasets.rendered import RenderedDataset
-from setsup.datasets.rendered_writing import render
 from setsup.errors import SetsupError
+from setsup.rendered.dataset import RenderedDataset
+from setsup.rendered.writing import render
 from setsup.scenes.recipes import Shapes3D
 
 torch = pytest.importorskip("torch", reason="torch is not installed")

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from setsup.errors import DataError, SetsupError
 from setsup.random import fold, stream_key, uniform
 from setsup.scenes.checks import checked_numbers
-from setsup.scenes.mesh import Mesh
+from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.portable import length, product
 from setsup.scenes.scene import Placement
 

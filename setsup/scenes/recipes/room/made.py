@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import below, fold, uniform
-from setsup.scenes.mesh import Material
+from setsup.scenes.meshes.mesh import Material
 from setsup.scenes.portable import length, product, sin_cos
 from setsup.scenes.recipes.room.furniture import FURNITURE, chair, legs, picture
 from setsup.scenes.recipes.room.patterns import finish

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import below, fold, uniform
-from setsup.scenes.mesh import Material
+from setsup.scenes.meshes.mesh import Material
 
 __all__ = ["PATTERNS", "finish", "pattern"]
 

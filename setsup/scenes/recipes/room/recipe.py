@@ -30,8 +30,8 @@ from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors.factor import Factor, Kind
 from setsup.random import below, fold, stream_key, uniform
 from setsup.scenes.camera import Camera
-from setsup.scenes.importing import check_size
-from setsup.scenes.mesh import Mesh
+from setsup.scenes.meshes.importing import check_size
+from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.portable import product, sin_cos
 from setsup.scenes.rays import Rays
 from setsup.scenes.recipes.models import Model, checked_models, identities, loaded

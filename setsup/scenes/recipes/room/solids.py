@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import fold, stream_key
-from setsup.scenes.mesh import Material, Mesh
+from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.portable import length, product, sin_cos
 from setsup.scenes.recipes.room.patterns import PATTERNS, finish
 
