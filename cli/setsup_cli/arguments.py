@@ -44,18 +44,7 @@ MaybeSize = Union[None, tuple[int, int]]  # noqa: UP007
 
 
 def option(metavar: str | None, text: str, hint: str = "") -> Any:
-    """Declare an option.
-
-    Parameters
-    ----------
-    metavar : str, optional
-        What stands for its value in the help; None where it takes none.
-    text : str
-        One sentence or two.
-    hint : str
-        Shown behind it, such as ``"(default: 0)"``.
-
-    """
+    """Declare an option."""
     return arg(metavar=metavar, help=text, help_behavior_hint=hint)
 
 

@@ -14,21 +14,7 @@ _KNOWN = ("name", "factors", "modalities", "computes", "prepare")
 
 
 def found_beside(dataset: "Dataset", manifest: "Manifest | None") -> dict[str, Any]:
-    """List what is open to the user of this data set and not of every one.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        An open data set.
-    manifest : Manifest, optional
-        Its manifest, where it has one.
-
-    Returns
-    -------
-    dict
-        ``beside``, names of methods, such as ``mesh(row)``, and attributes; and ``module``, which explains them.
-
-    """
+    """List what is open to the user of this data set and not of every one."""
     from setsup.datasets import Dataset, Selection
 
     whole = dataset.source if isinstance(dataset, Selection) else dataset

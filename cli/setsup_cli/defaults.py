@@ -18,27 +18,7 @@ _SETS = {"domain": 4, "orbit": 8}
 
 
 def suited(kind: str, options: "Options", table: "FactorTable", card: str) -> tuple["Options", list[str]]:
-    """Choose what options leave out: no more sets than groups; of a user's own data the most rows that all groups have.
-
-    Parameters
-    ----------
-    kind : str
-        As :func:`setsup_cli.sampling.chosen_sampler` names it.
-    options : Options
-        Of ``setsup sample``.
-    table : FactorTable
-        What to draw from.
-    card : str
-        The command that lists the factors, for messages.
-
-    Returns
-    -------
-    options : Options
-        With ``size`` and ``sets`` where the sampler's defaults are too many.
-    notes : list of str
-        What was chosen and why, a line each.
-
-    """
+    """Defaults of omitted options: at most as many sets as groups; of own data, the most rows that all groups have."""
     # whoever says what becomes of small groups, or how sets relate, wants the sampler's own defaults
     own = options.table is not None or (options.dataset is not None and is_place(options.dataset))
     size = own and options.size is None and options.small is None and kind in ("set", "domain")

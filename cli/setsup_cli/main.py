@@ -40,19 +40,7 @@ EXAMPLES = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Words after ``setsup``; those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit code: 0, 2 for anything that setsup refuses, 130 after Ctrl-C.
-
-    """
+    """Run the command."""
     words = list(sys.argv[1:] if argv is None else argv)
     with replace_unencodable():
         return _exit_code(words)

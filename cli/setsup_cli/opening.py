@@ -19,28 +19,7 @@ _TRUTH = {"true": True, "false": False}
 
 
 def read_options(words: Sequence[str], known: Mapping[str, Parameter], name: str) -> dict[str, Any]:
-    """Read words such as ``size=64,64`` by the types of parameters.
-
-    Parameters
-    ----------
-    words : sequence of str
-        What stands behind ``--option``.
-    known : mapping of str to Parameter
-        As :func:`setsup.datasets.registry.options_of` gives them.
-    name : str
-        Whose they are, for messages.
-
-    Returns
-    -------
-    dict of str to value
-        Numbers, texts, truth values, None, and tuples of them.
-
-    Raises
-    ------
-    DataError
-        When there is no such option, a value is not of its type, or an option comes twice.
-
-    """
+    """Read words such as ``size=64,64`` by the types of parameters."""
     found: dict[str, Any] = {}
     for word in words:
         option, equals, value = word.partition("=")
@@ -59,27 +38,12 @@ def read_options(words: Sequence[str], known: Mapping[str, Parameter], name: str
 
 
 def option_words(options: Mapping[str, Any]) -> list[str]:
-    """Words from which :func:`read_options` reads these values, as a shell takes them.
-
-    Examples
-    --------
-    >>> option_words({"size": (64, 32), "flipped": True, "synsets": "my list.txt"})
-    ['size=64,32', 'flipped=true', "'synsets=my list.txt'"]
-
-    """
+    """Words from which :func:`read_options` reads these values, as a shell takes them."""
     return [shlex.quote(f"{name}={_written(value)}") for name, value in options.items()]
 
 
 def described(known: Mapping[str, Parameter]) -> list[str]:
-    """Each option with what it takes, such as ``"size=N,N"``.
-
-    Examples
-    --------
-    >>> from setsup.datasets.registry import options_of
-    >>> described(options_of("cars196"))
-    ['size=N,N', 'margin=NUMBER', 'jitter=NUMBER', 'seed=N']
-
-    """
+    """Each option with what it takes, such as ``"size=N,N"``."""
     return [_shown(one) for one in known.values()]
 
 

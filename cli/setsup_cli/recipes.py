@@ -197,14 +197,7 @@ def made(options: Any) -> "Recipe":
 
 
 def need_drawing(options: Any, rays: str | None = None) -> None:
-    """Refuse to begin where nothing draws; `rays` says what needs them beside the recipe.
-
-    Raises
-    ------
-    DataError
-        When a library is missing.
-
-    """
+    """Refuse to begin where nothing draws; `rays` says what needs them beside the recipe."""
     from setsup.scenes.renderers import need_rays, need_renderer
 
     if rays or options.recipe == "room":

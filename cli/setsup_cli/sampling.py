@@ -30,14 +30,7 @@ _SHOWN = {"set": "--inactive, --active", "domain": "--domain", "orbit": "--orbit
 
 
 def chosen_sampler(options: "Options") -> str | None:
-    """Name the sampler that options ask for: set, domain, orbit or triplets; None when they ask for none.
-
-    Raises
-    ------
-    SamplerError
-        When they ask for two, or an option does not go with the sampler.
-
-    """
+    """Name the sampler that options ask for: set, domain, orbit or triplets; None when they ask for none."""
     asked = [name for name in _LISTS if getattr(options, name) is not None]
     if len(asked) > 1:
         raise SamplerError(f"give one of --{' and --'.join(asked)}: each is a way to draw of its own")
@@ -53,14 +46,7 @@ def chosen_sampler(options: "Options") -> str | None:
 
 
 def check_places(options: "Options") -> None:
-    """Refuse a data set or a table that stands among the factors of an option.
-
-    Raises
-    ------
-    FactorError
-        When neither is named in its own place, and a factor has the name of one.
-
-    """
+    """Refuse a data set or a table that stands among the factors of an option."""
     if options.dataset is not None or options.table is not None:
         return
     from setsup.datasets import names
@@ -78,20 +64,7 @@ def check_places(options: "Options") -> None:
 
 
 def build_sampler(kind: str, options: "Options", table: "FactorTable", card: str) -> "Sampler":
-    """Make the sampler that options ask for.
-
-    Parameters
-    ----------
-    kind : str
-        As :func:`chosen_sampler` names it.
-    options : Options
-        Of ``setsup sample``.
-    table : FactorTable
-        What to draw from.
-    card : str
-        The command that lists the factors, for messages.
-
-    """
+    """Make the sampler that options ask for."""
     from setsup.samplers import DomainSampler, OrbitSampler, SetSampler, TripletSampler
 
     named = next(found for found in _factor_lists(options) if found is not None)

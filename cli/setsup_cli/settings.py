@@ -22,21 +22,7 @@ Setting = tuple[str, Any, "Field[Any]"]
 
 
 def setting_fields(settings: Any, leave_out: Collection[str] = ()) -> list[Setting]:
-    """Fields of a class of options, one for each setting.
-
-    Parameters
-    ----------
-    settings : dataclass
-        Its values are the defaults; those that are dataclasses again become options with a dot in their name.
-    leave_out : collection of str
-        Names that are no options.
-
-    Returns
-    -------
-    list
-        Without settings of a type that words cannot give.
-
-    """
+    """Fields of a class of options, one for each setting."""
     found = []
     hints, described = _hints(type(settings)), helps(type(settings))
     for member in fields(settings):

@@ -45,34 +45,7 @@ def open_source(
     index: str | None = None,
     option: Sequence[str] = (),
 ) -> "Dataset":
-    """Open the data set that options name.
-
-    Parameters
-    ----------
-    dataset : str, optional
-        A name, a folder that ``setsup render`` wrote, or a folder or address of shards; :data:`DEFAULT` when there is
-        no table either.
-    root : Path or str, optional
-        Folder of its published files, or an archive of it.
-    table : Path, optional
-        CSV or Parquet file, in place of a name.
-    image : str, optional
-        The table's column of image paths or bytes.
-    kinds : sequence of str
-        ``name=kind`` for factors of the table.
-    split : str, optional
-        A split or subset of the named data set.
-    index : str, optional
-        Folder or address of an index of the shards that does not lie beside them.
-    option : sequence of str
-        ``name=value`` for what the data set's own ``open`` takes beside.
-
-    Raises
-    ------
-    DataError
-        When the options contradict each other, or the data cannot be opened.
-
-    """
+    """Open the data set that options name."""
     if dataset is not None and is_table(dataset):
         raise DataError(f"{dataset!r} is a table of your own, not the name of a data set; give it as --table {dataset}")
     if dataset is not None and dataset.lower().endswith(".tar") and not Path(dataset).is_dir():
@@ -113,14 +86,7 @@ def open_named(options: "Named") -> "Dataset":
 
 
 def options_given(name: str, words: Sequence[str]) -> dict[str, Any]:
-    """Options of a data set that words such as ``size=64,64`` give, by its name.
-
-    Raises
-    ------
-    DataError
-        When it has no such option, or a value is ill-formed.
-
-    """
+    """Options of a data set that words such as ``size=64,64`` give, by its name."""
     if not words:
         return {}
     if is_shards(name):
@@ -153,14 +119,7 @@ def is_place(word: str) -> bool:
 
 
 def check_root(root: Path | str | None) -> None:
-    """Refuse a file where a folder, or an archive of one, is asked for.
-
-    Raises
-    ------
-    DataError
-        When ``--root`` names a file that is no archive by its name.
-
-    """
+    """Refuse a file where a folder, or an archive of one, is asked for."""
     if root is not None and Path(root).is_file() and Path(root).suffix.lower() not in _ARCHIVES:
         raise DataError(
             "--root takes the folder that holds the files or an archive of it (.zip, .tar, .tar.gz), and "
@@ -169,14 +128,7 @@ def check_root(root: Path | str | None) -> None:
 
 
 def assignments(words: Iterable[str], option: str, what: str) -> dict[str, str]:
-    """Read words such as ``name=value``.
-
-    Raises
-    ------
-    DataError
-        When a word has no ``=``, or a name comes twice.
-
-    """
+    """Read words such as ``name=value``."""
     found: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -189,14 +141,7 @@ def assignments(words: Iterable[str], option: str, what: str) -> dict[str, str]:
 
 
 def check_factors(names: Iterable[str], table: "FactorTable", card: str) -> None:
-    """Refuse names that are no factors, and say which command lists those.
-
-    Raises
-    ------
-    FactorError
-        When there is no such factor.
-
-    """
+    """Refuse names that are no factors, and say which command lists those."""
     for name in names:
         if name in table:
             continue
@@ -207,14 +152,7 @@ def check_factors(names: Iterable[str], table: "FactorTable", card: str) -> None
 
 
 def numbers(words: Mapping[str, str], option: str) -> dict[str, float]:
-    """Turn the values of :func:`assignments` into numbers.
-
-    Raises
-    ------
-    DataError
-        When one is no number.
-
-    """
+    """Turn the values of :func:`assignments` into numbers."""
     found = {}
     for name, word in words.items():
         try:

@@ -60,23 +60,7 @@ class _Option:
 
 
 def check_words(verb: str, options: type, words: Sequence[str]) -> None:
-    """Refuse words that are no options of a verb, and values that do not suit theirs.
-
-    Parameters
-    ----------
-    verb : str
-        For messages.
-    options : type
-        Dataclass of the verb's options; fields that are dataclasses hold options with a dot in their name.
-    words : sequence of str
-        What stands behind the verb.
-
-    Raises
-    ------
-    SetsupError
-        When an option is unknown or comes twice, a value is ill-formed or missing, or a word is one too many.
-
-    """
+    """Refuse words that are no options of a verb, and values that do not suit theirs."""
     if {"-h", "--help", "--"} & set(words):
         return
     alone, known = _alone(options), _known(options)
@@ -101,17 +85,7 @@ def check_words(verb: str, options: type, words: Sequence[str]) -> None:
 
 
 def words_given(options: type, words: Sequence[str]) -> dict[str, list[str]]:
-    """Words behind each option, and under an empty name those that stand alone; nothing is checked.
-
-    Parameters
-    ----------
-    options : type
-        Dataclass of options; of an option that is not among them, one word is taken for its value, or all words up to
-        the next option where one that stands alone came before.
-    words : sequence of str
-        What stands behind a verb.
-
-    """
+    """Words behind each option, and under an empty name those that stand alone; nothing is checked."""
     given: dict[str, list[str]] = {"": []}
     for name, values in _parted(words, _known(options), guess=True):
         given.setdefault(name, []).extend(values)

@@ -27,19 +27,7 @@ RayGpus = Annotated[float, option("N", "GPUs a unit of the work needs, such as 0
 
 
 def cluster(on: str | None, address: str | None, gpus: float) -> "Ray | None":
-    """What options ask for; None for this machine.
-
-    Parameters
-    ----------
-    on, address, gpus
-        Values of the three options.
-
-    Raises
-    ------
-    SetsupError
-        When `on` is something else, or the others stand without it.
-
-    """
+    """What options ask for; None for this machine."""
     if on is None:
         if address is not None or gpus:
             raise SetsupError("--ray-address and --ray-gpus go with --on ray")

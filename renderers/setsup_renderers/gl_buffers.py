@@ -66,13 +66,7 @@ class Surface:
 def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
     """Split a scene in what can be drawn at once; triangles without area are left out.
 
-    Returns
-    -------
-    middle : (3,) float64, metres
-        About which the positions are.
-    surfaces : list of Surface
-        One for each texture, each mask and each kind of mesh.
-
+    Returns `middle` (3,) float64, metres.
     """
     middle = scene.bounds.mean(axis=0)
     if not scene.placements:

@@ -14,21 +14,7 @@ _CODE = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from setsup_re
 
 
 def asked(module: str, *environment: str | None) -> str:
-    """Call ``context().device`` of a module in a process of its own.
-
-    Parameters
-    ----------
-    module : str
-        Its name.
-    *environment : str or None
-        Values of environment variables on which the answer depends: it is kept for each.
-
-    Raises
-    ------
-    DataError
-        What the module raised there, or that the process ended, or did not, because of the driver.
-
-    """
+    """Call ``context().device`` of a module in a process of its own."""
     name, error = _answer(module, environment)
     if error:
         raise DataError(error)

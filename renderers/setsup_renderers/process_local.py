@@ -18,11 +18,6 @@ _inherited: set[str] = set()  # and those that had, in a process that this one w
 class OfProcess(Generic[Context]):
     """Holds the one context of a renderer that a process makes when it first draws.
 
-    Parameters
-    ----------
-    name : str
-        Of the renderer.
-
     Attributes
     ----------
     made : Context or None
@@ -39,14 +34,7 @@ class OfProcess(Generic[Context]):
             os.register_at_fork(after_in_child=self._begin)
 
     def get(self, make: Callable[[], Context]) -> Context:
-        """Give what was made, or make it.
-
-        Raises
-        ------
-        DataError
-            When the process was forked from one that had drawn, or as ``make`` does.
-
-        """
+        """Give what was made, or make it."""
         with self._lock:
             refuse_forked()
             if self.made is None:
@@ -69,14 +57,7 @@ def inherited() -> bool:
 
 
 def refuse_forked() -> None:
-    """Refuse to draw in such a process.
-
-    Raises
-    ------
-    DataError
-        With what to do instead.
-
-    """
+    """Refuse to draw in such a process."""
     if _inherited:
         raise DataError(
             f"this process was forked from one that had drawn with {' and '.join(sorted(_inherited))}, and OpenGL does "

@@ -103,30 +103,7 @@ def load(
 
 
 def options_of(name: str) -> dict[str, Parameter]:
-    """What the own ``open`` of a data set takes beside its root; no file of it is looked for.
-
-    Parameters
-    ----------
-    name : str
-        As for :func:`load`.
-
-    Returns
-    -------
-    dict of str to Parameter
-        By name, with types in the place of annotations that are texts, and where there are none those of the items of
-        a tuple by default; none of a folder of ``setsup render``.
-
-    Raises
-    ------
-    DataError
-        When there is no such data set, or what opens it cannot be imported.
-
-    Examples
-    --------
-    >>> {name: one.default for name, one in options_of("cars196").items()}
-    {'size': (128, 128), 'margin': 0.0, 'jitter': 0.0, 'seed': 0}
-
-    """
+    """What the own ``open`` of a data set takes beside its root; no file of it is looked for."""
     from setsup.files import manifest_names
     from setsup.files.manifests.packages import foreign_entries
 

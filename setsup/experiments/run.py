@@ -219,27 +219,6 @@ def begin(
     A folder in which nothing has been trained yet is begun anew. In another the root is remembered that was given last,
     and where it goes on in another way, with other versions or with another file of presets than last, these stand
     below ``later``: settings that are equal are no reason to refuse a file in which a comment was corrected.
-
-    Parameters
-    ----------
-    folder : Path or str
-        Made where it is missing.
-    preset : Preset
-        What is to be trained.
-    seed : int
-        Of the run.
-    root : Path or str, optional
-        Folder of the published files, where evaluations look for them, too.
-    stand_in : bool
-        Whether the stand-in takes the place of the published data.
-    how : mapping
-        Precision, devices and the like, for the record.
-
-    Raises
-    ------
-    SetsupError
-        When the folder holds a run of something else; the message says what differs.
-
     """
     folder = Path(folder)
     description = {

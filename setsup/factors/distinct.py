@@ -100,13 +100,7 @@ def _truths(array: Any) -> npt.NDArray[np.bool_]:
 
 
 def distinct(array: Any, written: bool, levels: tuple[Level, ...] = (), repeated: bool = False) -> tuple[Any, Array]:
-    """Find the distinct values of an Arrow array, and which of them each row has; ``repeated`` lets floats be so.
-
-    Returns
-    -------
-    Arrow array without nulls, and (rows,) int64 with -1 for unknown
-
-    """
+    """Find the distinct values of an Arrow array, and which of them each row has; ``repeated`` lets floats be so."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

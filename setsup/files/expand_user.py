@@ -11,19 +11,14 @@ __all__ = ["expanded"]
 def expanded(path: Path | str) -> Path:
     """Put a user's home folder in the place of ``~`` or ``~user`` at the beginning of a path.
 
-    Raises
-    ------
-    DataError
-        There is no such user here, or nobody knows where the home folder is.
-
     Examples
     --------
     >>> expanded("data/mnist").as_posix()
     'data/mnist'
     >>> expanded("~nobody-of-that-name/mnist")
     Traceback (most recent call last):
-    setsup.errors.DataError: ~nobody-of-that-name/mnist: no home folder of '~nobody-of-that-name' is known here; write \
-the path in full, or ./~nobody-of-that-name/mnist for a folder of that name
+    setsup.errors.DataError: ~nobody-of-that-name/mnist: no home folder of '~nobody-of-that-name' is known here; write
+    the path in full, or ./~nobody-of-that-name/mnist for a folder of that name
 
     """
     path = check_path(path, "this", DataError)

@@ -18,18 +18,6 @@ _ITSELF = 0xE000  # private letters of Unicode
 def find_top(names: Any, holds: Sequence[str]) -> str | None:
     r"""Find the shallowest folder below which each expression matches the beginning of some name.
 
-    Parameters
-    ----------
-    names : pyarrow large_string array
-        In the order of their bytes.
-    holds : sequence of str
-        Regular expressions (RE2).
-
-    Returns
-    -------
-    str or None
-        ``""``, or the folder with ``/`` at its end; the first in order of two that are as deep.
-
     Examples
     --------
     >>> import pyarrow as pa
@@ -62,16 +50,7 @@ def wanting(names: Any, holds: Sequence[str]) -> list[str]:
 
 
 def readable(pattern: str) -> str:
-    r"""Write an expression as a person writes a file's name.
-
-    Examples
-    --------
-    >>> readable(r"car_\d+_mesh\.mat"), readable(r"images/[^/]+\.png"), readable(r"(?P<record>\w[\w.-]*)\.tfrecord")
-    ('car_*_mesh.mat', 'images/*.png', '*.tfrecord')
-    >>> readable(r"(?:train|val)/(?:[^/]+/)?\d{5}\.h5|index\.csv")
-    '*/*.h5 or index.csv'
-
-    """
+    r"""Write an expression as a person writes a file's name."""
     # what stands for itself becomes one letter that no rule below knows
     plain = re.sub(r"\\([^\w\s])", lambda found: chr(_ITSELF + ord(found[1])), pattern)
     plain = _SOME.sub("*", plain.removeprefix("^").removesuffix("$"))

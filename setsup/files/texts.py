@@ -15,28 +15,7 @@ Place = tuple[Members, int] | Path
 
 
 def text_of(content: bytes, label: str, mend: str = "fetch it again") -> str:
-    r"""Decode a text, which is UTF-8; the mark that some editors put at its beginning is no part of it.
-
-    Parameters
-    ----------
-    content : bytes
-        Of the file.
-    label : str
-        What messages call it.
-    mend : str
-        What to do about one that is no text.
-
-    Raises
-    ------
-    DataError
-        It is no text.
-
-    Examples
-    --------
-    >>> text_of(b"\xef\xbb\xbfa car\n", "list.txt")
-    'a car\n'
-
-    """
+    r"""Decode a text, which is UTF-8; the mark that some editors put at its beginning is no part of it."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -44,18 +23,7 @@ def text_of(content: bytes, label: str, mend: str = "fetch it again") -> str:
 
 
 def find_beside(members: Members, folders: Iterable[Path], names: Sequence[str]) -> Place | None:
-    """Find the first of some names: in the release, else in folders.
-
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    folders : iterable of Path
-        Where else the file may lie.
-    names : sequence of str
-        Names it may have, best first, relative to the release and to each folder.
-
-    """
+    """Find the first of some names: in the release, else in folders."""
     for name in names:
         if name in members:
             return members, members.place(name)
@@ -68,23 +36,7 @@ def label_of(place: Place) -> str:
 
 
 def content_of(place: Place, most: int, what: str) -> bytes:
-    """Read a file, in the release or beside it.
-
-    Parameters
-    ----------
-    place : Place
-        The file.
-    most : int
-        Bytes that it may hold.
-    what : str
-        What it should be, for messages: ``"a list of images"``.
-
-    Raises
-    ------
-    DataError
-        It is gone, cannot be read, or is far too long.
-
-    """
+    """Read a file, in the release or beside it."""
     return read_beside(place, most, what) if isinstance(place, Path) else place[0].read(place[1], most)
 
 

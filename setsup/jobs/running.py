@@ -88,14 +88,7 @@ def run(
 
 
 def check_processes(processes: int, on: Ray | Cluster | None = None) -> None:
-    """Refuse what is no number of processes, and any but 1 beside a cluster.
-
-    Raises
-    ------
-    SetsupError
-        When it is no integer from 1 on, or a cluster is to work.
-
-    """
+    """Refuse what is no number of processes, and any but 1 beside a cluster."""
     check_integer(processes, "processes", SetsupError, 1)
     if on is not None and processes != 1:
         raise SetsupError(f"a cluster itself decides how many units run at a time: leave out processes, {processes}")

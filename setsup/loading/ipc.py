@@ -70,34 +70,13 @@ def packed(thing: Any) -> Parts:
 
 
 def send(end: socket.socket, parts: Parts) -> None:
-    """Send what was packed.
-
-    Raises
-    ------
-    OSError
-        When the other end is gone.
-
-    """
+    """Send what was packed."""
     for part in parts:
         end.sendall(part)
 
 
 def receive(end: socket.socket, allocate: Allocate = np.empty) -> Any:
-    """Receive what the other end sent.
-
-    Parameters
-    ----------
-    end : socket
-        This end.
-    allocate : callable of (shape, dtype), optional
-        Makes the arrays of bytes into which large arrays go.
-
-    Raises
-    ------
-    EOFError
-        When the other end is gone.
-
-    """
+    """Receive what the other end sent."""
     (count,) = _LENGTH.unpack(_filled(end, memoryview(bytearray(_LENGTH.size))))
     sizes = struct.unpack(f"<{count}Q", _filled(end, memoryview(bytearray(count * _LENGTH.size))))
     body = _filled(end, memoryview(bytearray(sizes[0])))

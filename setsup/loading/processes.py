@@ -28,14 +28,7 @@ _SIZES = 16  # of arrays, whose buffers are kept
 
 
 def _for_workers(maker: Maker, finish: Finish | None) -> IO[bytes]:
-    """What every worker needs, written once.
-
-    Raises
-    ------
-    SetsupError
-        When the data set or the transform does not pickle.
-
-    """
+    """What every worker needs, written once."""
     try:
         return wire.store((maker, finish))
     except Exception as error:
@@ -47,18 +40,7 @@ def _for_workers(maker: Maker, finish: Finish | None) -> IO[bytes]:
 
 
 class Crew:
-    """Worker processes that make batches by turns.
-
-    Parameters
-    ----------
-    maker, finish
-        What makes a batch in a worker, and what finishes it there, if anything.
-    workers : int
-        Processes; they start with the first batch that is asked for.
-    allocate : callable of (shape, dtype)
-        Makes the arrays in which batches arrive.
-
-    """
+    """Worker processes that make batches by turns."""
 
     def __init__(self, maker: Maker, finish: Finish | None, workers: int, allocate: Allocate) -> None:
         self._maker, self._finish, self._count = maker, finish, workers

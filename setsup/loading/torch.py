@@ -33,14 +33,7 @@ def _torch() -> Any:
 
 
 class Door:
-    """Turns batches of arrays into batches of tensors on one device.
-
-    Parameters
-    ----------
-    to : str
-        ``"torch"`` for the CPU, or a device such as ``"cuda:0"``.
-
-    """
+    """Turns batches of arrays into batches of tensors on one device."""
 
     def __init__(self, to: str) -> None:
         self._torch, self._to = _torch(), to
@@ -203,12 +196,6 @@ class SetBatches:
         """Let the next pass be this one, from 0 on, as trainers call it; an endless sampler goes on where it is.
 
         A pass that ``start`` begins within stays where it is.
-
-        Raises
-        ------
-        SamplerError
-            When this is no number of a pass.
-
         """
         length = self.sampler.length
         if not is_integer(epoch) or not 0 <= epoch < _LAST // (length or 1):

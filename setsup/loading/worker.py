@@ -20,17 +20,7 @@ _WHERE = "a worker process of the loader"
 
 
 def serve(end: int, things: int) -> None:
-    """Make batches until the other end closes.
-
-    Parameters
-    ----------
-    end : int
-        Number of an open socket: requests come in, batches or exceptions go out.
-    things : int
-        Number of an open file with the maker of batches and what finishes them, or None, see
-        :func:`setsup.loading.ipc.store`.
-
-    """
+    """Make batches until the other end closes."""
     loader = socket.socket(fileno=end)
     asked: queue.SimpleQueue[Request] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(loader, asked), daemon=True).start()

@@ -42,14 +42,7 @@ class Failure(NamedTuple):
 
 
 def write_failures(folder: Path, dataset: "RenderedDataset", failures: Iterable[Failure]) -> list[dict[str, Any]]:
-    """Write ``failed.json``; its content, rows of one scene and one error together.
-
-    Raises
-    ------
-    DataError
-        When the disk refuses.
-
-    """
+    """Write ``failed.json``; its content, rows of one scene and one error together."""
     table, scene = dataset.factors, dataset.recipe.scene_factors
     found: dict[tuple[str, tuple[Any, ...]], list[int]] = {}
     for row, error in sorted(failures):
@@ -87,14 +80,7 @@ def _line(entry: dict[str, Any]) -> str:
 
 
 def leave_out(folder: Path, dataset: "RenderedDataset", layout: Layout, failures: Sequence[Failure]) -> Layout:
-    """Settle that some rows will not be in a folder, in which all others have been drawn: what it will hold.
-
-    Raises
-    ------
-    DataError
-        When there is no other row, or the disk refuses.
-
-    """
+    """Settle that some rows will not be in a folder, in which all others have been drawn: what it will hold."""
     reasons = dict(failures)
     gone = np.unique(dataset.bound(np.array(sorted(reasons), np.int64)))
     others = [Failure(row, "goes with a row that cannot be drawn") for row in gone.tolist() if row not in reasons]
@@ -110,23 +96,7 @@ def leave_out(folder: Path, dataset: "RenderedDataset", layout: Layout, failures
 
 
 def close_ranks(folder: Path, dataset: "RenderedDataset", layout: Layout) -> None:
-    """Bring the arrays and the table of a folder to the rows that are not left out.
-
-    Parameters
-    ----------
-    folder : Path
-        One of which :func:`leave_out` has settled the rows.
-    dataset : RenderedDataset
-        With all rows that were asked for.
-    layout : Layout
-        What the folder will hold.
-
-    Raises
-    ------
-    DataError
-        When a file is damaged, or the disk refuses.
-
-    """
+    """Bring the arrays and the table of a folder to the rows that are not left out."""
     from pyarrow import parquet
 
     kept = np.setdiff1d(np.arange(len(dataset)), _failed_rows(folder / FAILED))

@@ -81,18 +81,7 @@ _LARGEST = 1 << 20  # bytes of rendered.json
 
 @dataclass(frozen=True, slots=True)
 class RowArray:
-    """A ``.npy`` file with an array for each row.
-
-    Parameters
-    ----------
-    rows : int
-        Their number.
-    shape : tuple of int
-        Of one row.
-    dtype : str
-        Name that numpy knows.
-
-    """
+    """A ``.npy`` file with an array for each row."""
 
     rows: int
     shape: tuple[int, ...]
@@ -114,14 +103,7 @@ class RowArray:
         return HEADER + self.rows * self.row_bytes
 
     def check(self, path: Path) -> None:
-        """Refuse a file that is another; its header is compared, never parsed.
-
-        Raises
-        ------
-        DataError
-            When it is missing, cut off or no such array.
-
-        """
+        """Refuse a file that is another; its header is compared, never parsed."""
         need_readable(path, "an array of a rendered data set")
         try:
             with path.open("rb") as file:
@@ -148,29 +130,7 @@ class RowArray:
 class Layout:
     """What a folder holds: equal layouts, equal bytes.
 
-    Parameters
-    ----------
-    recipe : str
-        Name of the recipe.
-    key : str
-        SHA-256 of its key, in hexadecimal.
-    renderer : str
-        Name of what drew.
-    size : (height, width)
-        Pixels.
-    rows : int
-        Pictures.
-    factors : str
-        Fingerprint of the factor table.
-    pair_factors : tuple of str
-        Factors in which two views of one scene agree.
-    modalities : mapping of str to Modality
-        Some of :data:`KEPT`, in their order.
-    setsup : str
-        Version that drew.
-    asked : (rows, fingerprint) or None
-        Of the table that was to be drawn, where rows of it were left out that could not be.
-
+    `size` (height, width); `asked` (rows, fingerprint) or None.
     """
 
     recipe: str
@@ -247,14 +207,7 @@ class Layout:
 
 
 def one_row(row: npt.ArrayLike, rows: int) -> int:
-    """Check the number of a single row.
-
-    Raises
-    ------
-    RowError
-        When it is out of range, no integer, or several.
-
-    """
+    """Check the number of a single row."""
     index = check_rows(row, rows)
     if index.ndim:
         raise RowError(f"give a single row, not an array of the shape {index.shape}")
@@ -262,14 +215,7 @@ def one_row(row: npt.ArrayLike, rows: int) -> int:
 
 
 def read_layout(folder: Path) -> Layout:
-    """Read ``rendered.json``.
-
-    Raises
-    ------
-    DataError
-        When it is missing, damaged, or of a later version.
-
-    """
+    """Read ``rendered.json``."""
     path = folder / ABOUT
     need_readable(path, "a folder that `setsup render` wrote")
     try:

@@ -90,16 +90,7 @@ class Studio:
 
 
 def without_scene(table: FactorTable, scene: Sequence[str], values: Mapping[str, Any]) -> str:
-    r"""Say how rows of a scene are left out of a table, for the end of a message; nothing where no others are there.
-
-    Examples
-    --------
-    >>> from setsup.factors import Factor, Kind
-    >>> table = FactorTable([Factor("model", Kind.NOMINAL, ("a", "b"))])
-    >>> without_scene(table, ["model"], table.row(0))
-    '; where only this scene cannot be drawn, leave it out: --where "model != \'a\'"'
-
-    """
+    r"""Say how rows of a scene are left out of a table, for the end of a message; nothing where no others are there."""
     expression = " or ".join(f"{name} != {values[name]!r}" for name in scene)
     try:
         others = bool(scene) and bool(table.mask(expression).any())

@@ -43,18 +43,7 @@ _SECONDS = 1.0  # between two times that the disk is waited for; what is drawn m
 
 
 class RowFiles:
-    """The files of one folder, open for reading and writing in one process.
-
-    Parameters
-    ----------
-    folder : Path
-        With all files in their full size.
-    layout : Layout
-        What it holds.
-    shared : bool
-        Whether other machines write to the folder too.
-
-    """
+    """The files of one folder, open for reading and writing in one process."""
 
     def __init__(self, folder: Path, layout: Layout, shared: bool = False) -> None:
         self.folder, self.layout = folder, layout
@@ -88,23 +77,7 @@ class RowFiles:
         return np.asarray((there | waiting) & bits == bits)
 
     def read(self, rows: Sequence[int], names: Sequence[str], put: Put) -> list[int]:
-        """Give rows that are there to a function.
-
-        Parameters
-        ----------
-        rows : sequence of int
-            Row numbers.
-        names : sequence of str
-            Modalities.
-        put : callable of (row, arrays)
-            Called with the modalities of each row.
-
-        Returns
-        -------
-        list of int
-            The other rows.
-
-        """
+        """Give rows that are there to a function."""
         if not self.layout.modalities.keys() >= set(names):
             return list(rows)
         bits = sum(BITS[name] for name in names)
@@ -119,14 +92,7 @@ class RowFiles:
         return [row for row, there in zip(rows, done.tolist(), strict=True) if not there]
 
     def keep(self, row: int, arrays: Mapping[str, Array], camera: Camera, scene: Scene) -> None:
-        """Write a row: some of its modalities, its camera, and what its instances are called.
-
-        Raises
-        ------
-        DataError
-            When the disk refuses.
-
-        """
+        """Write a row: some of its modalities, its camera, and what its instances are called."""
         if self.finished or not (self.folder / PROGRESS).exists():  # another process may have finished it
             return
         told = {name: array for name, array in arrays.items() if name in self.layout.modalities}

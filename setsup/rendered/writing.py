@@ -142,14 +142,7 @@ def _rendered(
 
 
 def opened_cache(dataset: RenderedDataset, folder: Path) -> RowFiles:
-    """Open a folder as the cache of a data set; it is begun where there is none.
-
-    Raises
-    ------
-    DataError
-        When it holds another data set, or cannot be written.
-
-    """
+    """Open a folder as the cache of a data set; it is begun where there is none."""
     folder = folder.absolute()
     with locked(folder):
         layout = settled_layout(folder, dataset, None)

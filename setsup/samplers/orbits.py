@@ -176,17 +176,7 @@ class OrbitSampler(Sampler):
 def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[str, Level]) -> Rows:
     """Canonical row of each orbit, -1 where there is none.
 
-    Parameters
-    ----------
-    table, groups : FactorTable, Groups
-        Orbits of the table.
-    canonical : str or mapping
-        As in :class:`OrbitSampler`.
-
-    Returns
-    -------
-    (groups,) int64
-
+    Returns (groups,) int64.
     """
     if isinstance(canonical, str) and canonical == "first":
         return groups.take(np.arange(len(groups)), 0)

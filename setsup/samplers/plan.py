@@ -80,18 +80,7 @@ class Part:
 
 
 class Plan:
-    """One list of held factors for each set of a step.
-
-    Parameters
-    ----------
-    lists : sequence of Holding
-        One a set; sets with the same one are drawn together.
-    size : int
-        Rows a set.
-    small, values : str
-        As in :class:`setsup.samplers.SetSampler`.
-
-    """
+    """One list of held factors for each set of a step."""
 
     def __init__(self, lists: Sequence[Holding], size: int, small: str, values: str) -> None:
         self.lists, self.holdings = list(lists), list(dict.fromkeys(lists))

@@ -124,20 +124,7 @@ class Report:
 def holding_report(
     table: FactorTable, holding: Holding, size: int, sets: int = 1, values: str = "independent", lists: int = 1
 ) -> Entry:
-    """Entry for the sets of a step that a holding draws.
-
-    Parameters
-    ----------
-    table, holding : FactorTable, Holding
-        What is drawn from.
-    size, sets : int
-        Rows a set, and sets a step.
-    values : str
-        ``independent``, ``equal`` or ``different``: how the sets of a step relate.
-    lists : int
-        Entries that the report will have, which share the rows that are looked at.
-
-    """
+    """Entry for the sets of a step that a holding draws."""
     groups, sizes = holding.groups, holding.members.sizes
     drawable, windows = holding.drawable, holding.members if isinstance(holding.members, WindowMembers) else None
     entry = Entry(

@@ -46,20 +46,7 @@ class Backup:
 
 
 def write_backup(path: Path, index: Path, catalogue: Catalogue, card: str) -> None:
-    """Write the second copy of a set.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    index : Path
-        The index of the set, with source rows.
-    catalogue : Catalogue
-        Its catalogue.
-    card : str
-        Text of its data card.
-
-    """
+    """Write the second copy of a set."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -74,14 +61,7 @@ def write_backup(path: Path, index: Path, catalogue: Catalogue, card: str) -> No
 
 
 def read_backup(path: Path) -> Backup:
-    """Read the second copy of a set.
-
-    Raises
-    ------
-    DataError
-        It is damaged, or none.
-
-    """
+    """Read the second copy of a set."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -23,23 +23,7 @@ Floats = npt.NDArray[np.floating[Any]]
 def clipped(boxes: npt.ArrayLike, sizes: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Boxes cut off where the picture ends.
 
-    Parameters
-    ----------
-    boxes : (..., 4) float, pixels
-        1-based and inclusive.
-    sizes : (..., 2) float, pixels
-        Height and width of each picture; infinite where they are not known.
-
-    Returns
-    -------
-    (..., 4) float64
-        NaN where less than one pixel of height or width is left, or the box was not finite.
-
-    Examples
-    --------
-    >>> clipped([[-3, 2, 20, 9], [30, 2, 40, 9]], [10, 16]).tolist()
-    [[1.0, 2.0, 16.0, 9.0], [nan, nan, nan, nan]]
-
+    `boxes` (..., 4) float, pixels; `sizes` (..., 2) float, pixels; returns (..., 4) float64.
     """
     found = np.array(boxes, dtype=np.float64)
     size = np.broadcast_to(np.asarray(sizes, dtype=np.float64), (*found.shape[:-1], 2))
@@ -55,20 +39,7 @@ def clipped(boxes: npt.ArrayLike, sizes: npt.ArrayLike) -> npt.NDArray[np.float6
 def edges(boxes: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Outer sides of boxes.
 
-    Parameters
-    ----------
-    boxes : (..., 4) float, pixels
-        1-based and inclusive.
-
-    Returns
-    -------
-    (..., 4) float64, pixels from the upper left corner
-
-    Examples
-    --------
-    >>> edges([1, 1, 16, 10]).tolist()
-    [0.0, 0.0, 16.0, 10.0]
-
+    `boxes` (..., 4) float, pixels; returns (..., 4) float64, pixels from the upper left corner.
     """
     found = np.array(boxes, dtype=np.float64)
     found[..., :2] -= 1
@@ -80,31 +51,7 @@ def jittered(
 ) -> npt.NDArray[np.float64]:
     """Edges of boxes with a margin, each side then moved at random: a pure function of the row and the seed.
 
-    Parameters
-    ----------
-    sides : (n, 4) float, pixels
-        Edges of the boxes.
-    rows : (n,) int64
-        Row numbers; they are the key of the random numbers.
-    margin : float
-        What each side moves outwards, as a fraction of the box's width or height.
-    jitter : float
-        What each side moves at most, outwards or inwards, as such a fraction; below 0.5.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    stream : str
-        Name of the consumer.
-
-    Returns
-    -------
-    (n, 4) float64, pixels; sides may lie outside the picture
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> jittered([[0.0, 0.0, 10.0, 20.0]], np.array([7]), 0.1, 0.0, 0, "example").tolist()
-    [[-1.0, -2.0, 11.0, 22.0]]
-
+    `sides` (n, 4) float, pixels; `rows` (n,) int64; returns (n, 4) float64, pixels; sides may lie outside the picture.
     """
     found = np.array(sides, dtype=np.float64)
     moves = np.broadcast_to(np.array([-margin, -margin, margin, margin]), found.shape)
@@ -122,26 +69,7 @@ def crop(pixels: npt.NDArray[np.uint8], sides: npt.ArrayLike, size: tuple[int, i
 
     Pillow's bilinear filter, widened where the picture shrinks (antialiased). Sides beyond the picture are clipped.
 
-    Parameters
-    ----------
-    pixels : (height, width, 3) uint8
-        The picture.
-    sides : (4,) float, pixels
-        Edges of the box, at least partly inside the picture.
-    size : (height, width)
-        Of what is returned.
-
-    Returns
-    -------
-    (*size, 3) uint8
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> picture = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
-    >>> crop(picture, (1, 0, 3, 2), (2, 2))[:, :, 0].tolist()
-    [[3, 6], [15, 18]]
-
+    `pixels` (height, width, 3) uint8; `sides` (4,) float, pixels; `size` (height, width); returns (*size, 3) uint8.
     """
     from PIL import Image
 

@@ -40,34 +40,12 @@ _log = logging.getLogger("setsup")
 class Windows:
     """Which frames of which video each row has.
 
-    Parameters
-    ----------
-    frames : (videos,) integer array
-        Frames of each video.
-    length, stride : int
-        Frames of a window, and frames from one of them to the next.
-    every : int or None
-        Frames from the start of a window to that of the next, from frame 0 on. None for one window in the middle.
+    `frames` (videos,) integer array.
 
     Attributes
     ----------
     video, start : (rows,) int64
         The video, and the number of the first frame. A video too short for a window has no row.
-
-    Raises
-    ------
-    DataError
-        When a number is below 1.
-
-    Examples
-    --------
-    >>> windows = Windows([10, 3, 7], length=2, stride=3, every=4)
-    >>> windows.video, windows.start
-    (array([0, 0, 2]), array([0, 4, 0]))
-    >>> windows.frames([1])
-    array([[4, 7]])
-    >>> Windows([10, 3, 7], length=2, stride=3).start
-    array([3, 1])
 
     """
 

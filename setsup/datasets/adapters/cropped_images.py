@@ -27,23 +27,7 @@ class BoxedImages:
 
     Pixels are taken as they are stored: boxes were annotated on them, whatever a camera noted of its orientation.
 
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    places : (rows,) integer array
-        Of each row's picture among them.
-    boxes : (rows, 4) float, pixels
-        Left, top, right, bottom; 1-based and inclusive, as annotated.
-    size : (height, width)
-        To which boxes are resized; their proportions are not kept.
-    margin, jitter : float
-        As in :func:`setsup.datasets.adapters.boxes.jittered`.
-    seed : int
-        Of the jitter.
-    stream : str
-        Its stream: the name of the data set.
-
+    `places` (rows,) integer array; `boxes` (rows, 4) float, pixels; `size` (height, width).
     """
 
     def __init__(
@@ -65,20 +49,7 @@ class BoxedImages:
     def crops(self, rows: Rows) -> Pictures:
         """Cut out and resize the boxes of any rows, each once.
 
-        Parameters
-        ----------
-        rows : integer array of any shape
-            Row numbers that ``fetch_request`` has checked.
-
-        Returns
-        -------
-        (*rows.shape, height, width, 3) uint8 sRGB
-
-        Raises
-        ------
-        DataError
-            A picture is missing or damaged, or a box lies outside of its picture.
-
+        Returns (*rows.shape, height, width, 3) uint8 sRGB.
         """
         distinct, inverse = np.unique(rows.reshape(-1), return_inverse=True)
         sides = jittered(edges(self.boxes[distinct]), distinct, *self._jitter)
@@ -90,15 +61,7 @@ class BoxedImages:
     def whole(self, row: int) -> Pictures:
         """Decode the whole picture of a row, as it is stored.
 
-        Returns
-        -------
-        (height, width, 3) uint8 sRGB
-
-        Raises
-        ------
-        DataError
-            It is missing or damaged.
-
+        Returns (height, width, 3) uint8 sRGB.
         """
         [(source, label)] = self._images.take(np.array([row], np.int64))
         return decode(source, label, 3)
@@ -109,18 +72,6 @@ class BoxedPictures(Dataset):
 
     The modalities are ``image``, (height, width, 3) uint8 sRGB, the box cut out and resized (proportions not kept,
     bilinear, antialiased), and ``box``, (4,) float32, in pixels, as annotated.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    factors : FactorTable
-        One row a box.
-    images : BoxedImages
-        Where they lie.
-    source : Path
-        The release, as messages name it.
-
     """
 
     computes = True
@@ -142,15 +93,7 @@ class BoxedPictures(Dataset):
     def photo(self, row: int) -> Pictures:
         """Whole picture of a row, in which its box lies.
 
-        Returns
-        -------
-        (height, width, 3) uint8 sRGB
-
-        Raises
-        ------
-        DataError
-            When the picture is missing or damaged.
-
+        Returns (height, width, 3) uint8 sRGB.
         """
         return self._images.whole(int(check_rows([row], len(self))[0]))
 
@@ -162,21 +105,7 @@ class BoxedPictures(Dataset):
 def check_crop(size: tuple[int, int], margin: float, jitter: float) -> tuple[int, int]:
     """Check the options with which a data set cuts out boxes.
 
-    Parameters
-    ----------
-    size : (height, width)
-        To which boxes are resized.
-    margin, jitter : float
-        Fractions of the box's width or height.
-
-    Returns
-    -------
-    (height, width), as plain integers
-
-    Raises
-    ------
-    DataError
-        One of them is out of range.
+    `size` (height, width); returns (height, width), as plain integers.
 
     Examples
     --------

@@ -25,26 +25,7 @@ class PictureFiles(Dataset):
     width are None, and only pictures of one size can be fetched together. The headers of at most 16 files, evenly
     spread over the rows, tell.
 
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    factors : FactorTable
-        One row a picture.
-    images : MemberImages or PartedImages
-        Where they lie.
-    size : (height, width), optional
-        Size that pictures are resized to.
-    crop : (height, width), optional
-        Cut this out of the centre of each, before it is resized.
-    lenient : bool
-        Whether stray bytes at the end of a JPEG are allowed; see :func:`setsup.datasets.images.decode`.
-
-    Raises
-    ------
-    DataError
-        When the headers of the pictures looked at are damaged.
-
+    `size` (height, width), optional; `crop` (height, width), optional.
     """
 
     computes = True
@@ -75,14 +56,7 @@ class PictureFiles(Dataset):
 
     @of_row
     def paths(self, indices: npt.ArrayLike) -> list[str]:
-        """Names of the files of the given rows in the release's folder or archive.
-
-        Parameters
-        ----------
-        indices : integer array of any shape
-            Row numbers.
-
-        """
+        """Names of the files of the given rows in the release's folder or archive."""
         rows, _ = fetch_request(self, indices, ())
         return self._images.paths(rows.reshape(-1))
 

@@ -54,32 +54,8 @@ def fetch_images(
 ) -> npt.NDArray[np.uint8]:
     """Decode the images of any rows, each once, straight to where they belong.
 
-    Parameters
-    ----------
-    images : Images
-        Where they lie.
-    rows : integer array of any shape
-        Row numbers that ``fetch_request`` has checked.
-    shape : (height, width, channels)
-        Shape that every image must have; height and width are None where images of one size are fetched together.
-    size : (height, width), optional
-        Resize to this, after `crop`; see :func:`setsup.datasets.images.decode`.
-    out : uint8 array of shape ``rows.shape + shape``, optional
-        Where to put them.
-    crop : (height, width), optional
-        Cut this out of the centre, without resizing.
-    lenient : bool
-        Whether stray bytes at the end of a JPEG are allowed; see :func:`setsup.datasets.images.decode`.
-
-    Returns
-    -------
-    uint8 array of shape ``rows.shape + shape``
-
-    Raises
-    ------
-    DataError
-        When an image is damaged, in colour where grey was expected, of another size, or smaller than `crop`.
-
+    `shape` (height, width, channels); `size` (height, width), optional; `out` uint8 array of shape ``rows.shape +
+    shape``, optional; `crop` (height, width), optional; returns uint8 array of shape ``rows.shape + shape``.
     """
     if out is not None and not out.flags.c_contiguous:
         out[...] = fetch_images(images, rows, shape, size, crop=crop, lenient=lenient)
@@ -140,21 +116,7 @@ def _decoded(
 
 
 class ImageFiles:
-    """Image files that a column names.
-
-    Parameters
-    ----------
-    table : Path
-        The table; names are relative to its folder, or absolute.
-    names : sequence of str or None
-        One a row.
-
-    Raises
-    ------
-    DataError
-        When a row has no name, or files are missing; all are counted, and the first five named.
-
-    """
+    """Image files that a column names."""
 
     def __init__(self, table: Path, names: Sequence[str | None]) -> None:
         import pyarrow as pa
@@ -184,19 +146,6 @@ class PackedImages:
     """Images in a column of a Parquet file: bytes, or structs of ``bytes`` and ``path`` as Hugging Face writes them.
 
     The column is read whole on first use, once a process; pickling carries the path of the file only.
-
-    Parameters
-    ----------
-    table : Path
-        The Parquet file.
-    column : str
-        Its image column.
-
-    Raises
-    ------
-    DataError
-        When the file is damaged, a row has no image, or files that rows name in place of bytes are missing.
-
     """
 
     def __init__(self, table: Path, column: str) -> None:
@@ -238,20 +187,7 @@ class PackedImages:
 class MemberImages:
     """Images among the files of a release, which may be a folder, a zip or a tar.
 
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    places : (rows,) integer array
-        For each row the place of its file in ``members``; a file may serve several rows.
-    upright : bool
-        Whether the orientation that a camera noted in a picture is applied; see :func:`as_stored`.
-
-    Raises
-    ------
-    DataError
-        When a place is none of the members'.
-
+    `places` (rows,) integer array.
     """
 
     def __init__(self, members: Members, places: npt.ArrayLike, upright: bool = True) -> None:
@@ -296,18 +232,7 @@ class MemberImages:
 class PartedImages:
     """Images among the files of a release that consists of several folders or archives.
 
-    Parameters
-    ----------
-    members : sequence of Members
-        The files of each part.
-    parts, places : (rows,) integer arrays
-        For each row the number of the part that holds its file, and the place of the file in it.
-
-    Raises
-    ------
-    DataError
-        When a place is none of its part's.
-
+    `parts, places` (rows,) integer arrays.
     """
 
     def __init__(self, members: Sequence[Members], parts: npt.NDArray[Any], places: npt.NDArray[Any]) -> None:
@@ -347,14 +272,6 @@ def as_stored(members: Members, place: int) -> bytes:
 
     Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some pictures of ImageNet
     have a note.
-
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    place : int
-        Of the picture.
-
     """
     return without_orientation(members.read(place))
 

@@ -32,42 +32,13 @@ _log = logging.getLogger("setsup")
 
 
 def need_trimesh() -> ModuleType:
-    """Import trimesh.
-
-    Raises
-    ------
-    DataError
-        When it is not installed, with the extra that brings it.
-
-    """
+    """Import trimesh."""
     found: ModuleType = imported("trimesh", "meshes")
     return found
 
 
 def load_obj(members: Members, place: int, top: str) -> Any:
-    """Load an OBJ file with its materials and textures, from a folder or straight from an archive.
-
-    Parameters
-    ----------
-    members : Members
-        Files of the release.
-    place : int
-        Which of them is the OBJ file.
-    top : str
-        Folder of the model, relative to the release; nothing is read outside it.
-
-    Returns
-    -------
-    trimesh.Scene
-        A geometry a material, faces in the order of the file within each. ``metadata["missing"]`` lists, a sentence
-        each, materials and textures that could not be had; they are logged as well.
-
-    Raises
-    ------
-    DataError
-        When trimesh is missing, or the OBJ file is damaged.
-
-    """
+    """Load an OBJ file with its materials and textures, from a folder or straight from an archive."""
     label = members.label(place)
 
     def read(path: str, most: int) -> bytes | None:
@@ -84,14 +55,7 @@ def load_obj(members: Members, place: int, top: str) -> Any:
 
 
 def ply_mesh(ply: Ply) -> Any:
-    """Make a trimesh.Trimesh of a PLY file's triangles and vertex colours, in the order of the file.
-
-    Raises
-    ------
-    DataError
-        When trimesh is not installed.
-
-    """
+    """Make a trimesh.Trimesh of a PLY file's triangles and vertex colours, in the order of the file."""
     return need_trimesh().Trimesh(ply.points, ply.faces, vertex_colors=ply.colors, process=False)
 
 
@@ -103,21 +67,7 @@ def picture(
 ) -> Picture:
     """Draw a preview of a mesh with vertex colours.
 
-    Parameters
-    ----------
-    vertices : (v, 3) float
-        Positions, y up.
-    faces : (f, 3) int
-        Triangles.
-    colors : (v, 3) uint8 or None
-        sRGB of the vertices; None for grey.
-    marks : pair of arrays, optional
-        Points to point out, as for :func:`setsup.datasets.adapters.preview.splat`.
-
-    Returns
-    -------
-    (128, 128, 3) uint8 sRGB
-
+    `vertices` (v, 3) float; `faces` (f, 3) int; `colors` (v, 3) uint8 or None; returns (128, 128, 3) uint8 sRGB.
     """
     points, face, weights = surface(vertices, faces, _POINTS)
     corners = np.asarray(faces)[face]
@@ -130,15 +80,7 @@ def picture(
 def picture_of_scene(scene: Any) -> Picture:
     """Draw a preview of a scene in the colours of its materials.
 
-    Parameters
-    ----------
-    scene : trimesh.Scene
-        From :func:`load_obj`, y up.
-
-    Returns
-    -------
-    (128, 128, 3) uint8 sRGB
-
+    Returns (128, 128, 3) uint8 sRGB.
     """
     parts = [part for part in scene.geometry.values() if len(getattr(part, "faces", ()))]
     if not parts:

@@ -17,25 +17,7 @@ _log = logging.getLogger("setsup")
 
 
 def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> None:
-    """Warn once of listed files that are not there, with their number; nothing is said where none is.
-
-    Parameters
-    ----------
-    where : object
-        What messages call the release.
-    what : str
-        What is listed, in the plural: ``"images"``.
-    lost : sequence of str
-        Names of those that are not there.
-    total : int
-        How many are listed.
-
-    Raises
-    ------
-    DataError
-        None of them is there: the lists and the files do not belong together.
-
-    """
+    """Warn once of listed files that are not there, with their number; nothing is said where none is."""
     if not lost:
         return
     if len(lost) == total:

@@ -103,33 +103,8 @@ def surface(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Points evenly over the surface of a mesh: one in each of `count` equal parts of its area.
 
-    Parameters
-    ----------
-    vertices : (v, 3) float
-        Corners, any unit.
-    faces : (f, 3) int
-        Corners of each triangle.
-    count : int
-        Number of points.
-    seed : int
-        Key of the points; the same seed gives the same points.
-
-    Returns
-    -------
-    points : (count, 3) float64
-        Positions; (0, 3) where there are no faces.
-    face : (count,) int64
-        Triangle of each point, ascending.
-    weights : (count, 3) float64
-        Weights of the triangle's corners: ``points = (weights[:, :, None] * vertices[faces[face]]).sum(1)``.
-
-    Examples
-    --------
-    >>> square = [[0, 0, 0], [2, 0, 0], [2, 1, 0], [0, 1, 0]]
-    >>> points, face, weights = surface(square, [[0, 1, 2], [0, 2, 3]], 1000)
-    >>> np.bincount(face).tolist(), points.mean(axis=0).round(1).tolist()
-    ([500, 500], [1.0, 0.5, 0.0])
-
+    `vertices` (v, 3) float; `faces` (f, 3) int; returns `points` (count, 3) float64; returns `face` (count,) int64;
+    returns `weights` (count, 3) float64.
     """
     corners = np.asarray(vertices, np.float64).reshape(-1, 3)[np.asarray(faces, np.int64).reshape(-1, 3)]
     if not len(corners):

@@ -24,24 +24,7 @@ _log = logging.getLogger("setsup")
 
 
 def open_split(dataset: Dataset, name: str, declared: Sequence[ManifestSplit] = ()) -> Dataset:
-    """Keep the rows of a split, renumbered.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The whole benchmark.
-    name : str
-        A subset or split of `declared`, a part of such a split (``"dcodr-train"``), or a level of the factor ``split``.
-        A split with parts keeps the rows of all of them, and its parts become the factor ``split``.
-    declared : sequence of ManifestSplit
-        What the benchmark's manifest names.
-
-    Raises
-    ------
-    DataError
-        There is no such split, or groups that must be in one part only are in several.
-
-    """
+    """Keep the rows of a split, renumbered."""
     levels = dataset.factors[_SPLIT].levels or () if _SPLIT in dataset.factors else ()
     for split in declared:
         if split.name == name and split.where is not None:

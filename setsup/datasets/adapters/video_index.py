@@ -67,21 +67,6 @@ def video_index(name: str, members: Members, places: Sequence[int]) -> VideoInde
     """Map the index of a release's videos from the cache, or make it: every video is decoded once, without colours.
 
     The index is made anew when a file, or the archive around it, or the version of FFmpeg's decoders has changed.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set, for the progress bar.
-    members : Members
-        The files of the release.
-    places : sequence of int
-        Places of the videos.
-
-    Raises
-    ------
-    DataError
-        When PyAV is not installed, or a file is gone. Damaged videos are told by their 0 frames.
-
     """
     made_of = repr((_ENTRY.descr, decoder_version(), file_states(members, places)))
     digest = sha256(os.fsencode(made_of)).hexdigest()[:32]

@@ -24,24 +24,7 @@ _log = logging.getLogger("setsup")
 def coded(
     name: str, values: Sequence[str | int | None], within: str | None = None, role: str = "variation"
 ) -> tuple[Factor, npt.NDArray[np.int64]]:
-    """Make a nominal factor of values, with their codes.
-
-    Parameters
-    ----------
-    name : str
-        Name of the factor.
-    values : sequence of str or int, or None
-        None where it is not known; the others, sorted, are the levels.
-    within, role
-        As for :class:`setsup.factors.Factor`.
-
-    Examples
-    --------
-    >>> factor, codes = coded("group", [7, None, 2, 7])
-    >>> factor.levels, codes
-    ((2, 7), array([ 1, -1,  0,  1]))
-
-    """
+    """Make a nominal factor of values, with their codes."""
     levels = sorted({value for value in values if value is not None}, key=lambda value: (str(type(value)), value))
     code: dict[str | int | None, int] = {level: number for number, level in enumerate(levels)}
     codes = np.array([code.get(value, -1) for value in values], np.int64)
@@ -51,33 +34,7 @@ def coded(
 def lists_beside(
     name: str, members: Members, root: Path | None, pattern: str, archives: Sequence[str] = ()
 ) -> dict[tuple[str, ...], tuple[str, list[str]]]:
-    """Find and read lists: those among the videos' own files, or else in the folder that the release lies in.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    members : Members
-        The files of the release.
-    root : Path or None
-        As it was given.
-    pattern : str
-        Names of the lists, without folders: a regular expression (RE2) with named groups.
-    archives : sequence of str
-        File names of archives that hold the lists.
-
-    Returns
-    -------
-    dict of tuple of str to (str, list of str)
-        By what the groups found: what messages call the list, and its lines without those that are empty. Nothing where
-        there are no lists.
-
-    Raises
-    ------
-    DataError
-        A list cannot be read, or is no text.
-
-    """
+    """Find and read lists: those among the videos' own files, or else in the folder that the release lies in."""
     places, groups = members.matching(rf"(?:.*/)?{pattern}")
     if not len(places):
         beside = root.parent if root is not None and root.is_file() else root
@@ -99,17 +56,6 @@ def split_factor(
     name: str, keys: Sequence[str], parts: Mapping[str, str], where: object
 ) -> tuple[Factor, npt.NDArray[np.int64]]:
     """Make the factor of an official split, with the code of each video; listed ones that are not there are told.
-
-    Parameters
-    ----------
-    name : str
-        Name of the factor.
-    keys : sequence of str
-        What lists call each video.
-    parts : mapping of str to str
-        Part of each listed video, ``"train"`` or ``"test"``, or none (``""``); videos that are not listed are in none.
-    where : object
-        What the log calls the place of the videos, where it counts the listed ones that are not there.
 
     Examples
     --------

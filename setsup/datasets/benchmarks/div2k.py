@@ -72,18 +72,7 @@ class Div2k(PictureFiles):
     The one modality is ``image``, (None, None, 3) uint8 sRGB: sizes differ, and only pictures of one size can be
     fetched together; `crop` or `size` gives all one size.
 
-    Parameters
-    ----------
-    members : sequence of Members
-        Folders and archives of the release; of a picture that is there twice the first counts.
-    size, crop : (height, width), optional
-        As in :func:`open`.
-
-    Raises
-    ------
-    DataError
-        When no file is named as published.
-
+    `size, crop` (height, width), optional.
     """
 
     def __init__(
@@ -99,22 +88,7 @@ def open(
 ) -> Div2k:
     """Open DIV2K: whichever of its parts are there, zips and folders mixed.
 
-    Parameters
-    ----------
-    root : Path, str or None
-        A folder with ``DIV2K_train_HR.zip`` and the like, or with the folders ``DIV2K_train_HR``,
-        ``DIV2K_train_LR_bicubic/X2`` and so on; or one of the zips. None for the usual places.
-    size : (height, width), optional
-        Resize every picture, or its crop, antialiased, until it just covers this size, and cut out the centre.
-    crop : (height, width), optional
-        Cut this out of the centre of every picture; in pixels of the row's own picture, so that at
-        scale 2 it shows twice as much. Smaller pictures are refused when they are fetched.
-
-    Raises
-    ------
-    DataError
-        When the files are not there, none is named as published, or an argument is out of range.
-
+    `size` (height, width), optional; `crop` (height, width), optional.
     """
     size, crop = checked_size(size), checked_size(crop, "crop")
     release = find_members("div2k", None if root is None else expanded(root), _HOLDS)

@@ -32,18 +32,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Rows are ordered by synset and the bytes of the file's name. Names of the synsets are a factor where the release's
     ``README.txt`` lists them.
 
-    Parameters
-    ----------
-    root : Path, str or None
-        ``imagenet-a.tar`` as published, a folder with it, or a folder with the synsets (``n01498041/…``); folders
-        around these do not matter. None for the usual places.
-    size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre.
-
-    Raises
-    ------
-    DataError
-        When the files are not there, or are damaged.
+    `size` (height, width), optional.
 
     References
     ----------

@@ -26,18 +26,6 @@ class Mnist(Dataset):
 
     In the published files rows 0 to 59,999 are train and 60,000 to 69,999 test. The factors are ``digit`` and ``split``
     (no factor of variation). The one modality is ``image``, (28, 28, 1) uint8 grey: 0 is paper, 255 ink.
-
-    Parameters
-    ----------
-    folder : Path or str
-        Folder that holds the four files, gzipped or not, named with a hyphen (``train-images-idx3-ubyte``) or a dot
-        (``train-images.idx3-ubyte``). Both splits must be there, since rows would otherwise mean other images.
-
-    Raises
-    ------
-    DataError
-        When a file is missing, damaged, or not what its name says.
-
     """
 
     name = "mnist"
@@ -89,38 +77,12 @@ class Mnist(Dataset):
 
 
 def open(root: Path | None) -> Mnist:
-    """Open MNIST.
-
-    Parameters
-    ----------
-    root : Path or None
-        Folder with the files, or with a folder ``mnist`` that has them; None for the usual places.
-
-    Raises
-    ------
-    DataError
-        When the files are not there (with the command that fetches them), or are damaged.
-
-    """
+    """Open MNIST."""
     return Mnist(release("mnist", root))
 
 
 def release(name: str, root: Path | None) -> Path:
-    """Find the folder of the four files, for MNIST and for data sets that are made of it.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    root : Path or None
-        As for :func:`open`.
-
-    Raises
-    ------
-    DataError
-        When the files are not there, with the command that fetches them.
-
-    """
+    """Find the folder of the four files, for MNIST and for data sets that are made of it."""
     from setsup.files import find_root
 
     wanted = [_names(prefix, what, axes) for what, axes in (("images", 3), ("labels", 1)) for prefix in _PREFIXES]

@@ -53,19 +53,6 @@ class Shapes3D(Dataset):
     table with columns. The one modality is ``image``, (64, 64, 3) uint8 sRGB. Pictures come from the array that
     :func:`prepare` makes where it is there and belongs to the file, else from the file itself, which is slow for the
     published layout and said once. A packed ``.npz`` cannot be read at random, and has to be prepared.
-
-    Parameters
-    ----------
-    file : Path or str
-        ``3dshapes.h5``, or disentanglement_lib's ``.npz``, in which factors are axes; the name tells which.
-    root : Path or str, optional
-        What the user gave as root, for the command that messages name.
-
-    Raises
-    ------
-    DataError
-        The file is missing, truncated, not HDF5, or does not hold what it should.
-
     """
 
     name = "shapes3d"
@@ -173,20 +160,7 @@ class Shapes3D(Dataset):
 
 
 def open(root: Path | str | None = None) -> Shapes3D:
-    """Open the published Shapes3D file.
-
-    Parameters
-    ----------
-    root : Path, str or None
-        Folder with ``3dshapes.h5``, or with a folder ``shapes3d`` or ``3dshapes`` that has it; None for the usual
-        places. The ``.npz`` that disentanglement_lib expects serves as well.
-
-    Raises
-    ------
-    DataError
-        The file is not there (with the command that fetches it), or is not what it should be.
-
-    """
+    """Open the published Shapes3D file."""
     from setsup.files import find_root
 
     folder = find_root("shapes3d", root, [_FILES])
@@ -198,22 +172,6 @@ def prepare(root: Path | str | None = None) -> Path:
 
     Works block by block and within 1 GB of memory; killed and started again it goes on where it was. Where the folder
     is read-only the array goes into the cache folder. Shows its progress.
-
-    Parameters
-    ----------
-    root : Path, str or None
-        As for :func:`open`.
-
-    Returns
-    -------
-    Path
-        The array, a ``.npy`` file; the npz itself where its pictures are not packed, and none is made.
-
-    Raises
-    ------
-    DataError
-        As for :func:`open`, and where the disk is full or may not be written.
-
     """
     return open(root).prepare()
 

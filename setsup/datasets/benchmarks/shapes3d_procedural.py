@@ -26,13 +26,6 @@ class ProceduralShapes3D(Dataset):
     needs no download. The one modality is ``image``, (64, 64, 3) uint8 sRGB; its bytes depend on the row alone, on any
     machine. Each of the 480 states of scale, shape and orientation is cast when a row first needs it and kept (41 MB
     for all, not pickled); hues are added afterwards.
-
-    Examples
-    --------
-    >>> shapes = ProceduralShapes3D()
-    >>> shapes.factors.row(479_999)["shape"], shapes.fetch([[0, 1]])["image"].shape
-    ('capsule', (1, 2, 64, 64, 3))
-
     """
 
     name = "shapes3d-procedural"
@@ -82,12 +75,5 @@ class ProceduralShapes3D(Dataset):
 
 
 def open(root: Path | None = None) -> ProceduralShapes3D:
-    """Open shapes3d-procedural.
-
-    Parameters
-    ----------
-    root : Path, optional
-        Not needed: there are no files.
-
-    """
+    """Open shapes3d-procedural."""
     return ProceduralShapes3D()

@@ -56,16 +56,6 @@ class Stl10(Dataset):
     part), ``split``, and ``fold_0`` … ``fold_9``, whose one level, train, marks the 1,000 training pictures of each of
     the ten folds; these overlap. The one modality is ``image``, (96, 96, 3) uint8 sRGB, mapped from the files.
 
-    Parameters
-    ----------
-    members : Members
-        The files, in a folder.
-
-    Raises
-    ------
-    DataError
-        When a file is missing, damaged, or not what its name says.
-
     References
     ----------
     .. [1] Coates, Lee, Ng, "An Analysis of Single-Layer Networks in Unsupervised Feature Learning", AISTATS 2011.
@@ -133,18 +123,9 @@ class Stl10(Dataset):
 def open(root: Path | str | None = None) -> Stl10:
     """Open STL-10.
 
-    Parameters
-    ----------
-    root : Path, str or None
-        Folder with the unpacked files, or with a folder ``stl10_binary`` that has them; None for the usual places. The
-        unlabelled pictures, the folds and the names of the categories may be missing. :func:`prepare` unpacks the
-        archive as it was published.
-
-    Raises
-    ------
-    DataError
-        When the files are not there (with the command that fetches them), or are damaged.
-
+    `root`: folder with the unpacked files, or with a folder ``stl10_binary`` that has them; None for the usual
+    places. The unlabelled pictures, the folds and the names of the categories may be missing. :func:`prepare`
+    unpacks the archive as it was published.
     """
     folder = None if root is None else expanded(root)
     archive = _archive(folder)
@@ -168,22 +149,6 @@ def prepare(root: Path | str | None = None) -> Path:
     """Unpack ``stl10_binary.tar.gz`` once, into a folder ``stl10_unpacked`` that :func:`open` finds.
 
     The folder lies beside the archive or, where nothing can be written there, in the cache folder.
-
-    Parameters
-    ----------
-    root : Path, str or None
-        As for :func:`open`, or the archive.
-
-    Returns
-    -------
-    Path
-        The folder of the unpacked files, where these were unpacked before as well.
-
-    Raises
-    ------
-    DataError
-        As for :func:`open`, and where the disk is full or may not be written.
-
     """
     archive = _archive(None if root is None else expanded(root))
     if archive is None:

@@ -24,34 +24,7 @@ _MEND = "replace it, or take the frame out"
 def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArray[np.uint16]:
     """Decode a depth picture: a PNG of one channel of 16 bits.
 
-    Parameters
-    ----------
-    source : Path, bytes or function
-        PNG file, its content, or a function that gives the content.
-    label : str
-        What messages call it.
-    size : (height, width)
-        Its pixels.
-
-    Returns
-    -------
-    (height, width) uint16
-        As stored; what a unit means is the data set's own.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read, is no such PNG, has another size, or is damaged.
-
-    Examples
-    --------
-    >>> import io
-    >>> from PIL import Image
-    >>> file = io.BytesIO()
-    >>> Image.fromarray(np.array([[0, 1500]], np.uint16)).save(file, "PNG")
-    >>> decode_depth(file.getvalue(), "depth00001.png", (1, 2))
-    array([[   0, 1500]], dtype=uint16)
-
+    `size` (height, width); returns (height, width) uint16.
     """
     from kornia_rs.io import decode_image_png_u16
 
@@ -71,14 +44,7 @@ def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArr
 
 
 def deep_size(content: bytes) -> tuple[int, int] | None:
-    """Height and width of a PNG of one channel of 16 bits; None where it is none.
-
-    Parameters
-    ----------
-    content : bytes
-        What it begins with.
-
-    """
+    """Height and width of a PNG of one channel of 16 bits; None where it is none."""
     if not content.startswith(_START) or len(content) < _HEAD or (content[24], content[25]) != (16, 0):
         return None
     return int.from_bytes(content[20:24], "big"), int.from_bytes(content[16:20], "big")
@@ -87,24 +53,7 @@ def deep_size(content: bytes) -> tuple[int, int] | None:
 def decode_channels(source: Source, label: str, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
     """Decode a PNG of three or four channels of 8 bits, in the order in which they are stored.
 
-    Parameters
-    ----------
-    source : Path, bytes or function
-        PNG file, its content, or a function that gives the content.
-    label : str
-        What messages call it.
-    size : (height, width)
-        Its pixels.
-
-    Returns
-    -------
-    (height, width, 3 or 4) uint8
-
-    Raises
-    ------
-    DataError
-        The file cannot be read, is no such PNG, has another size, or is damaged.
-
+    `size` (height, width); returns (height, width, 3 or 4) uint8.
     """
     content = _content(source, label)
     head = png_head(content)

@@ -30,22 +30,7 @@ _LOOKED_AT = 256
 class ImageTable(Dataset):
     """Images and factors out of a table; made by :func:`open_table`.
 
-    Parameters
-    ----------
-    name : str
-        Name of the dataset.
-    factors : FactorTable
-        One row an image.
-    images : ImageFiles, PackedImages or MemberImages
-        Where the images lie.
-    size : (height, width), optional
-        Size that images are resized to.
-
-    Raises
-    ------
-    DataError
-        When there are no rows, not as many images, or the header of an image is damaged.
-
+    `size` (height, width), optional.
     """
 
     computes = True
@@ -66,14 +51,7 @@ class ImageTable(Dataset):
         self.modalities = {"image": Modality((*(size or _common(headers)), channels), "uint8", color=color)}
 
     def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
-
-        Raises
-        ------
-        DataError
-            When an image is damaged, or images of different sizes are asked for at once.
-
-        """
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
         rows, names = fetch_request(self, indices, modalities)
         shape = self.modalities["image"].shape
         return {name: fetch_images(self._images, rows, shape, self._size) for name in names}

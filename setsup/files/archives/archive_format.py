@@ -24,21 +24,7 @@ _FOREIGN = {b"7z\xbc\xaf'\x1c": "7z", b"Rar!\x1a\x07": "RAR"}
 
 
 def archive_kind(source: Path, mend: str | None = None) -> str:
-    """Tell what a path is, by its content: ``"folder"``, ``"zip"`` or ``"tar"``.
-
-    Parameters
-    ----------
-    source : Path
-        Folder or file.
-    mend : str or None
-        What a message about an archive that is packed as a whole says to do.
-
-    Raises
-    ------
-    DataError
-        It is not there, cannot be read, or is none of these.
-
-    """
+    """Tell what a path is, by its content: ``"folder"``, ``"zip"`` or ``"tar"``."""
     try:
         if stat.S_ISDIR(os.stat(source).st_mode):
             return "folder"

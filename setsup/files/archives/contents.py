@@ -53,16 +53,6 @@ class ArchiveFile:
     """An archive that is opened when it is first read, and closed with the last that uses it.
 
     A forked process goes on with the descriptor that it inherits: places are always told, never sought.
-
-    Parameters
-    ----------
-    path : Path
-        The archive.
-    size, mtime_ns : int
-        What it had when it was listed.
-    files : int
-        How many it holds.
-
     """
 
     def __init__(self, path: Path, size: int, mtime_ns: int, files: int) -> None:
@@ -80,14 +70,7 @@ class ArchiveFile:
                 pass
 
     def descriptor(self) -> int:
-        """Open the archive, unless it is.
-
-        Raises
-        ------
-        DataError
-            It cannot be read, or is another one than was listed.
-
-        """
+        """Open the archive, unless it is."""
         if "file" in self._open:
             return self._open["file"]
         try:
@@ -106,21 +89,7 @@ class ArchiveFile:
 
 
 def read_file(path: bytes, limit: int | None) -> bytes:
-    """Read a file of a folder, whole.
-
-    Parameters
-    ----------
-    path : bytes
-        Where it lies.
-    limit : int or None, bytes
-        Most that it may have.
-
-    Raises
-    ------
-    DataError
-        It is gone, cannot be read, or is longer.
-
-    """
+    """Read a file of a folder, whole."""
     file, size = _opened(path)
     try:
         if limit is not None and size > limit:
@@ -147,27 +116,7 @@ def read_file_stretch(path: bytes, offset: int, length: int) -> bytes:
 
 
 def read_member(archive: ArchiveFile, place: int, kind: str, row: Row, label: Label) -> bytes:
-    """Read a file of a zip or tar, whole.
-
-    Parameters
-    ----------
-    archive : ArchiveFile
-        The archive.
-    place : int
-        Of the file in the listing.
-    kind : str
-        ``"zip"`` or ``"tar"``.
-    row : Row
-        What the listing says of it.
-    label : callable
-        Gives what messages call it.
-
-    Raises
-    ------
-    DataError
-        It cannot be read, is damaged, needs a password, or the archive is another one.
-
-    """
+    """Read a file of a zip or tar, whole."""
     _need_plain(row, label)
     file = archive.descriptor()
     try:
@@ -185,21 +134,7 @@ def read_member(archive: ArchiveFile, place: int, kind: str, row: Row, label: La
 
 
 def read_stretch(archive: ArchiveFile, kind: str, row: Row, offset: int, length: int, label: Label) -> bytes | None:
-    """Read bytes of a file of a zip or tar that is stored as it is; None where it is deflated.
-
-    Parameters
-    ----------
-    archive, kind, row, label
-        As for :func:`read_member`.
-    offset, length : int, bytes
-        Where the bytes begin in the file, and how many; fewer are given where the file ends before.
-
-    Raises
-    ------
-    DataError
-        As for :func:`read_member`, except that no checksum is compared.
-
-    """
+    """Read bytes of a file of a zip or tar that is stored as it is; None where it is deflated."""
     _need_plain(row, label)
     if row.method != STORED:
         return None
@@ -237,23 +172,7 @@ def pieces(archive: ArchiveFile, kind: str, row: Row, label: Label) -> Iterator[
 
 
 def stored_start(file: int, kind: str, row: Row, path: Path, label: Label) -> int:
-    """Where in the archive the bytes of a file begin; refuses one in which another file lies there.
-
-    Parameters
-    ----------
-    file : int
-        Descriptor of the archive.
-    kind, row, label
-        As for :func:`read_member`.
-    path : Path
-        The archive.
-
-    Raises
-    ------
-    DataError
-        Another file lies there.
-
-    """
+    """Where in the archive the bytes of a file begin; refuses one in which another file lies there."""
     if kind == "zip":
         head = read_range(file, row.offset, LOCAL.size + len(row.name) + _SLACK)
         return row.offset + _content_start(file, head, row, path, label)

@@ -61,14 +61,7 @@ class About:
 
     @classmethod
     def of(cls, source: Path, mend: str | None = None, nested: bool = False) -> "About":
-        """Look at a source.
-
-        Raises
-        ------
-        DataError
-            It is not there, cannot be read, or is neither a folder nor a zip or tar.
-
-        """
+        """Look at a source."""
         kind = archive_kind(source, mend)
         try:
             found = os.stat(source)
@@ -121,23 +114,7 @@ class Index:
 
 
 def indexed(source: Path, mend: str | None = None, nested: bool = False) -> Index:
-    """Index of a folder, a zip or a tar; from the cache folder where it is there, and still true.
-
-    Parameters
-    ----------
-    source : Path
-        Folder or archive.
-    mend : str or None
-        What a message about an archive that is packed as a whole says to do.
-    nested : bool
-        As in :func:`setsup.files.archives.tars.list_tar`, where the source is a tar.
-
-    Raises
-    ------
-    DataError
-        The source is missing, cannot be read, or is damaged.
-
-    """
+    """Index of a folder, a zip or a tar; from the cache folder where it is there, and still true."""
     about = About.of(source, mend, nested)
     key = sha256(os.fsencode(about.source) + b"\0nested" * about.nested).hexdigest()[:32]
     target = cache_folder() / _FOLDER / f"{key}.arrow"

@@ -52,13 +52,6 @@ class Runs:
     They are of files, or of records that tell nothing of the next file that matters here, such as the time of change
     that Python's tarfile writes.
 
-    Parameters
-    ----------
-    read : callable
-        As :func:`setsup.files.archives.tars.walk` takes it.
-    size : int, bytes
-        Of the tar.
-
     Attributes
     ----------
     near : bool

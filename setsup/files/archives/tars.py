@@ -76,14 +76,7 @@ class Stretch:
     sizes: dict[int, int] = field(default_factory=dict)
 
     def listing(self, source: Path | str) -> Listing:
-        """Verify the headers, and give the files.
-
-        Raises
-        ------
-        DataError
-            A header is damaged, or a name is refused.
-
-        """
+        """Verify the headers, and give the files."""
         headers = verified(self.blocks, self.at, source)
         names = names_of(headers, self.names)
         rows = files_among(headers)
@@ -109,26 +102,7 @@ class Stretch:
 
 
 def list_tar(file: int, size: int, source: Path, nested: bool = False) -> Listing:
-    """List the files of a tar; folders, links and devices are left out.
-
-    Parameters
-    ----------
-    file : int
-        Descriptor of the archive.
-    size : int, bytes
-        Its size.
-    source : Path
-        Its path, for messages.
-    nested : bool
-        Give the files of tars that lie in it (``cars.tar``) in place of these, as ``cars.tar/1.mat``. Tars in those in
-        turn stay files, and so does what is named like one but does not begin with a header, or has a leading dot.
-
-    Raises
-    ------
-    DataError
-        The archive is cut off or damaged, or holds names that are refused.
-
-    """
+    """List the files of a tar; folders, links and devices are left out."""
     with (
         mmap.mmap(file, size, prot=mmap.PROT_READ) as mapped,
         progress(size, f"listing {source.name}", "B") as advance,
@@ -193,33 +167,7 @@ def joined(parts: Sequence[Listing]) -> Listing:
 def walk(
     read: Read, source: Path | str, size: int = 1 << 62, at_once: int = _AT_ONCE, open_end: bool = False
 ) -> Iterator[Stretch]:
-    """Go from header to header.
-
-    Parameters
-    ----------
-    read : callable
-        Gives bytes of the archive; it is asked for offsets that rise.
-    source : Path or str
-        For messages.
-    size : int, bytes
-        Of the archive, where that is known.
-    at_once : int
-        Headers in a stretch, or somewhat more; 1 gives each file before its content is passed.
-    open_end : bool
-        Whether the archive may end right behind a file, without the zeros that end a tar: some programs leave them
-        out. Nothing then tells one that was cut off there.
-
-    Yields
-    ------
-    Stretch
-        Its headers are verified when it is listed.
-
-    Raises
-    ------
-    DataError
-        The archive is cut off, or a header is none.
-
-    """
+    """Go from header to header."""
     stretch = Stretch()
     blocks, places, lengths = stretch.blocks, stretch.at, stretch.stored
     own: dict[bytes, bytes] = {}  # what was told of the next file

@@ -65,21 +65,6 @@ def list_zip(file: int, size: int, source: Path) -> Listing:
     """List the files of a zip.
 
     Folders, links and devices are left out. What the directory says is checked against the size of the archive.
-
-    Parameters
-    ----------
-    file : int
-        Descriptor of the archive.
-    size : int, bytes
-        Its size.
-    source : Path
-        Its path, for messages.
-
-    Raises
-    ------
-    DataError
-        The archive is cut off, damaged, in several parts, or holds names that are refused.
-
     """
     directory, start, shift, count = _directory(file, size, source)
     with progress(count, f"listing {source.name}", "files") as advance:
@@ -110,21 +95,7 @@ def list_zip(file: int, size: int, source: Path) -> Listing:
 
 
 def local_name(head: bytes, source: Path) -> bytes:
-    """Name of a file as its local header has it, written as a listing writes it.
-
-    Parameters
-    ----------
-    head : bytes
-        What begins at the local header, with its name and extra fields.
-    source : Path
-        The archive, for messages.
-
-    Raises
-    ------
-    DataError
-        The name is refused.
-
-    """
+    """Name of a file as its local header has it, written as a listing writes it."""
     _, _, flags, *_, length, extra = LOCAL.unpack_from(head)
     end = LOCAL.size + length
     name = clean(_decoded(head[LOCAL.size : end], flags, head[end : end + extra]), source)

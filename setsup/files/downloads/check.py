@@ -50,27 +50,7 @@ def release_folder(manifest: Manifest, root: Path | str | None) -> Path:
 
 
 def check_files(manifest: Manifest, root: Path | str | None = None) -> list[FileState]:
-    """See which files of a benchmark are there, and whether they are the published ones; large ones take a while.
-
-    Parameters
-    ----------
-    manifest : Manifest
-        The benchmark.
-    root : Path, str or None
-        Folder with the files; None: the usual places.
-
-    Returns
-    -------
-    list of FileState
-        One a published file, in the order of the manifest.
-
-    Examples
-    --------
-    >>> from setsup.files import load_manifest
-    >>> [found.state.value for found in check_files(load_manifest("shapes3d"), "/nowhere")]
-    ['missing']
-
-    """
+    """See which files of a benchmark are there, and whether they are the published ones; large ones take a while."""
     folder = release_folder(manifest, root)
     shared = manifest.shared
     return [file_state(file, folder, shared) for file in manifest.files]
@@ -102,19 +82,6 @@ def file_problem(path: Path, file: ManifestFile) -> str | None:
 
     Where the manifest knows the digest of the unpacked content, that alone decides: a re-packed or unpacked copy is
     as good as the published file. Else the size and the digest of the file do.
-
-    Parameters
-    ----------
-    path : Path
-        A file that exists.
-    file : ManifestFile
-        What it should be.
-
-    Returns
-    -------
-    str or None
-        What is wrong with it, None where it is right.
-
     """
     if not path.is_file():
         return "is no file"

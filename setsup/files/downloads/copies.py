@@ -21,14 +21,7 @@ _log = logging.getLogger("setsup")
 
 
 def list_copies(folder: Path | str) -> list[Path]:
-    """List the files of a folder, four levels deep, by name.
-
-    Raises
-    ------
-    DataError
-        There is no such folder.
-
-    """
+    """List the files of a folder, four levels deep, by name."""
     top = expanded(folder)
     if not top.is_dir():
         raise DataError(f"{folder} is no folder; name one in which copies of the files lie")
@@ -44,21 +37,6 @@ def take_copy(file: ManifestFile, target: Path, copies: list[Path]) -> bool:
     """Copy a published file from where it lies under its own name, or under one in which its SHA-256 stands.
 
     The latter is how TensorFlow Datasets names downloads. Only a file with the published digest is taken.
-
-    Parameters
-    ----------
-    file : ManifestFile
-        What is wanted.
-    target : Path
-        Where it goes.
-    copies : list of Path
-        Files that may be it.
-
-    Returns
-    -------
-    bool
-        Whether one was.
-
     """
     if not (file.sha256 or file.md5 or file.repacked):
         return False

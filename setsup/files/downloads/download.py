@@ -25,19 +25,6 @@ def download(file: ManifestFile, target: Path) -> None:
 
     What is received lies in ``<target>.part`` until it is whole and right, also after Ctrl-C or a lost connection;
     the next call goes on there.
-
-    Parameters
-    ----------
-    file : ManifestFile
-        Mirrors, size and digests.
-    target : Path
-        Where the file goes; its folder exists. An older file is replaced when the new one is right.
-
-    Raises
-    ------
-    DataError
-        No mirror gives the file; the message has one reason a mirror. Or the disk is full or cannot be written.
-
     """
     part = part_of(target)
     begun = part_address(part)

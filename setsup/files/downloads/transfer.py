@@ -51,30 +51,6 @@ def transfer(url: str, part: Path, *, size: int | None = None, exact: bool = Tru
 
     An earlier part of the same version is continued (HTTP ranges); where the server cannot, or holds another
     version by now, the part starts anew, but not before the server has begun to send something that fits.
-
-    Parameters
-    ----------
-    url : str
-        Address, http or https.
-    part : Path
-        File to be written or continued; what it stems from is noted beside it, in ``<part>.json``.
-    size : int or None
-        Bytes expected.
-    exact : bool
-        Refuse any other size; else twice the size is the limit.
-
-    Returns
-    -------
-    bool
-        Whether some of the bytes come from an earlier call.
-
-    Raises
-    ------
-    MirrorError
-        The mirror does not answer, refuses, sends a web page, or keeps dropping the connection.
-    DataError
-        The disk is full or cannot be written.
-
     """
     import requests
 

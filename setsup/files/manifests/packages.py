@@ -23,32 +23,7 @@ def foreign_entries() -> dict[str, EntryPoint]:
 
 
 def find_manifest(name: str) -> Manifest | None:
-    """Load the manifest of a data set, setsup's own or another package's.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-
-    Returns
-    -------
-    Manifest or None
-        None where there is no such data set, or no manifest beside its module. The ``adapter`` of another package's is
-        the module that its entry point names.
-
-    Raises
-    ------
-    DataError
-        The manifest is not as it should be.
-
-    Examples
-    --------
-    >>> find_manifest("mnist").samples
-    70000
-    >>> find_manifest("no-such-data") is None
-    True
-
-    """
+    """Load the manifest of a data set, setsup's own or another package's."""
     if name in manifest_names():
         return load_manifest(name)
     entry = foreign_entries().get(name)

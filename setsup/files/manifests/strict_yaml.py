@@ -19,28 +19,6 @@ class Fields:
     """A mapping out of a YAML file, whose keys are taken one by one; :meth:`done` refuses those that are left.
 
     A reader is a function from a value to what is wanted of it, which raises ValueError with what it expected.
-
-    Parameters
-    ----------
-    value : object
-        What the YAML file holds there.
-    file : Path or str
-        The file or its address, for messages.
-    where : str
-        Dotted place inside the file, ``""`` for the top.
-
-    Raises
-    ------
-    DataError
-        `value` is no mapping with texts for keys; so do all methods for what they do not find as they should.
-
-    Examples
-    --------
-    >>> fields = Fields({"bytes": 4542}, Path("mnist.yaml"))
-    >>> fields.need("bytes", int), fields.get("sha256", str)
-    (4542, None)
-    >>> fields.done()
-
     """
 
     __slots__ = ("_file", "_left", "_seen", "_where")
@@ -116,24 +94,7 @@ class Fields:
 
 
 def read_yaml(file: Path) -> Fields:
-    """Read a YAML file as plain values; tags, repeated keys and great depth are refused.
-
-    Parameters
-    ----------
-    file : Path
-        File of at most 256 KiB, UTF-8.
-
-    Returns
-    -------
-    Fields
-        Its top mapping.
-
-    Raises
-    ------
-    DataError
-        The file is missing, is no YAML, or is no mapping.
-
-    """
+    """Read a YAML file as plain values; tags, repeated keys and great depth are refused."""
     import yaml
 
     need_regular(file)

@@ -199,15 +199,7 @@ def factors_of(operations: Iterable[Any]) -> set[str]:
 def steps_of(operations: Iterable[Any], own: Slots, shared: Slots, size: Size) -> Steps:
     """What operations do to each image.
 
-    Parameters
-    ----------
-    operations : iterable of operations
-        In order.
-    own, shared : Slots
-        Keys of each image, and those from which geometry is drawn: the same for images that share it.
-    size : (height, width)
-        Of all images.
-
+    `size` (height, width).
     """
     steps: Steps = []
     for number, operation in enumerate(operations):

@@ -29,21 +29,7 @@ Words = npt.NDArray[np.uint64]
 def level_probabilities(keys: Rows) -> npt.NDArray[np.float64]:
     """Probability of each group when factors are chosen one after the other, uniformly over levels.
 
-    Parameters
-    ----------
-    keys : (groups, factors) int64
-        Distinct level codes in lexicographic order.
-
-    Returns
-    -------
-    (groups,) float64
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> level_probabilities(np.array([[0, 0], [1, 0], [1, 1]])).tolist()
-    [0.5, 0.25, 0.25]
-
+    `keys` (groups, factors) int64; returns (groups,) float64.
     """
     chance = np.ones(len(keys))
     parent = np.zeros(len(keys), dtype=np.int64)
@@ -68,15 +54,7 @@ def _nodes(keys: Rows) -> list[Rows]:
 class Chooser:
     """Distribution over groups, drawn from with one word a set, or one a depth when groups must differ.
 
-    Parameters
-    ----------
-    keys : (groups, factors) int64
-        Level codes of the drawable groups in lexicographic order.
-    sizes : (groups,) float64 or int64
-        Rows, or total weight, of each.
-    choose : str
-        ``levels``, ``groups`` or ``rows``.
-
+    `keys` (groups, factors) int64; `sizes` (groups,) float64 or int64.
     """
 
     def __init__(self, keys: Rows, sizes: Array, choose: str) -> None:

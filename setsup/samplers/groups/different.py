@@ -29,14 +29,7 @@ _PAIRS = 1 << 13
 class Different:
     """Sequential choice without repeats.
 
-    Parameters
-    ----------
-    firsts : list of (nodes + 1,) int64
-        For ``levels`` and ``groups``: first child of each node, one array a depth of the tree of keys; nodes of a
-        depth, and the groups below the last one, are numbered left to right.
-    edges : (groups + 1,) float64, optional
-        For ``rows``: running sum of the groups' rows or weights, from 0 on.
-
+    `edges` (groups + 1,) float64, optional.
     """
 
     firsts: list[Rows]
@@ -45,14 +38,7 @@ class Different:
     def pick(self, bits: Words) -> Rows:
         """Pairwise different groups.
 
-        Parameters
-        ----------
-        bits : (steps, sets, words) uint64
-
-        Returns
-        -------
-        (steps, sets) int64
-
+        `bits` (steps, sets, words) uint64; returns (steps, sets) int64.
         """
         if self.edges is not None:
             return _by_rows(bits[:, :, 0], self.edges)
@@ -148,13 +134,7 @@ class _Taken:
 class _Run:
     """Taken stretches in the order of their numbers.
 
-    Parameters
-    ----------
-    arrays : list of (steps, width) array
-        Their numbers; and where they begin and how long they are, unless each is the unit at its number.
-    before : (steps, width) array or 0
-        Length of what older runs have before each.
-
+    `before` (steps, width) array or 0.
     """
 
     __slots__ = ("_sums", "arrays", "left", "number")

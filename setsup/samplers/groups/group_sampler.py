@@ -24,27 +24,7 @@ Rows = npt.NDArray[np.int64]
 class Holding:
     """The groups of one list of held factors, how one is chosen and how rows are drawn from it.
 
-    Parameters
-    ----------
-    table : FactorTable
-        Rows of draws are rows of it.
-    names : sequence of str
-        Held factors; at most one of them continuous, and that one with a tolerance. None at all: one group of all rows.
-    need : int
-        Rows that are drawn from one group.
-    choose, small : str
-        As in :class:`setsup.samplers.SetSampler`.
-    tolerance : mapping of str to float
-        Of continuous factors.
-    weights : (rows,) float64, optional
-        Rows of weight 0 are left out.
-    where : str, optional
-        Expression that rows must satisfy.
-    shared : bool
-        Whether all sets of a step are drawn from one group at once.
-    policies : sequence of str
-        Values of ``small`` that an error may offer.
-
+    `weights` (rows,) float64, optional.
     """
 
     def __init__(
@@ -150,14 +130,7 @@ def held_factors(
     active: Sequence[str] | None,
     tolerance: Mapping[str, float],
 ) -> tuple[str, ...]:
-    """Names that sets hold, from either side of the question.
-
-    Raises
-    ------
-    SamplerError
-        When both or neither are given, or when a held factor is nested in an active one.
-
-    """
+    """Names that sets hold, from either side of the question."""
     if inactive is not None and active is not None:
         raise SamplerError("name the inactive factors or the active ones, not both")
     if inactive is not None:
@@ -192,14 +165,7 @@ def _may_hold(factor: Factor, tolerance: Mapping[str, float]) -> bool:
 
 
 def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> npt.NDArray[np.float64] | None:
-    """Weight of every row, from a factor of numbers or an array; NaN (unknown) counts as 0.
-
-    Raises
-    ------
-    SamplerError
-        When there is not one number from 0 on for every row, or all are 0.
-
-    """
+    """Weight of every row, from a factor of numbers or an array; NaN (unknown) counts as 0."""
     if weights is None:
         return None
     if isinstance(weights, str):

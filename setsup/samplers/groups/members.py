@@ -76,13 +76,7 @@ class EvenMembers:
 class WeightedMembers:
     """Rows of a group by weight; without repeats by successive sampling.
 
-    Parameters
-    ----------
-    groups : Groups
-        Of rows with positive weight only.
-    weights : (rows of the table,) float64
-        Positive for every row in a group.
-
+    `weights` (rows of the table,) float64.
     """
 
     def __init__(self, groups: Groups, weights: npt.NDArray[np.float64]) -> None:
@@ -120,24 +114,7 @@ Drawn = Callable[[Keys, Any], Rows]
 def filled(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, again: Drawn) -> tuple[Rows, Mask | None]:
     """Positions for groups of which some have fewer rows than slots.
 
-    Parameters
-    ----------
-    sizes : (draws,) int64
-        Rows of each draw's group.
-    slots : int
-        Positions a draw.
-    small : str
-        ``short``: all rows once, in keyed order, the rest padded with the first of them; ``replace``: with repeats.
-    keys : Keys
-        Of the draws.
-    apart, again : callable of (keys, draws)
-        Positions without and with repeats, of all draws (``...``) or of some.
-
-    Returns
-    -------
-    positions : (draws, slots) int64
-    mask : (draws, slots) bool or None
-
+    `sizes` (draws,) int64; returns `positions` (draws, slots) int64; returns `mask` (draws, slots) bool or None.
     """
     few = sizes < slots
     if not few.any():
@@ -176,13 +153,6 @@ def drawable_groups(
     """Numbers of the groups that may be chosen.
 
     ``nearby`` says in words what else limits their ``sizes``, ``policies`` which ``small`` an error may offer.
-
-    Raises
-    ------
-    SamplerError
-        When none may be, or when ``small`` is ``error`` and some have fewer than ``need`` rows; the smallest five are
-        named.
-
     """
     held = ", ".join(groups.names) or "nothing"
     if not len(groups):

@@ -29,24 +29,10 @@ _BLOCK = 1 << 14  # rows whose neighbourhoods are sought at a time: what that ta
 class WindowMembers:
     """Rows around an anchor; the anchor takes slot 0.
 
-    Parameters
-    ----------
-    table : FactorTable
-        Has the factor.
-    groups : Groups
-        Of rows whose value is known.
-    name : str
-        A continuous factor.
-    tolerance : float
-        In the factor's unit, at least 0: members differ from the anchor by no more, but for the rounding of both
-        values to float32 (half of a last place each, and no more than a sixteenth of the tolerance): so 0.3 and 0.4
-        differ by 0.1. Where angles lie beyond their period, such that they lose digits as they are taken back into it,
-        that of the largest counts for all.
-    need : int
-        Rows, the anchor included, that a drawable anchor has around it.
-    small : str
-        With ``short`` or ``replace`` every row may be an anchor.
-
+    `tolerance`: in the factor's unit, at least 0: members differ from the anchor by no more, but for the rounding
+    of both values to float32 (half of a last place each, and no more than a sixteenth of the tolerance): so 0.3
+    and 0.4 differ by 0.1. Where angles lie beyond their period, such that they lose digits as they are taken back
+    into it, that of the largest counts for all.
     """
 
     def __init__(self, table: FactorTable, groups: Groups, name: str, tolerance: float, need: int, small: str) -> None:

@@ -34,19 +34,8 @@ def word(sets: Array | int, purpose: int, slots: Array | int) -> Words:
 class Keys:
     """Key words of draws, step after step and set after set; flattened only where they are needed.
 
-    Parameters
-    ----------
-    steps : (steps,) uint64
-        Folded with the step.
-    sets : (sets,) uint64
-        Numbers of the sets within a step.
-    order : (draws,) uint64, optional
-        Keys of the draws' permutations, where the caller has them already.
-    rows : (draws, slots) uint64, optional
-        Bits of the first pass over rows, where the caller has them already.
-    draws : (draws,) int64, optional
-        Some of the steps × sets draws; all of them by default.
-
+    `steps` (steps,) uint64; `sets` (sets,) uint64; `order` (draws,) uint64, optional; `rows` (draws, slots) uint64,
+    optional; `draws` (draws,) int64, optional.
     """
 
     __slots__ = ("_draws", "_order", "_rows", "_sets", "_steps")
@@ -88,19 +77,7 @@ class Keys:
 def distinct(keys: Keys, sizes: Rows | int, slots: int) -> Rows:
     """Positions without repeats, uniform over all ordered choices.
 
-    Parameters
-    ----------
-    keys : Keys
-        Of the draws.
-    sizes : int or (draws,) int64
-        Rows to draw from, at least ``slots`` each.
-    slots : int
-        Positions a draw.
-
-    Returns
-    -------
-    (draws, slots) int64
-
+    Returns (draws, slots) int64.
     """
     if isinstance(sizes, int):
         if sizes < CROWDED * slots:
@@ -150,26 +127,8 @@ def _repeats(found: Rows) -> npt.NDArray[np.bool_]:
 def distinct_weighted(keys: Keys, ends: Array, weights: Array, start: Rows, sizes: Rows, slots: int) -> Rows:
     """Positions without repeats by successive sampling: each by weight among those that are left.
 
-    Parameters
-    ----------
-    keys : Keys
-        Of the draws.
-    ends : (rows,) float64
-        Running sum of the chances within each group, group after group.
-    weights : (rows,) float64
-        Positive; what the chances are in proportion to.
-    start : (draws,) int64
-        Where each draw's group begins in ``ends``.
-    sizes : (draws,) int64
-        Rows of the group, at least ``slots``.
-    slots : int
-        Positions a draw.
-
-    Returns
-    -------
-    (draws, slots) int64
-        As a set, the first distinct values of an endless weighted sequence.
-
+    `ends` (rows,) float64; `weights` (rows,) float64; `start` (draws,) int64; `sizes` (draws,) int64; returns (draws,
+    slots) int64.
     """
     found = by_weight(keys.bits(ROWS, slots), ends, start, sizes)
     for turn in range(1, PASSES + 1):

@@ -15,28 +15,7 @@ _GLB = struct.Struct("<4sIII4s")
 
 
 def asset_names(path: Path, kind: str) -> list[str]:
-    """Names of the files that a mesh file, or a list of materials, names.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    kind : str
-        Its format: ``"obj"``, ``"mtl"``, ``"ply"``, ``"gltf"``, ``"glb"``; others name none.
-
-    Returns
-    -------
-    list of str
-        As they stand there, and as :class:`setsup.scenes.meshes.mesh_files.Assets` takes them. Of an OBJ file the
-        first list
-        of materials and of a PLY file the last texture: trimesh reads no others.
-
-    Raises
-    ------
-    OSError
-        When the file cannot be read.
-
-    """
+    """Names of the files that a mesh file, or a list of materials, names."""
     with path.open("rb") as file:
         if kind == "obj":
             return _library(file)

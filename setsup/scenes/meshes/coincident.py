@@ -26,30 +26,7 @@ def shown_sides(
 ) -> Numbers | None:
     """Which triangle is seen where a ray meets a triangle from its front or from its back.
 
-    Parameters
-    ----------
-    vertices : (v, 3) float64
-        Places, of which several may be one.
-    faces : (n, 3) int
-        Triangles.
-    masks : (n,) int32, optional
-        Number of the mask of each triangle, as in :class:`setsup.scenes.meshes.holes.Holes`: a triangle hides another
-        only
-        where both have the same holes.
-
-    Returns
-    -------
-    (n, 2) int32 or None
-        Column 0 for rays that see the triangle's corners go round counterclockwise, column 1 for the others; the
-        triangle itself where no other has its corners. None when that holds for all.
-
-    Examples
-    --------
-    >>> shown_sides(np.eye(3), np.array([[0, 1, 2], [2, 1, 0]])).tolist()
-    [[0, 1], [1, 0]]
-    >>> shown_sides(np.eye(3), np.array([[0, 1, 2]])) is None
-    True
-
+    `vertices` (v, 3) float64; `faces` (n, 3) int; `masks` (n,) int32, optional; returns (n, 2) int32 or None.
     """
     words = _words(vertices)[faces]
     if masks is not None:
@@ -79,18 +56,7 @@ def joined(scene: Scene) -> tuple[Reals, Numbers]:
 def hidden_sides(scene: Scene) -> npt.NDArray[np.bool_]:
     """Which triangles of a scene are hidden by others in their places, from their front and from their back.
 
-    Returns
-    -------
-    (n, 2) bool
-        All false where no two triangles have the same corners.
-
-    Examples
-    --------
-    >>> from setsup.scenes import Mesh, Placement
-    >>> leaf = Mesh(np.eye(3), [[0, 1, 2], [2, 1, 0]])
-    >>> hidden_sides(Scene((Placement(leaf),))).tolist()
-    [[False, True], [False, True]]
-
+    Returns (n, 2) bool.
     """
     shown = shown_sides_of(scene)
     if shown is None:
@@ -145,21 +111,8 @@ def _sides(corners: Reals, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int6
 def seen(shown: Numbers | None, corners: Reals, triangle: Numbers, directions: Any) -> Numbers:
     """Replace triangles that rays have met by those that are seen in their places.
 
-    Parameters
-    ----------
-    shown : (n, 2) int32 or None
-        From :func:`shown_sides`.
-    corners : (n, 3, 3) float64
-        Of all triangles.
-    triangle : (k,) int32
-        What rays have met; −1 for nothing.
-    directions : (k, 3) float
-        Of the rays.
-
-    Returns
-    -------
-    (k,) int32
-
+    `shown` (n, 2) int32 or None; `corners` (n, 3, 3) float64; `triangle` (k,) int32; `directions` (k, 3) float; returns
+    (k,) int32.
     """
     if shown is None:
         return triangle

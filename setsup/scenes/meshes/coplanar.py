@@ -30,14 +30,7 @@ _WAYS = np.array([0.6180339887, 0.4142135623, 0.7320508075, 0.2360679775])
 class Coplanar:
     """Overlapping triangles of a scene.
 
-    Parameters
-    ----------
-    corners : (n, 3, 3) float64
-        All triangles, about the middle of the scene.
-    shown : (n, 2) int32 or None
-        Of :func:`setsup.scenes.meshes.coincident.shown_sides`.
-    pairs : (m, 2) int64
-        Triangles that overlap, each pair in both orders.
+    `corners` (n, 3, 3) float64; `shown` (n, 2) int32 or None; `pairs` (m, 2) int64.
 
     Attributes
     ----------
@@ -64,22 +57,8 @@ class Coplanar:
     def seen(self, triangle: npt.NDArray[np.integer[Any]], start: Reals, ways: Reals) -> tuple[Rows, Reals]:
         """Replace contested triangles that rays have met by those that are seen there.
 
-        Parameters
-        ----------
-        triangle : (k,) int
-            Contested ones.
-        start : (3,) or (k, 3) float64
-            Of the rays, about the middle of the scene.
-        ways : (k, 3) float64
-            Their directions.
-
-        Returns
-        -------
-        triangle : (k,) int64
-            Those that are seen.
-        points : (k, 3) float64
-            Where the rays meet them.
-
+        `triangle` (k,) int; `start` (3,) or (k, 3) float64; `ways` (k, 3) float64; returns `triangle` (k,) int64;
+        returns `points` (k, 3) float64.
         """
         a, b, c = np.moveaxis(self.corners[triangle], 1, 0)
         normal = np.cross(b - a, c - a)

@@ -25,11 +25,6 @@ _STEP = 2.0**-19  # of the largest coordinate, sixteen steps of float32: by so m
 class Holes:
     """Holes of a scene.
 
-    Parameters
-    ----------
-    scene : Scene
-        With one hole or more.
-
     Attributes
     ----------
     masks : (n,) int32
@@ -63,13 +58,7 @@ class Holes:
     def at(self, rows: Numbers, u: npt.NDArray[Any], v: npt.NDArray[Any]) -> Bools:
         """Whether points lie in holes.
 
-        Parameters
-        ----------
-        rows : (k,) int
-            Of :attr:`triangles`.
-        u, v : (k,) float
-            Shares of their second and third corners.
-
+        `rows` (k,) int; `u, v` (k,) float.
         """
         shares = np.stack([1.0 - u - v, u, v], axis=1)
         place = np.einsum("ij,ijk->ik", shares, self._uv[rows])
@@ -90,18 +79,7 @@ holes_of: PerScene[Holes | None] = PerScene(_holes)
 
 
 class PiercedEngine:
-    """Traces rays about the middle of a scene, through its holes.
-
-    Parameters
-    ----------
-    make : callable of vertices (v, 3) float64 and faces (n, 3) int32
-        Makes an engine without holes, as :class:`setsup.scenes.Rays` has them.
-    vertices, faces
-        Of the scene.
-    holes : Holes
-        Of the scene.
-
-    """
+    """Traces rays about the middle of a scene, through its holes."""
 
     def __init__(
         self, make: Callable[..., Any], vertices: npt.NDArray[np.float64], faces: Numbers, holes: Holes

@@ -50,19 +50,6 @@ _NUMBERS = re.compile(r"[ \t]*(K[ads]|Ns)[ \t]+([^#]*)(?:#.*)?", re.IGNORECASE)
 class Assets:
     """What trimesh asks for materials and textures: reads them, and notes what it cannot give.
 
-    Parameters
-    ----------
-    read : callable
-        Reads a file of the model by its path.
-    folder : str
-        Folder of the mesh file, with ``/``.
-    top : str
-        Folder that no name may leave, not empty.
-    check : callable, optional
-        ``check(content, label)`` raises a DataError where the content is no picture; Pillow must read it, by default.
-    hint : str
-        What to do where a name leads to a folder above.
-
     Attributes
     ----------
     missing : list of str
@@ -127,32 +114,7 @@ class Assets:
 
 
 def inside(folder: str, name: str, top: str) -> str | None:
-    r"""Find the file that a material names, without leaving the folder of the model.
-
-    Parameters
-    ----------
-    folder : str
-        Folder of the file that holds the name, with ``/``.
-    name : str
-        What stands there, with either kind of slash; options of ``map_Kd`` before it are skipped.
-    top : str
-        Folder of the model, which no path may leave, not empty.
-
-    Returns
-    -------
-    str or None
-        Path of the file, from where ``folder`` is; None where the name is absolute or leads out.
-
-    Examples
-    --------
-    >>> inside("03001627/a/models", "../images/texture0.jpg", "03001627/a")
-    '03001627/a/images/texture0.jpg'
-    >>> inside("03001627/a/models", "-s 1 1 1 ..\\images\\my #1.jpg", "03001627/a")
-    '03001627/a/images/my #1.jpg'
-    >>> inside("03001627/a/models", "../../../secret.jpg", "03001627/a") is None
-    True
-
-    """
+    r"""Find the file that a material names, without leaving the folder of the model."""
     options = _OPTIONS.match(name.strip())
     path = name.strip()[options.end() if options else 0 :].replace("\\", "/")
     if not path or path.startswith(("/", "~")) or re.match("[A-Za-z]:", path) or "\0" in path:
@@ -166,19 +128,6 @@ class FileAssets(Assets):
 
     Links are followed where they end below ``top``, or beside the file that the mesh file itself is a link to, as in
     stores of models; others are not.
-
-    Parameters
-    ----------
-    path : Path
-        The mesh file.
-    top : Path or str, optional
-        Folder that no name may leave, one of those that the file lies in; its own by default.
-
-    Raises
-    ------
-    DataError
-        When the file does not lie below ``top``.
-
     """
 
     def __init__(self, path: Path, top: Path | str | None = None) -> None:
@@ -223,29 +172,7 @@ class FileAssets(Assets):
 
 
 def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
-    """Read a mesh file by trimesh, nothing merged and nothing moved.
-
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    kind : str
-        Its format: ``"obj"``, ``"ply"``, ``"glb"``.
-    label : str
-        What messages call it.
-    assets : Assets
-        Its materials and textures.
-
-    Returns
-    -------
-    trimesh.Scene
-
-    Raises
-    ------
-    DataError
-        When trimesh is missing or does not read the format, or the file is damaged.
-
-    """
+    """Read a mesh file by trimesh, nothing merged and nothing moved."""
     trimesh = imported("trimesh", "meshes")
     known = trimesh.exchange.load.mesh_formats()
     if kind not in known:
@@ -275,14 +202,7 @@ def unread(label: str, error: Exception) -> DataError:
 
 
 def why(error: Exception) -> str:
-    """What a library says of a file, in a line; without what it calls bytes in memory.
-
-    Examples
-    --------
-    >>> why(ValueError("cannot identify image file <_io.BytesIO object at 0x7f5f069d4680>"))
-    'cannot identify image file'
-
-    """
+    """What a library says of a file, in a line; without what it calls bytes in memory."""
     return " ".join(_OBJECT.sub("", str(error)).split())[:200] or type(error).__name__
 
 

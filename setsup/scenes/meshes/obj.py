@@ -18,34 +18,7 @@ _FORMS = (b"d", b"d/d", b"d//d", b"d/d/d")
 
 
 def checked_obj(content: bytes, label: str) -> tuple[str, int]:
-    r"""Check an OBJ file.
-
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    label : str
-        What messages call it.
-
-    Returns
-    -------
-    text : str
-        The file's text, with each face on one line.
-    triangles : int
-        How many there are after polygons are cut up.
-
-    Raises
-    ------
-    DataError
-        When there are no vertices, a number is none or not finite, or a face has fewer than three corners or names a
-        vertex, texture coordinate or normal that is not there.
-
-    Examples
-    --------
-    >>> checked_obj(b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n", "square.obj")[1]
-    2
-
-    """
+    r"""Check an OBJ file."""
     if b"\0" in content:
         refuse(label, "holds zero bytes, so it is no OBJ text")
     content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\\\n", b" ")

@@ -75,20 +75,6 @@ class Found:
 def found_columns(members: dict[str, Sequence[bytes | None]], keys: Sequence[str], source: str) -> Found:
     """Read json and class members.
 
-    Parameters
-    ----------
-    members : dict of str to sequence of bytes or None
-        Their contents by extension, one a sample; None where it has no such member.
-    keys : sequence of str
-        Of the samples, for messages.
-    source : str
-        The tar's path or address, for messages.
-
-    Raises
-    ------
-    DataError
-        A json member is damaged, or has more fields than factors could be.
-
     Examples
     --------
     >>> found = found_columns({"json": [b'{"size": 1, "at": {"x": 0.5}}', None]}, ["0", "1"], "a.tar")

@@ -68,24 +68,7 @@ class Restored:
 
 
 def restore(store: Store) -> Restored | None:
-    """Restore what is damaged or missing of a set that setsup wrote; whoever calls holds its lock.
-
-    Parameters
-    ----------
-    store : Store
-        Where it lies.
-
-    Returns
-    -------
-    Restored or None
-        None where nothing is wrong with catalogue and index, and where no description of a set of setsup is left.
-
-    Raises
-    ------
-    DataError
-        A tar is missing or damaged, or the store refuses.
-
-    """
+    """Restore what is damaged or missing of a set that setsup wrote; whoever calls holds its lock."""
     with scratch(store) as folder:
         folder.mkdir(parents=True, exist_ok=True)
         backup, there = _backup(store, folder), whole_catalogue(store)

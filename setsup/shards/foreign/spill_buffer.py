@@ -63,14 +63,7 @@ class Spool:
             return stream.read_next_batch()
 
     def add(self, batch: Any) -> None:
-        """Keep a batch.
-
-        Raises
-        ------
-        DataError
-            The disk of temporary files is full.
-
-        """
+        """Keep a batch."""
         import pyarrow as pa
 
         sink = pa.BufferOutputStream()

@@ -22,14 +22,7 @@ _ELSEWHERE = (errno.EXDEV, errno.EPERM, errno.ENOTSUP)  # a rename or a second n
 
 
 class LocalStore:
-    """Files below a folder.
-
-    Parameters
-    ----------
-    folder : Path
-        It need not exist before something is put there.
-
-    """
+    """Files below a folder."""
 
     folder: Path
 
@@ -152,23 +145,7 @@ class LocalStore:
 
 
 def below(name: str, url: str) -> str:
-    """Refuse the name of a file that would not lie below an address.
-
-    Raises
-    ------
-    DataError
-        The name is absolute, has ``..``, or signs that no disk takes.
-
-    Examples
-    --------
-    >>> below("train/data-00000.tar", "s3://bucket/set")
-    'train/data-00000.tar'
-    >>> below("../other.tar", "s3://bucket/set")
-    Traceback (most recent call last):
-    setsup.errors.DataError: '../other.tar' cannot be the name of a file in s3://bucket/set: a path inside it was \
-expected, with / and without ..
-
-    """
+    """Refuse the name of a file that would not lie below an address."""
     try:
         return relative(name)
     except ValueError:

@@ -28,28 +28,7 @@ _VIEWS = (
 
 
 def about(manifests: Sequence[Manifest | None], order: str) -> dict[str, str]:
-    """What a catalogue tells of a data set beside its schema: title, description, licence, citation, homepage, order.
-
-    Parameters
-    ----------
-    manifests : sequence of Manifest or None
-        Of what the data set was made of, as :func:`setsup.datasets.own.huggingface.card.manifests_of` gives them.
-    order : str
-        Of the rows, as it was asked for.
-
-    Returns
-    -------
-    dict of str to str
-
-    Examples
-    --------
-    >>> import setsup
-    >>> from setsup.datasets.own.huggingface.card import manifests_of
-    >>> found = about(manifests_of(setsup.load("shapes3d-procedural")), "keep")
-    >>> found["licence"], found["order"]
-    ('Apache-2.0', 'keep')
-
-    """
+    """What a catalogue says of a dataset: title, description, licence, citation, homepage, order."""
     known = [manifest for manifest in manifests if manifest]
     found = {
         "title": " + ".join(one.title for one in known),
@@ -64,23 +43,7 @@ def about(manifests: Sequence[Manifest | None], order: str) -> dict[str, str]:
 
 
 def shards_card(dataset: Dataset, plan: Plan, manifests: Sequence[Manifest | None]) -> str:
-    """Text of the README.md beside shards, with which ``datasets.load_dataset`` opens their folder.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        What was written.
-    plan : Plan
-        What lies there.
-    manifests : sequence of Manifest or None
-        As for :func:`about`.
-
-    Returns
-    -------
-    str
-        Markdown, headed by the Hub's metadata in YAML.
-
-    """
+    """Text of the README.md beside shards, with which ``datasets.load_dataset`` opens their folder."""
     columns = {member.extension: member.modality for member in plan.members.values() if member != VIEW}
     metadata: dict[str, Any] = {
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data-*.tar"}]}]

@@ -25,16 +25,7 @@ _LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
 
 
 def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: str) -> dict[str, Member]:
-    """How the modalities of a data set are stored, with pictures in a format.
-
-    Raises
-    ------
-    DataError
-        There are no rows, no such modality, or one that cannot be stored.
-    FactorError
-        The index could not hold a factor.
-
-    """
+    """How the modalities of a data set are stored, with pictures in a format."""
     if not len(dataset):
         raise DataError(f"{dataset.name} has no rows to write")
     if isinstance(modalities, str):
@@ -67,14 +58,7 @@ def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
 
 
 def check_catalogue(dataset: Dataset, plan: Plan) -> None:
-    """Refuse what could be written, but not opened again.
-
-    Raises
-    ------
-    DataError
-        A name is no valid text, or the catalogue would be refused when it is read.
-
-    """
+    """Refuse what could be written, but not opened again."""
     try:
         text = catalogue_of(dataset, plan, {}, (), Shard(INDEX, 0, 0, "0" * 64)).to_json().encode()
     except UnicodeEncodeError as error:

@@ -56,20 +56,7 @@ class Piece(NamedTuple):
 
 
 class WriteShard:
-    """Writes shards, in whichever process.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        What is written.
-    store : Store
-        Where it goes.
-    plan : Plan
-        What is to be there.
-    row_bytes : float, bytes
-        Of a row's arrays, roughly.
-
-    """
+    """Writes shards, in whichever process."""
 
     def __init__(self, dataset: Dataset, store: Store, plan: Plan, row_bytes: float) -> None:
         self._dataset, self._store, self._plan = dataset, store, plan
@@ -172,29 +159,7 @@ def _part(spans: Mapping[str, Spans], shard: Shard) -> bytes:
 
 
 def read_part(store: Store, plan: Plan, number: int) -> tuple[Shard, dict[str, Spans]]:
-    """Read the part of the index for one shard.
-
-    Parameters
-    ----------
-    store : Store
-        Where the shards are written.
-    plan : Plan
-        What is written.
-    number : int
-        Of the shard.
-
-    Returns
-    -------
-    shard : Shard
-    spans : dict of str to Spans
-        By the names of the modalities.
-
-    Raises
-    ------
-    DataError
-        When it is missing, or no such part.
-
-    """
+    """Read the part of the index for one shard."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -41,19 +41,7 @@ _MEND = "fetch it again"
 class Cars:
     """Annotated pictures, one a row.
 
-    Parameters
-    ----------
-    classes : tuple of str
-        Names of the model classes, in the order of their numbers.
-    images : list of str
-        Path of each picture in the release: ``cars_train/00001.jpg`` or ``car_ims/000001.jpg``.
-    boxes : (rows, 4) float64, pixels
-        Left, top, right, bottom.
-    codes : (rows,) int64
-        Model class of each, counted from 0; -1 where it is not told.
-    test : (rows,) bool
-        Whether it belongs to the test part.
-
+    `boxes` (rows, 4) float64, pixels; `codes` (rows,) int64; `test` (rows,) bool.
     """
 
     classes: tuple[str, ...]
@@ -64,19 +52,7 @@ class Cars:
 
 
 def read_cars(members: Members) -> Cars:
-    """Read the annotations of a release: of ``cars_train`` and ``cars_test``, else of ``car_ims``.
-
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-
-    Raises
-    ------
-    DataError
-        A file is missing or damaged, or says what cannot be.
-
-    """
+    """Read the annotations of a release: of ``cars_train`` and ``cars_test``, else of ``car_ims``."""
     train, one = _found(members, _TRAIN), _found(members, "cars_annos.mat")
     if one is not None and (train is None or not len(members.matching(r"cars_(train|test)/.*\.jpg")[0])):
         return _of_one_file(members, one)
@@ -97,39 +73,18 @@ def read_cars(members: Members) -> Cars:
 
 
 def make(name: str) -> str:
-    """Give the make that a class name begins with.
-
-    Examples
-    --------
-    >>> make("Acura TL Sedan 2012"), make("Land Rover LR2 SUV 2012")
-    ('Acura', 'Land Rover')
-
-    """
+    """Give the make that a class name begins with."""
     return next((two for two in _MAKES if name.startswith(two + " ")), name.partition(" ")[0])
 
 
 def body(name: str) -> str | None:
-    """Give the body that a class name tells, by its last word for one; all cabs are pickups. None where there is none.
-
-    Examples
-    --------
-    >>> body("Ram C/V Cargo Van Minivan 2012"), body("Dodge Dakota Club Cab 2007"), body("Acura TL Type-S 2008")
-    ('Minivan', 'Pickup', None)
-
-    """
+    """Body type by the last word of a class name; all cabs are pickups; None where there is none."""
     found: list[str] = _BODY.findall(name)
     return None if not found else "Pickup" if found[-1].endswith("Cab") else found[-1]
 
 
 def year(name: str) -> int | None:
-    """Give the year of the model, the last word of a class name; None where that is no year.
-
-    Examples
-    --------
-    >>> year("Audi 100 Wagon 1994")
-    1994
-
-    """
+    """Give the year of the model, the last word of a class name; None where that is no year."""
     last = name.rpartition(" ")[2]
     return int(last) if _YEAR.fullmatch(last) else None
 

@@ -39,22 +39,7 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True)
 class LooseCars:
-    """MAT files that can be read one by one.
-
-    Parameters
-    ----------
-    members : Members
-        The release.
-    stems : tuple of str
-        Names of the files without ``.mat``, in the order of the objects.
-    numbers : tuple of int
-        Number of each object: its place in the list, or among the sorted names.
-    places : tuple of int
-        Where each lies in `members`.
-    listed : int or None
-        Where ``list.txt`` lies.
-
-    """
+    """MAT files that can be read one by one."""
 
     members: Members
     stems: tuple[str, ...]
@@ -101,22 +86,7 @@ class LooseCars:
 
 @dataclass(frozen=True)
 class PackedCars:
-    """MAT files in a gzipped tar, which is read from begin to end.
-
-    Parameters
-    ----------
-    source : Path
-        The archive.
-    folder : str
-        Folder of the MAT files in it, with a slash at its end, or nothing.
-    stems : tuple of str
-        Names of the files without ``.mat``, in the order of the objects.
-    numbers : tuple of int
-        Number of each object: its place in the list, or among the sorted names.
-    order : tuple of int
-        Places of the objects in the order in which they stand in the archive.
-
-    """
+    """MAT files in a gzipped tar, which is read from begin to end."""
 
     source: Path
     folder: str
@@ -155,19 +125,7 @@ class PackedCars:
 
 
 def find_cars(root: Path | str | None) -> LooseCars | PackedCars:
-    """Find the files of Cars3D.
-
-    Parameters
-    ----------
-    root : Path, str or None
-        A folder with the files, or an archive of them; None for the usual places.
-
-    Raises
-    ------
-    DataError
-        When they are not there, or none that the list names is.
-
-    """
+    """Find the files of Cars3D."""
     given = None if root is None else expanded(root)
     if given is not None and is_gzip(given):
         return _packed(given.absolute())
@@ -196,26 +154,7 @@ def _loose(members: Members) -> LooseCars:
 
 
 def parse_list(content: bytes, label: str) -> tuple[str, ...]:
-    r"""Names of the MAT files without ``.mat``, in the order of the object ids.
-
-    Parameters
-    ----------
-    content : bytes
-        The file ``list.txt``: a name a line.
-    label : str
-        What messages call it.
-
-    Raises
-    ------
-    DataError
-        When it is no text, is empty, or names a file twice or outside its folder.
-
-    Examples
-    --------
-    >>> parse_list(b"car_002_mesh\ncar_001_mesh\n", "list.txt")
-    ('car_002_mesh', 'car_001_mesh')
-
-    """
+    r"""Names of the MAT files without ``.mat``, in the order of the object ids."""
     lines = [line.strip() for line in text_of(content, label).splitlines()]
     stems = [line.removesuffix(".mat") for line in lines if line]
     for stem in stems:

@@ -37,19 +37,7 @@ _SHOWN = 60
 class Annotation:
     """What a file tells of images, a line each.
 
-    Parameters
-    ----------
-    label : str
-        What messages call the file.
-    images : (n,) int64
-        Numbers of the images, in the order of the lines; each is there once.
-    columns : tuple of str
-        Names of the columns; empty where the file has none.
-    values : (n, columns) int32 or float32
-        What the lines say.
-    first : int
-        Number of the first line that tells of an image.
-
+    `images` (n,) int64; `values` (n, columns) int32 or float32.
     """
 
     label: str
@@ -61,22 +49,7 @@ class Annotation:
     def of(self, images: npt.NDArray[np.int64], where: str) -> Array:
         """Put the values into the order of the images that there are.
 
-        Parameters
-        ----------
-        images : (n,) int64
-            Their numbers, rising.
-        where : str
-            What messages call the place where these lie.
-
-        Returns
-        -------
-        (n, columns) array
-
-        Raises
-        ------
-        DataError
-            No line tells of one that is there.
-
+        `images` (n,) int64; returns (n, columns) array.
         """
         if np.array_equal(self.images, images):
             return self.values
@@ -92,18 +65,7 @@ class Annotation:
 
 
 def find_annotation(members: Members, folders: Sequence[Path], stem: str) -> Place | None:
-    """Find a file of annotations: in the release, else beside it; the published text before a csv.
-
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    folders : sequence of Path
-        Where else it may lie.
-    stem : str
-        Its name without ``.txt`` or ``.csv``.
-
-    """
+    """Find a file of annotations: in the release, else beside it; the published text before a csv."""
     for end in _ENDS:
         found = find_beside(members, folders, [f"{folder}{stem}{end}" for folder in _FOLDERS])
         if found is not None:
@@ -114,38 +76,7 @@ def find_annotation(members: Members, folders: Sequence[Path], stem: str) -> Pla
 def read_annotation(
     content: bytes, label: str, columns: int, dtype: type[np.int32] | type[np.float32] = np.int32, headed: bool = True
 ) -> Annotation:
-    r"""Read a file of annotations.
-
-    Parameters
-    ----------
-    content : bytes
-        Of the file; its `label` ends in ``.csv`` where it is one.
-    label : str
-        What messages call it.
-    columns : int
-        How many columns it has beside the image.
-    dtype : type
-        Of the values: ``numpy.int32`` or ``numpy.float32``.
-    headed : bool
-        Whether the text has the number of its lines and the names of its columns; a csv always has the names.
-
-    Returns
-    -------
-    Annotation
-
-    Raises
-    ------
-    DataError
-        A line has another form, the lines are not as many as the first says, or an image comes twice.
-
-    Examples
-    --------
-    >>> text = b"2\nSmiling Young\n000001.jpg -1  1\n000002.jpg  1 -1\n"
-    >>> found = read_annotation(text, "list_attr_celeba.txt", 2)
-    >>> found.columns, found.images.tolist(), found.values.tolist()
-    (('Smiling', 'Young'), [1, 2], [[-1, 1], [1, -1]])
-
-    """
+    r"""Read a file of annotations."""
     body = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").rstrip()
     comma = label.endswith(".csv")
     names: tuple[str, ...] = ()

@@ -28,26 +28,7 @@ ALIGNED = (218, 178)
 class Frame:
     """A crop about the centre of an aligned image, brought to a size.
 
-    Parameters
-    ----------
-    crop : (height, width) or None, pixels
-        What is cut out of the middle; None for all.
-    size : (height, width) or None, pixels
-        What that is brought to; None to leave it. Where whole blocks of pixels become one, as from 128 × 128 to
-        64 × 64, they are averaged. Else it is resized, antialiased, until it just covers the size, and the centre is
-        cut out.
-
-    Raises
-    ------
-    DataError
-        A number is no positive one, or the crop is larger than the image.
-
-    Examples
-    --------
-    >>> dcodr = Frame((128, 128), (64, 64))
-    >>> dcodr.apply(np.zeros((218, 178, 3), np.uint8)).shape, dcodr.points(np.array([89.0, 109.0]))
-    ((64, 64, 3), array([31.75, 31.75]))
-
+    `crop` (height, width) or None, pixels; `size` (height, width) or None, pixels.
     """
 
     crop: Size | None = None
@@ -88,18 +69,7 @@ class Frame:
     def points(self, points: Array, seen_in: "Frame | None" = None) -> npt.NDArray[np.float64]:
         """Carry points along.
 
-        Parameters
-        ----------
-        points : (..., 2) float
-            Points in the aligned image.
-        seen_in : Frame, optional
-            Where they lie instead.
-
-        Returns
-        -------
-        (..., 2) float64
-            The same points in this frame; they may lie outside of it.
-
+        `points` (..., 2) float; returns (..., 2) float64.
         """
         scale, origin = self._map()
         theirs, their_origin = (1.0, np.zeros(2)) if seen_in is None else seen_in._map()

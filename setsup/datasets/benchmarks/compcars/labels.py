@@ -34,57 +34,14 @@ def read_labels(members: Members, places: npt.NDArray[np.int64]) -> npt.NDArray[
 
     They are read anew when the release changes as :func:`~setsup.datasets.cached_arrays.release_state` notices it.
 
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    places : (n,) int64
-        Of label files.
-
-    Returns
-    -------
-    (n,) structured array
-        ``viewpoint``, from 0 in :data:`VIEWPOINTS`, -1 where it is uncertain; ``box``, (4,) float32, NaN where there is
-        none, or one without extent.
-
-    Raises
-    ------
-    DataError
-        Files are damaged; they are counted, and the first three named.
-
+    `places` (n,) int64; returns (n,) structured array.
     """
     made_of = (_VERSION, release_state(members, places))
     return cached_array("compcars-labels", made_of, _KIND, len(places), lambda: _read(members, places))
 
 
 def parse_label(content: bytes, label: str) -> tuple[int, tuple[float, float, float, float]]:
-    r"""Read one label.
-
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    label : str
-        What messages call it.
-
-    Returns
-    -------
-    viewpoint : int
-        From 0 in :data:`VIEWPOINTS`, -1 where it is uncertain.
-    box : tuple of four float
-        Left, top, right, bottom; NaN where there is no box, or one without extent. Of several the first.
-
-    Raises
-    ------
-    DataError
-        The file is no label.
-
-    Examples
-    --------
-    >>> parse_label(b"4\n1\n107 100 819 502\n", "label.txt")
-    (3, (107.0, 100.0, 819.0, 502.0))
-
-    """
+    r"""Read one label."""
     lines = [line.split() for line in content.splitlines() if line.strip()]
     numbers = [[_whole(word) for word in line] for line in lines]
     shaped = len(lines) >= 2 and len(lines[0]) == len(lines[1]) == 1 and all(len(line) == 4 for line in lines[2:])

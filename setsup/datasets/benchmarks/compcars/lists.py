@@ -29,16 +29,7 @@ _log = logging.getLogger("setsup")
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What is known of makes and models, by their numbers in the paths; what has no file is empty.
-
-    Parameters
-    ----------
-    makes, models, types : mapping of int to str
-        Names.
-    attributes : mapping of int to (5,) tuple of float
-        Of a model, in the order of :data:`ATTRIBUTES`.
-
-    """
+    """What is known of makes and models, by their numbers in the paths; what has no file is empty."""
 
     makes: dict[int, str] = field(default_factory=dict)
     models: dict[int, str] = field(default_factory=dict)
@@ -47,14 +38,7 @@ class Models:
 
 
 def read_models(members: Members) -> Models:
-    """Read the files of ``misc`` that are there.
-
-    Raises
-    ------
-    DataError
-        One is damaged.
-
-    """
+    """Read the files of ``misc`` that are there."""
     found = Models()
     if "misc/make_model_name.mat" in members:
         place = members.place("misc/make_model_name.mat")
@@ -72,14 +56,7 @@ def read_models(members: Members) -> Models:
 
 
 def named(ids: Iterable[int], names: dict[int, str]) -> tuple[str, ...]:
-    """Give a level for each number: its name, with the number where names are equal, or the number alone.
-
-    Examples
-    --------
-    >>> named([1, 2, 3, 4], {1: "Audi", 2: "BMW", 3: "BMW"})
-    ('Audi', 'BMW (2)', 'BMW (3)', '4')
-
-    """
+    """Give a level for each number: its name, with the number where names are equal, or the number alone."""
     wanted = [(number, names.get(number, "")) for number in ids]
     counts = Counter(name for _, name in wanted)
     levels = [
@@ -96,26 +73,7 @@ def named(ids: Iterable[int], names: dict[int, str]) -> tuple[str, ...]:
 def listed(members: Members, lists: Sequence[str], images: Any, columns: int = 1) -> npt.NDArray[np.bool_]:
     """Tell which pictures are in lists; what they list and is not there is counted in the log.
 
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    lists : sequence of str
-        Names of lists; those that are not there say nothing.
-    images : pyarrow array of n texts
-        Paths of the pictures as lists have them, such as ``78/1/2014/3ac218c0c6c378.jpg``.
-    columns : int
-        Paths in each line; behind them may stand one word more.
-
-    Returns
-    -------
-    (n,) bool
-
-    Raises
-    ------
-    DataError
-        A list is damaged.
-
+    Returns (n,) bool.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

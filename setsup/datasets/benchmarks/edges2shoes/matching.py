@@ -66,15 +66,7 @@ _log = logging.getLogger("setsup")
 class Zappos:
     """A copy of UT Zappos50K beside photographs of shoes.
 
-    Parameters
-    ----------
-    photos : Members
-        The release of Edges2Shoes.
-    places : (pairs,) int64
-        Of its files.
-    pictures, data : Members
-        As :func:`setsup.datasets.benchmarks.ut_zap50k.files.find_shoes` gives them.
-
+    `places` (pairs,) int64.
     """
 
     def __init__(self, photos: Members, places: Ints, pictures: Members, data: Members) -> None:
@@ -96,14 +88,7 @@ class Zappos:
         return cache_folder() / "prepared" / digest.hexdigest() / "edges2shoes-zappos.npy"
 
     def labels(self) -> dict[str, Label] | None:
-        """Levels and codes of each factor for every pair, and the distance; None where they were not prepared.
-
-        Raises
-        ------
-        DataError
-            The catalogue is damaged.
-
-        """
+        """Levels and codes of each factor for every pair, and the distance; None where they were not prepared."""
         matches = _kept(self.file(), len(self._places))
         if matches is None:
             return None
@@ -118,24 +103,7 @@ class Zappos:
         return found | {DISTANCE: (None, matches[:, 1].astype(np.float32))}
 
     def prepare(self, photo: Callable[[Bytes], Bytes]) -> Path:
-        """Match every photograph, unless that was done already.
-
-        Parameters
-        ----------
-        photo : callable
-            Gives the photograph, (height, width, 3) uint8, of a decoded file.
-
-        Returns
-        -------
-        Path
-            The file in the cache folder.
-
-        Raises
-        ------
-        DataError
-            A picture is damaged, or the cache folder may not be written.
-
-        """
+        """Match every photograph, unless that was done already."""
         path = self.file()
 
         def make(path: Path) -> None:
@@ -166,26 +134,7 @@ class Zappos:
 def find_zappos(photos: Members, places: Ints, root: Path | None, zappos: Path | str | None) -> Zappos | None:
     """Find UT Zappos50K: where the user says; else in the folder of Edges2Shoes, beside it, or in its usual places.
 
-    Parameters
-    ----------
-    photos : Members
-        The release of Edges2Shoes.
-    places : (pairs,) int64
-        Of its files.
-    root : Path or None
-        What the user gave as the root of Edges2Shoes.
-    zappos : Path, str or None
-        What the user gave as that of UT Zappos50K.
-
-    Returns
-    -------
-    Zappos, or None where it is nowhere
-
-    Raises
-    ------
-    DataError
-        It is not where the user says.
-
+    `places` (pairs,) int64.
     """
     if zappos is not None:
         return Zappos(photos, places, *find_shoes(zappos))
@@ -200,24 +149,7 @@ def find_zappos(photos: Members, places: Ints, root: Path | None, zappos: Path |
 def coarse(cells: npt.NDArray[np.str_], few: int) -> tuple[tuple[str, ...], Ints]:
     """Levels and codes of a column as DCoDR makes them: first values, and ``Other`` for what is empty or rare.
 
-    Parameters
-    ----------
-    cells : (rows,) array of str
-        Values joined by ``;``.
-    few : int
-        Most rows that a rare value has.
-
-    Returns
-    -------
-    levels : tuple of str
-        Sorted.
-    codes : (rows,) int64
-
-    Examples
-    --------
-    >>> coarse(np.array(["Men", "Men;Women", "Girls", "", "Men"]), 2)
-    (('Men', 'Other'), array([0, 0, 1, 1, 0]))
-
+    `cells` (rows,) array of str; returns `codes` (rows,) int64.
     """
     names, codes = first_values(cells)
     known = np.bincount(codes[codes >= 0], minlength=len(names))
@@ -230,28 +162,7 @@ def coarse(cells: npt.NDArray[np.str_], few: int) -> tuple[tuple[str, ...], Ints
 def nearest(queries: Bytes, others: Bytes, advance: Advance) -> tuple[Ints, Ints]:
     """Find the nearest of many byte vectors for each of some, by all distances.
 
-    Parameters
-    ----------
-    queries : (n, d) uint8
-        What to match.
-    others : (m, d) uint8
-        Among which; m ≥ 1.
-    advance : Advance
-        Called with the rows of `others` done.
-
-    Returns
-    -------
-    rows : (n,) int64
-        The first of those that are equal; of two whose squared distances differ by less than single precision can tell
-        (some units), either.
-    squares : (n,) int64
-        Their squared distances, exact.
-
-    Examples
-    --------
-    >>> nearest(np.array([[9, 0], [0, 7]], np.uint8), np.array([[0, 8], [8, 0]], np.uint8), lambda n=1: None)
-    (array([1, 0]), array([1, 1]))
-
+    `queries` (n, d) uint8; `others` (m, d) uint8; returns `rows` (n,) int64; returns `squares` (n,) int64.
     """
     kept = _first_of_equals(others)
     blocks = [slice(begin, begin + _BLOCK) for begin in range(0, len(queries), _BLOCK)]

@@ -33,21 +33,7 @@ class SynsetPictures(PictureFiles):
     opening, and whether the pictures lie in folders or in the tars. Memory banks such as those of CMC may be indexed by
     them. (Train comes first, so that its numbers do not depend on whether val is there.)
 
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    pictures : Pictures
-        Where they are.
-    splits : tuple of str
-        Of which codes of splits are.
-    size : (height, width), optional
-        Size that images are resized to.
-
-    Raises
-    ------
-    DataError
-        When the headers of the first images looked at are damaged.
+    `size` (height, width), optional.
 
     References
     ----------
@@ -66,22 +52,13 @@ class SynsetPictures(PictureFiles):
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> SynsetPictures:
     """Open ImageNet: the training and validation pictures that are there.
 
-    Parameters
-    ----------
-    root : Path, str or None
-        A folder with ``ILSVRC2012_img_train.tar`` and ``ILSVRC2012_img_val.tar`` as published, which need not be
-        unpacked; one of these; or a folder, zip or tar with trees ``train/<synset>/*.JPEG`` and ``val/<synset>/*.JPEG``
-        or ``val/*.JPEG``, such as Kaggle's. Folders around these do not matter. None for the usual places. Validation
-        pictures that are not sorted into folders get their synsets from ``ILSVRC2012_devkit_t12.tar.gz``, unpacked or
-        not, or from ``LOC_val_solution.csv``, beside them.
-    size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+    `size` (height, width), optional.
 
-    Raises
-    ------
-    DataError
-        When the files are not there, or are damaged.
-
+    `root`: a folder with ``ILSVRC2012_img_train.tar`` and ``ILSVRC2012_img_val.tar`` as published, which need not
+    be unpacked; one of these; or a folder, zip or tar with trees ``train/<synset>/*.JPEG`` and
+    ``val/<synset>/*.JPEG`` or ``val/*.JPEG``, such as Kaggle's. Folders around these do not matter. None for the
+    usual places. Validation pictures that are not sorted into folders get their synsets from
+    ``ILSVRC2012_devkit_t12.tar.gz``, unpacked or not, or from ``LOC_val_solution.csv``, beside them.
     """
     size, folder = checked_size(size), None if root is None else expanded(root)
     return SynsetPictures("imagenet", find_pictures("imagenet", folder), size=size)

@@ -39,21 +39,7 @@ _log = logging.getLogger("setsup")
 class Pictures:
     """Pictures in the order of the rows.
 
-    Parameters
-    ----------
-    parts : tuple of Members
-        Folders and archives that hold them.
-    part, places : (n,) int64
-        Which of the parts holds each, and its place there.
-    synsets : tuple of str
-        Those that are there, sorted.
-    synset : (n,) int64
-        Code of the synset of each, -1 where it is not known.
-    split : (n,) int64
-        Code of the split of each.
-    categories : tuple of str or None
-        What each of the synsets is called, where files tell it.
-
+    `part, places` (n,) int64; `synset` (n,) int64; `split` (n,) int64.
     """
 
     parts: tuple[Members, ...]
@@ -70,19 +56,6 @@ def find_pictures(name: str, root: Path | None) -> Pictures:
 
     Rows are ordered by split (train, val), synset (those of which it is not known last) and the bytes of the file's
     name: the same in a tree and in the tars, and the order of programs that number the sorted files of sorted folders.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set, for the places that are looked into and for messages.
-    root : Path or None
-        Folder or archive.
-
-    Raises
-    ------
-    DataError
-        They are not there, or an archive, a list or the development kit is damaged.
-
     """
     release = find_members(name, root, {_HOLDS: _WORDS}, _ARCHIVES, nested=True)
     labels = find_labels(release)
@@ -103,23 +76,7 @@ def find_pictures(name: str, root: Path | None) -> Pictures:
 
 
 def only(pictures: Pictures, synsets: Sequence[str], where: str) -> Pictures:
-    """Pictures of some synsets, in their order.
-
-    Parameters
-    ----------
-    pictures : Pictures
-        Of all.
-    synsets : sequence of str
-        Those that are kept, of which each must be there.
-    where : str
-        What messages call the list of them.
-
-    Raises
-    ------
-    DataError
-        Some of them are not there.
-
-    """
+    """Pictures of some synsets, in their order."""
     missing = [synset for synset in synsets if synset not in pictures.synsets]
     if missing:
         source = pictures.parts[0].source
@@ -149,24 +106,7 @@ def only(pictures: Pictures, synsets: Sequence[str], where: str) -> Pictures:
 def in_tree(members: Members, pattern: str, start: int) -> tuple[Places, list[str], Places]:
     """Files of a tree with a folder a synset.
 
-    Parameters
-    ----------
-    members : Members
-        The files.
-    pattern : str
-        Expression that matches those that are wanted.
-    start : int
-        Letters of their names before the synset.
-
-    Returns
-    -------
-    places : (n,) int64
-        In the order of the names.
-    synsets : list of str
-        Those that are there.
-    codes : (n,) int64
-        Of the synset of each.
-
+    Returns `places` (n,) int64; returns `codes` (n,) int64.
     """
     import pyarrow.compute as pc
 

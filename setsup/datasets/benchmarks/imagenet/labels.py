@@ -38,34 +38,13 @@ _NAMED = re.compile(r"(n[0-9]{8})[ \t]+(\S.*)")
 
 
 class Labels:
-    """Names of synsets and labels of validation pictures, read when they are asked for.
-
-    Parameters
-    ----------
-    read : callable
-        Gives the content of a file by its name.
-    packed : Path or None
-        The development kit as it was published.
-
-    """
+    """Names of synsets and labels of validation pictures, read when they are asked for."""
 
     def __init__(self, read: Read, packed: Path | None) -> None:
         self._read, self._packed = read, packed
 
     def categories(self, synsets: Sequence[str]) -> tuple[str, ...] | None:
-        """Names of synsets, made unique; None where no file tells them.
-
-        Parameters
-        ----------
-        synsets : sequence of str
-            Such as ``n01440764``.
-
-        Raises
-        ------
-        DataError
-            A file that tells them is damaged.
-
-        """
+        """Names of synsets, made unique; None where no file tells them."""
         mapping = self._read(_MAPPING)
         if mapping is not None:
             found = synset_names(*mapping)
@@ -78,23 +57,7 @@ class Labels:
     def of_validation(self, numbers: Codes) -> tuple[list[str], Codes]:
         """Synsets of validation pictures.
 
-        Parameters
-        ----------
-        numbers : (n,) int64
-            Numbers of the pictures, as in ``ILSVRC2012_val_00000001.JPEG``.
-
-        Returns
-        -------
-        synsets : list of str
-            Those that occur; none where no file tells them.
-        codes : (n,) int64
-            Of the synset of each picture, -1 where it is not known.
-
-        Raises
-        ------
-        DataError
-            A file that tells them is damaged, or lacks pictures.
-
+        `numbers` (n,) int64; returns `codes` (n,) int64.
         """
         truth = self._read(_TRUTH) or self._kit.get(_TRUTH)
         if truth is not None and self._meta is not None:
@@ -121,14 +84,7 @@ class Labels:
 
 
 def find_labels(release: Members) -> Labels:
-    """Find the files that tell labels: in the folders around the pictures, and beside an archive of them.
-
-    Parameters
-    ----------
-    release : Members
-        Where the pictures are.
-
-    """
+    """Find the files that tell labels: in the folders around the pictures, and beside an archive of them."""
     whole = open_members(release.source, nested=True) if release.prefix else release
     steps = release.prefix.split("/")[:-1]
     around = ["".join(f"{step}/" for step in steps[:count]) for count in range(len(steps), -1, -1)]
@@ -150,18 +106,6 @@ def find_labels(release: Members) -> Labels:
 def synset_names(content: bytes, label: str) -> dict[str, str]:
     r"""Names of synsets out of a list with one a line; lines of another kind are passed over.
 
-    Parameters
-    ----------
-    content : bytes
-        The list, UTF-8.
-    label : str
-        What messages call it.
-
-    Raises
-    ------
-    DataError
-        It is no text, or has no such line.
-
     Examples
     --------
     >>> synset_names(b"n01440764 tench, Tinca tinca\r\nn01443537 goldfish\n", "LOC_synset_mapping.txt")
@@ -177,13 +121,6 @@ def synset_names(content: bytes, label: str) -> dict[str, str]:
 
 def unique_names(synsets: Sequence[str], names: dict[str, str]) -> tuple[str, ...]:
     """Names of synsets, each with its synset behind it where two are called the same, as the two cranes are.
-
-    Parameters
-    ----------
-    synsets : sequence of str
-        Such as ``n01440764``.
-    names : dict of str to str
-        What they are called; one that is not there is called by its synset.
 
     Examples
     --------

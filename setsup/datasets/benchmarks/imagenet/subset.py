@@ -41,22 +41,7 @@ def open(
 ) -> SynsetPictures:
     """Open a fixed subset of ImageNet: by default the 100 synsets of CMC.
 
-    Parameters
-    ----------
-    root : Path, str or None
-        ImageNet, as for ``imagenet``, or a copy that has these synsets only. A folder ``imagenet`` in the root, and the
-        usual places of ``imagenet``, are looked into as well.
-    size : (height, width), optional
-        Resize every image, antialiased, until it just covers this size, and cut out the centre.
-    synsets : Path, str or sequence of str, optional
-        Other synsets: a text file with one a line, or the synsets. Several subsets of a hundred are in use under the
-        same name.
-
-    Raises
-    ------
-    DataError
-        When the files are not there or damaged, one of the synsets has no picture, or the list is none.
-
+    `size` (height, width), optional.
     """
     size, folder = checked_size(size), None if root is None else expanded(root)
     wanted, where = (CMC, "CMC's list") if synsets is None else _wanted(synsets)
@@ -64,27 +49,7 @@ def open(
 
 
 def read_synsets(path: Path | str) -> tuple[str, ...]:
-    r"""Read a list of synsets: what stands first on each line that is not empty.
-
-    Parameters
-    ----------
-    path : Path or str
-        Text file.
-
-    Raises
-    ------
-    DataError
-        It cannot be read, is empty, or a line begins with something else.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "two.txt"
-    >>> _ = path.write_text("n01440764 tench\n\nn01443537\n")
-    >>> read_synsets(path)
-    ('n01440764', 'n01443537')
-
-    """
+    r"""Read a list of synsets: what stands first on each line that is not empty."""
     path = expanded(path)
     content = read_beside(path, _MOST, "a list of synsets")
     lines = [line.split() for line in text_of(content, str(path), _MEND).splitlines()]

@@ -29,19 +29,8 @@ _CLASS, _MODEL = re.compile("[0-9]{8}"), re.compile(r"[^\s/\\]{1,200}")
 class Annotations:
     """Annotations of all models, one after the other.
 
-    Parameters
-    ----------
-    classes, models : (n,) str
-        Synset and id of each model.
-    files, positions : (n,) int64
-        Which file a model stands in, as a place of the release, and where in it.
-    firsts : (n + 1,) int64
-        Place of each model's first keypoint; at the end the number of all.
-    xyz : (k, 3) float32
-        Positions in the frame of the models.
-    ids : (k,) int16
-        Semantic ids.
-
+    `classes, models` (n,) str; `files, positions` (n,) int64; `firsts` (n + 1,) int64; `xyz` (k, 3) float32; `ids` (k,)
+    int16.
     """
 
     classes: npt.NDArray[np.str_]
@@ -63,14 +52,7 @@ def annotation_files(members: Members) -> list[int]:
 
 
 def read_annotations(members: Members) -> Annotations:
-    """Read all annotations; those of the whole release come from arrays in the user's cache after the first time.
-
-    Raises
-    ------
-    DataError
-        A file is no JSON, lacks something, holds NaN or what is no number, or a model is annotated twice.
-
-    """
+    """Read all annotations; those of the whole release come from arrays in the user's cache after the first time."""
     places = annotation_files(members)
     if members.sizes[places].sum() < _QUICK:
         return _joined(members, places)

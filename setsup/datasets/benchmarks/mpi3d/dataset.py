@@ -162,23 +162,7 @@ class Mpi3D(Dataset):
 
 
 def open_variant(name: str, root: Path | str | None, files: Sequence[str]) -> Mpi3D:
-    """Open a variant of MPI3D.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    root : Path, str or None
-        Folder with the file, or with a folder `name` that has it; None for the usual places.
-    files : sequence of str
-        Names that the file may have, the published one first.
-
-    Raises
-    ------
-    DataError
-        The file is not there (with the command that fetches it), or is not what it should be.
-
-    """
+    """Open a variant of MPI3D."""
     from setsup.files import find_root
 
     folder = find_root(name, root, [files])

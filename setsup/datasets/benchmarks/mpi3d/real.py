@@ -10,19 +10,7 @@ _FILES = ("mpi3d_real.npz", "mpi3d_real/mpi3d_real.npz")
 
 
 def open(root: Path | str | None = None) -> Mpi3D:
-    """Open the photographs of MPI3D.
-
-    Parameters
-    ----------
-    root : Path, str or None
-        Folder with ``mpi3d_real.npz``, or with a folder ``mpi3d-real`` that has it; None for the usual places.
-
-    Raises
-    ------
-    DataError
-        The file is not there (with the command that fetches it), or is not what it should be.
-
-    """
+    """Open the photographs of MPI3D."""
     return open_variant("mpi3d-real", root, _FILES)
 
 

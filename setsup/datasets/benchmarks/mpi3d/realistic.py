@@ -14,20 +14,7 @@ _FILES = (
 
 
 def open(root: Path | str | None = None) -> Mpi3D:
-    """Open the realistic renderings of MPI3D.
-
-    Parameters
-    ----------
-    root : Path, str or None
-        Folder with ``mpi3d_realistic.npz``, or with a folder ``mpi3d-realistic`` that has it; None for the usual
-        places.
-
-    Raises
-    ------
-    DataError
-        The file is not there (with the command that fetches it), or is not what it should be.
-
-    """
+    """Open the realistic renderings of MPI3D."""
     return open_variant("mpi3d-realistic", root, _FILES)
 
 

@@ -27,13 +27,7 @@ _TRAIN, _TEST, _NEITHER = 0, 1, 255
 class Classes:
     """A coarser set of classes.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Name of each class, that of 0 being "unlabelled".
-    of : (finer classes,) uint8
-        The class of each finer class; 0 of 0.
-
+    `of` (finer classes,) uint8.
     """
 
     names: tuple[str, ...]
@@ -43,23 +37,7 @@ class Classes:
 def read_split(path: Path, count: int) -> npt.NDArray[np.uint8]:
     """Read the published split.
 
-    Parameters
-    ----------
-    path : Path
-        ``splits.mat`` with ``trainNdxs`` and ``testNdxs``, numbers of pictures counted from 1.
-    count : int
-        Pictures that there are.
-
-    Returns
-    -------
-    (count,) uint8
-        0 for train, 1 for test, 255 for neither.
-
-    Raises
-    ------
-    DataError
-        The file is missing or damaged, a list is empty, or a number is out of range or stands there twice.
-
+    Returns (count,) uint8.
     """
     found = read_mat(path, str(path), ["trainNdxs", "testNdxs"], _LIMIT)
     codes = np.full(count, _NEITHER, np.uint8)
@@ -79,41 +57,13 @@ def read_split(path: Path, count: int) -> npt.NDArray[np.uint8]:
 
 
 def read_classes40(path: Path, count: int) -> Classes:
-    """Read the map of the published classes to 40 classes.
-
-    Parameters
-    ----------
-    path : Path
-        ``classMapping40.mat`` with ``mapClass`` and ``className``.
-    count : int
-        Published classes, 894.
-
-    Raises
-    ------
-    DataError
-        The file is damaged, or its map has another length or leads to a class without a name.
-
-    """
+    """Read the map of the published classes to 40 classes."""
     found = read_mat(path, str(path), ["mapClass", "className"], _LIMIT)
     return _classes(path, "mapClass", found["mapClass"], found["className"], count)
 
 
 def read_classes13(path: Path, count: int = 40) -> Classes:
-    """Read the map of the 40 classes to 13 classes.
-
-    Parameters
-    ----------
-    path : Path
-        ``class13Mapping.mat`` with the struct ``classMapping13`` of ``labels13`` and ``classNames``.
-    count : int
-        Finer classes, 40.
-
-    Raises
-    ------
-    DataError
-        The file is damaged, or its map has another length or leads to a class without a name.
-
-    """
+    """Read the map of the 40 classes to 13 classes."""
     found = read_mat(path, str(path), ["classMapping13"], _LIMIT)["classMapping13"]
     fields = found.dtype.names or ()
     if found.size != 1 or not {"labels13", "classNames"} <= set(fields):

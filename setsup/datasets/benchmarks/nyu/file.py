@@ -54,18 +54,7 @@ class Contents(NamedTuple):
 
 
 def open_file(path: Path) -> Any:
-    """Open the file.
-
-    Returns
-    -------
-    h5py.File
-
-    Raises
-    ------
-    DataError
-        The file is missing, truncated, or of an older version of MATLAB's format.
-
-    """
+    """Open the file."""
     try:
         with path.open("rb") as file:
             old = file.read(10) == b"MATLAB 5.0"
@@ -83,19 +72,7 @@ def open_stack(path: Path, content: Any, modality: str) -> MatlabStack:
 
 
 def read_contents(path: Path) -> Contents:
-    """Check the file, and read what is not pictures.
-
-    Parameters
-    ----------
-    path : Path
-        ``nyu_depth_v2_labeled.mat``.
-
-    Raises
-    ------
-    DataError
-        The file is no such file, or its parts differ in length.
-
-    """
+    """Check the file, and read what is not pictures."""
     with h5_errors(path), open_file(path) as content:
         counts = {stored.key: open_stack(path, content, name).shape[0] for name, stored in STORED.items()}
         texts = {name: read_cells(path, content, name) for name in ("scenes", "sceneTypes", "rawRgbFilenames")}
@@ -112,19 +89,7 @@ def read_contents(path: Path) -> Contents:
 def table(contents: Contents, split: npt.NDArray[np.uint8]) -> FactorTable:
     """Make the factor table.
 
-    Parameters
-    ----------
-    contents : Contents
-        Texts of all rows; the empty text is unknown.
-    split : (rows,) uint8
-        0 for train, 1 for test, 255 for neither.
-
-    Returns
-    -------
-    FactorTable
-        ``scene``, ``scene_type``, ``split`` and the key ``raw_rgb``; a scene is nested within its type where each scene
-        has but one.
-
+    `split` (rows,) uint8.
     """
     pairs = set(zip(contents.scenes, contents.scene_types, strict=True))
     one_type = len(pairs) == len(set(contents.scenes))
@@ -140,15 +105,7 @@ def table(contents: Contents, split: npt.NDArray[np.uint8]) -> FactorTable:
 
 
 def make_table(columns: Iterable[tuple[str, Sequence[str], Mapping[str, Any]]]) -> FactorTable:
-    """Make a table of nominal factors.
-
-    Parameters
-    ----------
-    columns : iterable of (str, sequence of str, mapping)
-        Name, a text for each row, of which the empty one is unknown, and more arguments of
-        :class:`~setsup.factors.Factor`; its levels are the texts, sorted, where they are not given.
-
-    """
+    """Make a table of nominal factors."""
     factors, codes = [], {}
     for name, texts, more in columns:
         levels = more.get("levels") or tuple(sorted(set(texts) - {""})) or ("unknown",)

@@ -54,17 +54,6 @@ class NyuRepack(Dataset):
     Factors are what the folders tell: ``scene`` (a recording's name without the letter of its piece) and
     ``scene_type``, unknown where they tell none, and ``split`` (``val`` counts as test); ``path`` is a key.
     Modalities are ``image`` (480, 640, 3) uint8 and ``depth`` (480, 640) float32 in metres, 0 where there is none.
-
-    Parameters
-    ----------
-    members : Members
-        The files.
-
-    Raises
-    ------
-    DataError
-        A picture has no depth.
-
     """
 
     name = "nyu"
@@ -106,14 +95,7 @@ class NyuRepack(Dataset):
 
 
 def find_repack(root: Path | str | None) -> NyuRepack | None:
-    """Find a re-pack in the places of the data set; None where there is none.
-
-    Raises
-    ------
-    DataError
-        It is not whole.
-
-    """
+    """Find a re-pack in the places of the data set; None where there is none."""
     places = data_places("nyu", root)
     sources = [source for place in places for source in (place, *(place / archive for archive in _ARCHIVES))]
     if not any(os.path.exists(source) for source in sources):

@@ -23,15 +23,7 @@ _MEND = "fetch the release again"
 class CadModel:
     """A CAD model in its own frame: z up, the front towards −y.
 
-    Parameters
-    ----------
-    vertices : (n, 3) float64
-        Positions.
-    faces : (m, 3) int32
-        Vertices of the triangles, counted from 0.
-    anchors : mapping of str to (3,) float64
-        Points that annotations mark in pictures, by name; empty where the model comes from an OFF file.
-
+    `vertices` (n, 3) float64; `faces` (m, 3) int32.
     """
 
     vertices: npt.NDArray[np.float64]
@@ -40,27 +32,7 @@ class CadModel:
 
 
 def read_cad(members: Members, category: str, index: int) -> CadModel:
-    """Read a CAD model of a release.
-
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    category : str
-        A class.
-    index : int
-        From 1, as ``cad`` counts.
-
-    Returns
-    -------
-    CadModel
-
-    Raises
-    ------
-    DataError
-        When there is no such class or model, or its file is missing or damaged.
-
-    """
+    """Read a CAD model of a release."""
     if category not in CATEGORIES:
         raise DataError(f"pascal3d has no class {category!r}{near(category, CATEGORIES)}")
     if index not in range(1, CATEGORIES[category] + 1):

@@ -40,15 +40,7 @@ _log = logging.getLogger("setsup")
 class AbcList:
     """Objects of one of ABC's evaluation lists.
 
-    Parameters
-    ----------
-    images : tuple of str
-        Image ids, without the extension.
-    boxes : (n, 4) float64
-        Left, top, right, bottom; 1-based inclusive pixels.
-    azimuth, elevation, theta : (n,) float64
-        Degrees.
-
+    `boxes` (n, 4) float64; `azimuth, elevation, theta` (n,) float64.
     """
 
     images: tuple[str, ...]
@@ -95,27 +87,7 @@ def read_abc_list(path: Path | str) -> AbcList:
 
 
 def validation(members: Members, folders: Sequence[Path]) -> set[str] | None:
-    """Image ids of the validation part of VOC2012.
-
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    folders : sequence of Path
-        Where else lists may lie.
-
-    Returns
-    -------
-    set of str, or None
-        From ``val.txt`` or the ``<class>_val.txt`` of the VOC directory of the release, else from ``val.txt`` in a
-        folder ``image_sets`` or ``ImageSets``; None where there is no such list.
-
-    Raises
-    ------
-    DataError
-        When a list is damaged.
-
-    """
+    """Image ids of the validation part of VOC2012."""
     classes = [f"{_VOC}/{category}_val.txt" for category in CATEGORIES]
     for names in ([f"{_VOC}/val.txt"], classes, *([name] for name in _OTHERS)):
         found = [text for name in names if (text := _found(members, folders, name))]
@@ -130,24 +102,7 @@ def abc_codes(members: Members, folders: Sequence[Path], table: FactorTable) -> 
     An object of a list is the row of its category, its image and the PASCAL part whose box agrees to a pixel and whose
     angles to a thousandth of a degree. Objects that agree with no row are counted and named in the log.
 
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    folders : sequence of Path
-        Where else lists may lie.
-    table : FactorTable
-        Records of the release.
-
-    Returns
-    -------
-    (rows,) int64
-
-    Raises
-    ------
-    DataError
-        When a list is damaged.
-
+    Returns (rows,) int64.
     """
     codes = np.full(len(table), -1, dtype=np.int64)
     for code, category in enumerate(ABC):

@@ -40,28 +40,10 @@ _MOST_OBJECTS = 1 << 16
 def read_objects(source: Path | bytes, label: str, category: str) -> list[Row]:
     """Objects of one category in an annotation file.
 
-    Parameters
-    ----------
-    source : Path or bytes
-        The MAT file, or its content.
-    label : str
-        What messages call it.
-    category : str
-        The class whose objects are wanted.
-
-    Returns
-    -------
-    list of dict of str to float
-        A dict an object: ``object`` (its number in the file, from 1), ``cad`` (0: unknown), the flags (0, 1, or -1:
-        unknown), azimuth, elevation, theta, distance, their coarse kin, px, py, focal, viewport, and the box as
-        published. NaN is unknown. A pose without a distance whose angles are all zero was annotated coarsely only: it
-        is unknown.
-
-    Raises
-    ------
-    DataError
-        When the file is damaged or its fields are not what they should be.
-
+    Returns: A dict an object: ``object`` (its number in the file, from 1), ``cad`` (0: unknown), the flags (0, 1,
+    or -1: unknown), azimuth, elevation, theta, distance, their coarse kin, px, py, focal, viewport, and the box
+    as published. NaN is unknown. A pose without a distance whose angles are all zero was annotated coarsely only:
+    it is unknown.
     """
     record = _struct(read_mat(source, label, ["record"], LARGEST)["record"], label, "record")
     objects = None if record is None else _field(record, "objects")

@@ -55,25 +55,7 @@ _log = logging.getLogger("setsup")
 
 
 def open_records(members: Members) -> FactorTable:
-    """Annotated objects of a release, one a row, read on the first call and kept in the cache where it can be written.
-
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-
-    Returns
-    -------
-    FactorTable
-        ``category``, ``photo``, ``object``, ``source``, ``cad``, the flags, the pose (NaN where it is unknown), the
-        view, and the box clipped to the picture, in the order of the files' names and of the objects within each.
-
-    Raises
-    ------
-    DataError
-        When annotation files are damaged (they are counted, the first three named), or there are none.
-
-    """
+    """Annotated objects of a release, one per row; read on the first call, then cached where possible."""
     from setsup.factors.arrow import save_table
     from setsup.files import cache_folder
 
@@ -103,17 +85,7 @@ def _kept(path: Path) -> FactorTable | None:
 def pictures(members: Members, folders: Sequence[str], images: Sequence[str]) -> npt.NDArray[np.int64]:
     """Places of the pictures of images, -1 where there is none.
 
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    folders, images : sequence of str
-        ``car_pascal`` and ``2008_000203``, for each picture.
-
-    Returns
-    -------
-    (n,) int64
-
+    Returns (n,) int64.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -34,29 +34,11 @@ ASUS = np.array([[544.47329, 0, 320], [0, 544.47329, 240], [0, 0, 1]], np.float3
 def recorded(members: Members, scenes: Sequence[str], codes: Rows, frames: Rows) -> Array:
     """Read times and poses of all frames.
 
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    scenes : sequence of str
-        Names of the scenes.
-    codes : (n,) int64
-        Scene of each frame, in ascending order.
-    frames : (n,) int64
-        Number of each frame in its scene, from 1.
+    `codes` (n,) int64; `frames` (n,) int64; returns (n,) structured array.
 
-    Returns
-    -------
-    (n,) structured array
-        ``time``, float32, s, as the recording counts it, NaN where there is none; ``pose``, (4, 4) float32, m, camera
-        to world, NaN where there is none, or the one that is there is no rotation with a translation. Mapped from the
-        cache where there are many.
-
-    Raises
-    ------
-    DataError
-        A trajectory or a file of times is damaged.
-
+    Returns: ``time``, float32, s, as the recording counts it, NaN where there is none; ``pose``, (4, 4) float32,
+    m, camera to world, NaN where there is none, or the one that is there is no rotation with a translation.
+    Mapped from the cache where there are many.
     """
     logs = members.places([f"{scene}/trajectory.log" for scene in scenes])
     others = members.places([f"trajectory/{scene}_trajectory.log" for scene in scenes])
@@ -133,23 +115,7 @@ def _rigid(poses: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
 def lens(members: Members, sensor: str) -> npt.NDArray[np.float32]:
     """Read the camera matrix of a sensor.
 
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    sensor : str
-        ``"asus"`` or ``"kinect2"``.
-
-    Returns
-    -------
-    (3, 3) float32, pixels
-        That of ``intrinsic/<sensor>.ini``; where there is none for the Asus, the published one.
-
-    Raises
-    ------
-    DataError
-        The file is damaged, or the Kinect 2 has none.
-
+    Returns (3, 3) float32, pixels.
     """
     name = f"intrinsic/{sensor}.ini"
     if name not in members:
@@ -165,14 +131,7 @@ def lens(members: Members, sensor: str) -> npt.NDArray[np.float32]:
 
 
 def looked_up(keys: Rows, values: Array, wanted: Rows) -> Array:
-    """Value of each wanted key among sorted ones; -1 where it is not there.
-
-    Examples
-    --------
-    >>> looked_up(np.array([2, 5, 9]), np.array([0, 1, 2]), np.array([9, 3, 2])).tolist()
-    [2, -1, 0]
-
-    """
+    """Value of each wanted key among sorted ones; -1 where it is not there."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     spots = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

@@ -244,15 +244,7 @@ def _color(source: Source, label: str) -> Array:
 def _ids(channels: Array, known: Callable[[], Rows], label: str) -> Array:
     """Ids of objects: the colours of a mask as numbers.
 
-    Parameters
-    ----------
-    channels : (height, width, 3 or 4) uint8
-        Red, green, blue, and alpha.
-    known : callable
-        Gives the ids that the scene's annotation has; asked only for three channels whose order matters.
-    label : str
-        What messages call the mask.
-
+    `channels` (height, width, 3 or 4) uint8.
     """
     if channels.shape[-1] == 4:
         # the authors' program takes them in OpenCV's order of channels, which is not that of the file

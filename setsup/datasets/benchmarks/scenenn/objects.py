@@ -40,33 +40,7 @@ class SceneObject(NamedTuple):
 
 
 def read_objects(content: bytes, label: str) -> list[SceneObject]:
-    r"""Read the labelled objects of an annotation.
-
-    Parameters
-    ----------
-    content : bytes
-        The XML file: elements ``label`` below a root of any name.
-    label : str
-        What messages call the file.
-
-    Returns
-    -------
-    list of SceneObject
-        In the order of the file; labels with an empty text are left out.
-
-    Raises
-    ------
-    DataError
-        The file is no XML or has a DOCTYPE, an id is no whole number or comes twice, or a box is malformed.
-
-    Examples
-    --------
-    >>> chair = b'<label id="3" text=" desk  chair " aabbox="0 0 0 1 2 1"/>'
-    >>> found = read_objects(b"<scene>" + chair + b'<label id="4" text=""/></scene>', "005.xml")
-    >>> [(one.id, one.label, one.nyu_class, one.aabb) for one in found]
-    [(3, 'desk chair', '', [0.0, 0.0, 0.0, 1.0, 2.0, 1.0])]
-
-    """
+    r"""Read the labelled objects of an annotation."""
     found, seen = [], set()
     for line, attributes in read_children(content, label, "label"):
         where = f"{label}: the label in line {line}"

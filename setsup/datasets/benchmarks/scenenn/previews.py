@@ -31,26 +31,7 @@ _GREY = 150
 
 
 def read_mesh(members: Members, place: int) -> Ply:
-    """Read the mesh of a scene.
-
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    place : int
-        Place of the PLY file.
-
-    Returns
-    -------
-    Ply
-        Its vertices have an integer ``label``.
-
-    Raises
-    ------
-    DataError
-        The file is no PLY, is damaged, or its vertices have no integer label.
-
-    """
+    """Read the mesh of a scene."""
     label, path = members.label(place), members.path(place)
     mesh = read_ply(path if path is not None else members.read(place, _MOST_BYTES), label)
     names = mesh.vertices.dtype.names or ()
@@ -65,12 +46,7 @@ def read_mesh(members: Members, place: int) -> Ply:
 def object_rows(labels: Array, ids: Sequence[int]) -> list[npt.NDArray[np.int64]]:
     """Vertices of each object, in the order of the mesh.
 
-    Parameters
-    ----------
-    labels : (n,) integer
-        Object of each vertex.
-    ids : sequence of int
-        Objects that are wanted.
+    `labels` (n,) integer.
 
     Examples
     --------
@@ -87,26 +63,7 @@ def object_rows(labels: Array, ids: Sequence[int]) -> list[npt.NDArray[np.int64]
 def scene_previews(members: Members, place: int, ids: Sequence[int]) -> Array:
     """Pictures of the objects of a scene, out of the cache or drawn and put there.
 
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    place : int
-        Place of the scene's PLY file.
-    ids : sequence of int
-        Its objects.
-
-    Returns
-    -------
-    (objects,) structured array
-        ``vertices``, how many an object has; ``picture``, (128, 128, 3) uint8 sRGB. It is mapped from the cache, or in
-        memory where the cache cannot be written.
-
-    Raises
-    ------
-    DataError
-        The mesh is damaged, or the disk is full.
-
+    Returns (objects,) structured array.
     """
     made_of = [_VERSION, *file_states(members, [place]), *ids]
     return cached_array("previews", made_of, _ENTRY, len(ids), lambda: _drawn(members, place, ids))

@@ -17,26 +17,7 @@ ONLINE3D_VAL = ("005", "011", "015", "030", "054", "080", "089", "093", "096", "
 def online3d(scenes: Sequence[str], codes: npt.NDArray[Any]) -> tuple[Factor, npt.NDArray[np.int64]]:
     """Factor that tells the scenes of Online3D, and its column.
 
-    Parameters
-    ----------
-    scenes : sequence of str
-        Names of the scenes that are there.
-    codes : (rows,) integer
-        Scene of each row.
-
-    Returns
-    -------
-    Factor
-        ``online3d`` with the one level ``val``, of the role split.
-    (rows,) int64
-        0 for rows of its scenes, -1 for others.
-
-    Examples
-    --------
-    >>> factor, column = online3d(["005", "006"], np.array([0, 0, 1]))
-    >>> factor.levels, column.tolist()
-    (('val',), [0, 0, -1])
-
+    `codes` (rows,) integer; returns (rows,) int64.
     """
     chosen = np.array([0 if scene in ONLINE3D_VAL else -1 for scene in scenes], np.int64)
     return Factor("online3d", Kind.NOMINAL, ("val",), role="split"), chosen[codes]

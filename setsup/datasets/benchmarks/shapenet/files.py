@@ -29,21 +29,7 @@ _SPLITS = ("train", "val", "test")
 class Models:
     """Models of a release, sorted by synset and id.
 
-    Parameters
-    ----------
-    release : Members
-        Where lists and the taxonomy are.
-    version : str
-        ``"v1"`` or ``"v2"``.
-    parts : tuple of Members
-        Trees and archives that hold models.
-    synsets, ids : (n,) pyarrow arrays of text
-        Of each model.
-    part : (n,) int64
-        Which of the parts holds it.
-    obj, solid, surface : (n,) int64
-        Places in that part of the mesh and of both kinds of voxels, −1 where there are none.
-
+    `synsets, ids` (n,) pyarrow arrays of text; `part` (n,) int64; `obj, solid, surface` (n,) int64.
     """
 
     release: Members
@@ -58,14 +44,7 @@ class Models:
 
 
 def find_models(root: Path | None) -> Models:
-    """Find all models below a root, as :func:`setsup.datasets.benchmarks.shapenet.open` takes it.
-
-    Raises
-    ------
-    DataError
-        There are none, or those of two versions stand in one tree.
-
-    """
+    """Find all models below a root, as :func:`setsup.datasets.benchmarks.shapenet.open` takes it."""
     holds = {
         r"[0-9]{8}(\.zip|/[^/]+/(models/model_normalized|model)\.obj)": "<synset>/<model>/models/model_normalized.obj, "
         "<synset>/<model>/model.obj or <synset>.zip"

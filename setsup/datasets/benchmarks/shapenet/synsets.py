@@ -32,25 +32,6 @@ _KNOWN = MappingProxyType(
 def category_names(synsets: Sequence[str], taxonomy: bytes | None, label: str) -> tuple[str, ...]:
     """Name categories, each differently.
 
-    Parameters
-    ----------
-    synsets : sequence of str
-        Ids of the categories.
-    taxonomy : bytes or None
-        Content of ``taxonomy.json``, where it is there.
-    label : str
-        What messages call that file.
-
-    Returns
-    -------
-    tuple of str
-        For each synset the first of its names; the id itself where it has none.
-
-    Raises
-    ------
-    DataError
-        The taxonomy is no list of synsets with names.
-
     Examples
     --------
     >>> category_names(["03001627", "02691156", "00000000"], None, "")

@@ -46,12 +46,7 @@ class _Held:
 class RecordFiles:
     """Files of records of a release, read whole or in stretches.
 
-    Parameters
-    ----------
-    members : Members
-        The release.
-    places : (files,) int64
-        Its files of records.
+    `places` (files,) int64.
 
     Attributes
     ----------
@@ -91,33 +86,12 @@ class RecordFiles:
         return found
 
     def content(self, file: int) -> bytes:
-        """Read a whole file.
-
-        Raises
-        ------
-        DataError
-            When it cannot be read, or unpacks to absurdly much.
-
-        """
+        """Read a whole file."""
         limit = None if os.path.isdir(self.source) else _MOST_RATIO * _state(self.source)[0]
         return self._members.read(int(self._places[file]), limit)
 
     def read(self, file: int, offset: int, length: int) -> bytes:
-        """Read a stretch of a file.
-
-        Parameters
-        ----------
-        file : int
-            Which file.
-        offset, length : int, bytes
-            Where the stretch begins in the file, unpacked, and how long it is.
-
-        Raises
-        ------
-        DataError
-            When the file cannot be read, or is shorter.
-
-        """
+        """Read a stretch of a file."""
         path = self._path(file)
         if path is None:
             stretch = self._members.stretch(int(self._places[file]), offset, length)
@@ -129,19 +103,7 @@ class RecordFiles:
         return found
 
     def prepare(self) -> Path | None:
-        """Unpack deflated files of an archive once into an array beside it; nothing is done where there are none.
-
-        Returns
-        -------
-        Path or None
-            The array, a ``.npy`` file of bytes.
-
-        Raises
-        ------
-        DataError
-            When the archive is damaged, or the disk is full or may not be written.
-
-        """
+        """Unpack deflated files of an archive once into an array beside it; nothing is done where there are none."""
         from setsup.files.prepare import prepare_array
         from setsup.progress import progress
 
@@ -169,14 +131,7 @@ class RecordFiles:
         return made
 
     def identity(self) -> str:
-        """Name this version of the files: where they lie, their names and sizes, and when they were changed.
-
-        Raises
-        ------
-        DataError
-            When one is gone.
-
-        """
+        """Name this version of the files: where they lie, their names and sizes, and when they were changed."""
         digest = hashlib.sha256(os.fsencode(self.source.resolve()))
         paths = [self._path(file) for file in range(len(self))]
         if None in paths:

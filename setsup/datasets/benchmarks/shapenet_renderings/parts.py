@@ -47,19 +47,7 @@ _log = logging.getLogger("setsup")
 class Part:
     """One category that is there.
 
-    Parameters
-    ----------
-    category : str
-        One of ``CATEGORIES``.
-    files : RecordFiles
-        Its files of records, sorted by name.
-    views : ViewIndex
-        The views in them.
-    records, objects, splits : list of str
-        For each file its name without the end, its object and its split.
-    projection : (4, 4) float32 or None
-        Camera projection, None where ``projection.txt`` is missing.
-
+    `projection` (4, 4) float32 or None.
     """
 
     category: str
@@ -72,21 +60,7 @@ class Part:
 
 
 def open_part(category: str, source: Path) -> Part:
-    """Open a category.
-
-    Parameters
-    ----------
-    category : str
-        One of ``CATEGORIES``.
-    source : Path
-        Its zip, tar or folder.
-
-    Raises
-    ------
-    DataError
-        When a file is damaged or missing.
-
-    """
+    """Open a category."""
     members = find_members(NAME, source, {_RECORD: "*.tfrecord"})
     places, groups = members.matching(_RECORD)
     records: list[str] = groups["record"].to_pylist()
@@ -97,16 +71,7 @@ def open_part(category: str, source: Path) -> Part:
 
 
 def check_apart(parts: Sequence[Part]) -> None:
-    """Refuse the same release under the names of two categories.
-
-    Raises
-    ------
-    DataError
-        More than half of the objects of a category are those of another one. A few may be: ShapeNet has models that
-        belong to two categories. Objects that go by the names of their records, which count from 0 everywhere, tell
-        nothing.
-
-    """
+    """Refuse the same release under the names of two categories."""
     named = [(part, set(part.objects)) for part in parts if part.objects != part.records]
     for (one, ours), (other, theirs) in combinations(named, 2):
         both = ours & theirs
@@ -119,19 +84,7 @@ def check_apart(parts: Sequence[Part]) -> None:
 
 
 def part_table(parts: Sequence[Part]) -> FactorTable:
-    """Give the factors of all views, mapped from the cache folder.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-        At least one.
-
-    Raises
-    ------
-    DataError
-        When the cache folder cannot be written.
-
-    """
+    """Give the factors of all views, mapped from the cache folder."""
     named = [[part.category, part.views.path.name, part.records, part.objects, part.splits] for part in parts]
     key = hashlib.sha256(json.dumps([_VERSION, named]).encode()).hexdigest()[:32]
     path = cache_folder() / "views" / f"{key}.factors.arrow"

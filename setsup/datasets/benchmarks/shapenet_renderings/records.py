@@ -42,19 +42,8 @@ _log = logging.getLogger("setsup")
 class ViewIndex:
     """Where the pictures of all views lie, and their matrices; views of a pair follow each other.
 
-    Parameters
-    ----------
-    counts : (files,) int64
-        Views in each file of records.
-    offsets : (views,) int64, bytes
-        Where the PNG of a view begins in its file.
-    lengths : (views,) int32, bytes
-        How long it is.
-    model_views : (views, 4, 4) float32
-        Model-view matrices.
-    path : Path
-        The Arrow file that all but the counts are mapped from.
-
+    `counts` (files,) int64; `offsets` (views,) int64, bytes; `lengths` (views,) int32, bytes; `model_views` (views, 4,
+    4) float32.
     """
 
     counts: npt.NDArray[np.int64]
@@ -69,19 +58,7 @@ class ViewIndex:
 
 
 def view_index(files: RecordFiles) -> ViewIndex:
-    """Index files of records, or map the index that was made of them before.
-
-    Parameters
-    ----------
-    files : RecordFiles
-        Those of a release, or of one archive of it.
-
-    Raises
-    ------
-    DataError
-        When a file is damaged or holds something else, or the cache folder cannot be written.
-
-    """
+    """Index files of records, or map the index that was made of them before."""
     path = cache_folder() / "views" / f"{files.identity()}.{_VERSION}.arrow"
     return made_once(path, _stored, partial(_store, files))
 
@@ -91,28 +68,8 @@ def read_views(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
     """Find the pictures and read the matrices of all views in a file of records, and check all of it.
 
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    label : str
-        What messages call it.
-
-    Returns
-    -------
-    offsets : (views,) int64, bytes
-        Where the PNG of each view begins.
-    lengths : (views,) int32, bytes
-        How long it is.
-    model_views : (views, 4, 4) float32
-        From y-up object coordinates to those of the camera.
-
-    Raises
-    ------
-    DataError
-        When a checksum is wrong, an example lacks a key or has something else there, a picture is no PNG of 128 × 128
-        pixels, or a matrix is no rigid transform.
-
+    Returns `offsets` (views,) int64, bytes; returns `lengths` (views,) int32, bytes; returns `model_views` (views, 4,
+    4) float32.
     """
     records = record_spans(content, label)
     if not len(records):

@@ -49,21 +49,7 @@ _MEND = "unpack or fetch it again"
 class Shoes:
     """Lines of the catalogue whose pictures are there, a row each.
 
-    Parameters
-    ----------
-    pictures : Members
-        The pictures of one variant.
-    places : (rows,) int64
-        Of each row's picture among them.
-    cids : list of str
-        The catalogue's ids.
-    brands : list of str
-        Of the picture's path.
-    cells : mapping of str to (rows,) array of str
-        What the catalogue says, by factor: values joined by ``;``, nothing where it says none.
-    lost : list of str
-        CIDs of lines whose picture is not there.
-
+    `places` (rows,) int64.
     """
 
     pictures: Members
@@ -75,26 +61,7 @@ class Shoes:
 
 
 def find_shoes(root: Path | str | None, square: bool = False) -> tuple[Members, Members]:
-    """Find the pictures and the catalogue, which were published in archives of their own.
-
-    Parameters
-    ----------
-    root : Path, str or None
-        As in :func:`setsup.files.data_places`, or the archive of the pictures.
-    square : bool
-        Whether the square pictures are wanted where the others are there as well.
-
-    Returns
-    -------
-    pictures, data : Members
-        Names relative to ``ut-zap50k-images`` (or ``ut-zap50k-images-square``), and to ``ut-zap50k-data``.
-
-    Raises
-    ------
-    DataError
-        They are not there; the message says how to get them.
-
-    """
+    """Find the pictures and the catalogue, which were published in archives of their own."""
     variants = _VARIANTS[1:] if square else _VARIANTS
     holds = {rf"(?:{'|'.join(variants)})/{_BELOW}": f"{variants[0]}/Shoes"}
     found = find_members("ut-zap50k", root, holds, [f"{variant}.zip" for variant in variants])
@@ -109,19 +76,7 @@ def find_shoes(root: Path | str | None, square: bool = False) -> tuple[Members, 
 
 
 def read_shoes(pictures: Members, data: Members) -> Shoes:
-    """Read the catalogue, and find the picture of each of its lines.
-
-    Parameters
-    ----------
-    pictures, data : Members
-        As :func:`find_shoes` gives them.
-
-    Raises
-    ------
-    DataError
-        The catalogue or the list is damaged, they contradict each other, or no picture is there.
-
-    """
+    """Read the catalogue, and find the picture of each of its lines."""
     place = data.place(_CATALOGUE)
     cids, cells = _catalogue(data.read(place, _MOST), data.label(place))
     listed = data.place(_LIST) if _LIST in data else None
@@ -143,14 +98,7 @@ def read_shoes(pictures: Members, data: Members) -> Shoes:
 
 
 def several(cells: npt.NDArray[np.str_]) -> int:
-    """Count the cells of a column that hold more than one value.
-
-    Examples
-    --------
-    >>> several(np.array(["Leather;Suede", "", "Canvas", "Canvas;"]))
-    1
-
-    """
+    """Count the cells of a column that hold more than one value."""
     texts, counts = np.unique(cells, return_counts=True)
     more = [sum(map(bool, map(str.strip, text.split(";")))) > 1 for text in texts.tolist()]
     return int(counts[more].sum())
@@ -159,17 +107,7 @@ def several(cells: npt.NDArray[np.str_]) -> int:
 def first_values(cells: npt.NDArray[np.str_]) -> tuple[tuple[str, ...], npt.NDArray[np.int64]]:
     """Levels and codes of a column by the first value of each cell.
 
-    Parameters
-    ----------
-    cells : (rows,) array of str
-        Values joined by ``;``.
-
-    Returns
-    -------
-    levels : tuple of str
-        Sorted.
-    codes : (rows,) int64
-        -1 where a cell is empty.
+    `cells` (rows,) array of str; returns `codes` (rows,) int64.
 
     Examples
     --------

@@ -30,17 +30,7 @@ _VIDEOS = r".+\.(?i:mp4|m4v|mov|mkv|webm|avi|mpe?g|ts|mts|wmv|flv|ogv|ogg|mxf|3g
 class Clip:
     """A video, or a folder of frames.
 
-    Parameters
-    ----------
-    name : str
-        Its name, relative to where it was found.
-    members : Members
-        The files.
-    places : (n,) int64
-        That of the video, or those of the frames in the order of their names.
-    video : VideoFile or None
-        The video; None for a folder.
-
+    `places` (n,) int64.
     """
 
     name: str
@@ -68,26 +58,7 @@ class Clip:
 
 
 def find_clips(source: Path | str, without: Path | str | None = None) -> list[Clip]:
-    """Find the videos below a folder or in an archive, or else folders of frames.
-
-    Parameters
-    ----------
-    source : Path or str
-        Folder, zip or tar. Where there is any video, pictures are not looked at.
-    without : Path or str, optional
-        Folder that is not looked into.
-
-    Returns
-    -------
-    list of Clip
-        In the order of their names.
-
-    Raises
-    ------
-    DataError
-        There is neither.
-
-    """
+    """Find the videos below a folder or in an archive, or else folders of frames."""
     path = expanded(source)
     members = open_members(path)
     inner = None if without is None else _relative(Path(without), path)

@@ -27,15 +27,7 @@ _MOST_VOXELS = 1 << 30  # of a byte each; two bytes of a file stand for 255
 class Binvox:
     """Content of a binvox file.
 
-    Parameters
-    ----------
-    voxels : (x, y, z) bool
-        Whether each voxel is occupied.
-    translate : (3,) float64
-        Lower corner of the grid, in the frame of the mesh.
-    scale : float
-        Length of its longest side.
-
+    `voxels` (x, y, z) bool; `translate` (3,) float64.
     """
 
     voxels: npt.NDArray[np.bool_]
@@ -49,32 +41,7 @@ class Binvox:
 
 
 def read_binvox(source: Path | bytes, label: str) -> Binvox:
-    r"""Read a binvox file.
-
-    Parameters
-    ----------
-    source : Path or bytes
-        The file, or its content.
-    label : str
-        What messages call it.
-
-    Returns
-    -------
-    Binvox
-
-    Raises
-    ------
-    DataError
-        The file cannot be read or is no binvox, its runs do not fill the grid of its header exactly, or it holds more
-        than 2³⁰ voxels.
-
-    Examples
-    --------
-    >>> grid = read_binvox(b"#binvox 1\ndim 2 2 2\ntranslate 0 0 0\nscale 1\ndata\n\0\2\1\1\0\5", "one.binvox")
-    >>> np.argwhere(grid.voxels).tolist(), grid.centres().tolist()
-    ([[0, 0, 1]], [[0.25, 0.25, 0.75]])
-
-    """
+    r"""Read a binvox file."""
     data = content(source, label)
     sides, translate, scale, start = _header(data, label)
     if (len(data) - start) % 2:

@@ -40,13 +40,7 @@ _LEAST_VERTEX, _LEAST_FACE = 6, 6  # bytes: "0 0 0\n", "1 0 \n" and the like
 class Off:
     """Content of an OFF file.
 
-    Parameters
-    ----------
-    vertices : (n, 3) float64
-        Positions.
-    faces : (m, 3) int32
-        Vertices of the triangles.
-
+    `vertices` (n, 3) float64; `faces` (m, 3) int32.
     """
 
     vertices: Doubles
@@ -54,32 +48,7 @@ class Off:
 
 
 def read_off(source: Path | bytes, label: str) -> Off:
-    r"""Read an OFF file.
-
-    Parameters
-    ----------
-    source : Path or bytes
-        The file, or its content.
-    label : str
-        What messages call it.
-
-    Returns
-    -------
-    Off
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read, is no OFF file, has coloured or normal-bearing vertices (COFF, NOFF), ends early,
-        or a face names a vertex that is not there.
-
-    Examples
-    --------
-    >>> mesh = read_off(b"OFF\n4 1 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n4 0 1 2 3\n", "a square")
-    >>> mesh.vertices.shape, mesh.faces.tolist()
-    ((4, 3), [[0, 1, 2], [0, 2, 3]])
-
-    """
+    r"""Read an OFF file."""
     data = content(source, label)
     if b"#" in data:
         data = re.sub(rb"#[^\n]*", b"", data)

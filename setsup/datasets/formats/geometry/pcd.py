@@ -35,11 +35,7 @@ _TYPES = MappingProxyType(
 class Pcd:
     """Content of a PCD file.
 
-    Parameters
-    ----------
-    records : (n,) structured array
-        A field for every field of the file, with its name and type, in native byte order.
-
+    `records` (n,) structured array.
     """
 
     records: Array
@@ -60,33 +56,7 @@ class Pcd:
 
 
 def read_pcd(source: Path | bytes, label: str) -> Pcd:
-    r"""Read a PCD file.
-
-    Parameters
-    ----------
-    source : Path or bytes
-        The file, or its content.
-    label : str
-        What messages call it.
-
-    Returns
-    -------
-    Pcd
-
-    Raises
-    ------
-    DataError
-        The file cannot be read or is no PCD, is packed (``binary_compressed``), holds more or less than its header
-        says, or a position is NaN or infinite.
-
-    Examples
-    --------
-    >>> header = "VERSION .7\nFIELDS x y z rgb\nSIZE 4 4 4 4\nTYPE F F F U\nWIDTH 1\nHEIGHT 1\nPOINTS 1\nDATA ascii\n"
-    >>> cloud = read_pcd((header + "0.5 0 -1 16711680\n").encode(), "red.pcd")
-    >>> cloud.points.tolist(), cloud.colors.tolist()
-    ([[0.5, 0.0, -1.0]], [[255, 0, 0]])
-
-    """
+    r"""Read a PCD file."""
     data = content(source, label)
     header, start = _header(data, label)
     dtype, count = _layout(header, label)

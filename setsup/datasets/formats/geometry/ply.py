@@ -51,13 +51,7 @@ _INDICES = ("vertex_indices", "vertex_index")
 class Ply:
     """Content of a PLY file.
 
-    Parameters
-    ----------
-    vertices : (n,) structured array
-        A field for every property of the element ``vertex``, with the file's name and type, in native byte order.
-    faces : (m, 3) int32
-        Vertices of the triangles; (0, 3) where the file is a cloud of points.
-
+    `vertices` (n,) structured array; `faces` (m, 3) int32.
     """
 
     vertices: Array
@@ -85,34 +79,7 @@ class Ply:
 
 
 def read_ply(source: Path | bytes, label: str) -> Ply:
-    r"""Read a PLY file.
-
-    Parameters
-    ----------
-    source : Path or bytes
-        The file, or its content.
-    label : str
-        What messages call it.
-
-    Returns
-    -------
-    Ply
-
-    Raises
-    ------
-    DataError
-        The file cannot be read or is no PLY, holds more or less than its header says, a position is NaN or infinite,
-        a face has fewer than three corners, or names a vertex that is not there.
-
-    Examples
-    --------
-    >>> header = "ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n"
-    >>> faces = "element face 1\nproperty list uchar int vertex_indices\nend_header\n"
-    >>> square = read_ply((header + faces + "0 0 0\n1 0 0\n1 1 0\n0 1 0\n4 0 1 2 3\n").encode(), "square.ply")
-    >>> square.points[2].tolist(), square.faces.tolist()
-    ([1.0, 1.0, 0.0], [[0, 1, 2], [0, 2, 3]])
-
-    """
+    r"""Read a PLY file."""
     data = content(source, label)
     order, declared, at = _header(data, label)
     body, elements = Body(np.frombuffer(data, np.uint8), order, label), declared

@@ -58,14 +58,7 @@ class Body(NamedTuple):
 
 
 def content(source: Path | bytes, label: str) -> bytes:
-    """Content of a file that is given by its path or as its content.
-
-    Raises
-    ------
-    DataError
-        It is missing, or cannot be read.
-
-    """
+    """Content of a file that is given by its path or as its content."""
     if isinstance(source, bytes):
         return source
     try:
@@ -94,11 +87,7 @@ def cast(rows: Array, dtype: np.dtype[Any], label: str) -> Array:
 def alike_rows(body: Body, at: int, element: Element) -> Array | None:
     """View all rows at once, where every one has lists as long as the first one's.
 
-    Returns
-    -------
-    (rows,) structured array or None
-        A list is a field of its name beside ``count NAME``; None where lists differ in length, or the data end.
-
+    Returns (rows,) structured array or None.
     """
     fields: list[tuple[Any, ...]] = []
     end = at
@@ -151,20 +140,7 @@ def polygons(body: Body, at: int, element: Element, place: int) -> tuple[Triangl
 def fan(corners: npt.NDArray[np.int32]) -> Triangles:
     """Cut polygons of k corners into triangles.
 
-    Parameters
-    ----------
-    corners : (n, k) int32
-        k is 3 or more.
-
-    Returns
-    -------
-    (n · (k − 2), 3) int32
-
-    Examples
-    --------
-    >>> fan(np.array([[0, 1, 2, 3]], np.int32)).tolist()
-    [[0, 1, 2], [0, 2, 3]]
-
+    `corners` (n, k) int32; returns (n · (k − 2), 3) int32.
     """
     if corners.shape[1] == 3:
         return corners

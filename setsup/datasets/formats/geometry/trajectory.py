@@ -29,31 +29,7 @@ _MEND = "fetch it again"
 def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     r"""Read a trajectory log: blocks of a line with the frame number and four lines of a matrix.
 
-    Parameters
-    ----------
-    content : bytes
-        The file. The first line of a block holds one to three whole numbers, of which the first counts.
-    label : str
-        What messages call the file.
-
-    Returns
-    -------
-    frames : (n,) int64
-        Frame numbers in the order of the file, each once.
-    poses : (n, 4, 4) float64
-        Matrices, metres.
-
-    Raises
-    ------
-    DataError
-        A line has other than four finite numbers, a block is cut off, or a frame number is negative or comes twice.
-
-    Examples
-    --------
-    >>> frames, poses = read_trajectory(b"0 0 1\n1 0 0 2.5\n0 1 0 0\n0 0 1 0\n0 0 0 1\n", "trajectory.log")
-    >>> frames.tolist(), poses[0, :3, 3].tolist()
-    ([0], [2.5, 0.0, 0.0])
-
+    Returns `frames` (n,) int64; returns `poses` (n, 4, 4) float64.
     """
     lines, counts, words = _words(content, label)
     if len(counts) % _BLOCK:
@@ -79,29 +55,7 @@ def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
 def read_timestamps(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     r"""Read the times of frames: a frame number and microseconds a line.
 
-    Parameters
-    ----------
-    content : bytes
-        The file. A third number, the time of the depth picture where the colour picture has another, is passed over.
-    label : str
-        What messages call the file.
-
-    Returns
-    -------
-    frames : (n,) int64
-        Frame numbers in the order of the file, each once.
-    times : (n,) int64, microseconds
-
-    Raises
-    ------
-    DataError
-        A line has other than two or three whole numbers, or a frame number is negative or comes twice.
-
-    Examples
-    --------
-    >>> [column.tolist() for column in read_timestamps(b"1 0\n2 33369\n", "timestamp.txt")]
-    [[1, 2], [0, 33369]]
-
+    Returns `frames` (n,) int64; returns `times` (n,) int64, microseconds.
     """
     lines, counts, words = _words(content, label)
     wrong = (counts < 2) | (counts > 3)
@@ -118,33 +72,7 @@ def read_timestamps(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
 
 
 def read_keys(content: bytes, label: str, wanted: Sequence[str]) -> dict[str, float]:
-    r"""Read some numbers out of a file that has a name and a number a line, such as the lens of a camera.
-
-    Parameters
-    ----------
-    content : bytes
-        The file. All lines but those that begin with a wanted name are passed over, and so is what follows the number.
-    label : str
-        What messages call the file.
-    wanted : sequence of str
-        Names.
-
-    Returns
-    -------
-    dict of str to float
-        Number of each wanted name.
-
-    Raises
-    ------
-    DataError
-        A wanted name is missing, comes twice, or is not followed by a finite number.
-
-    Examples
-    --------
-    >>> read_keys(b"# Xtion\nfx 544.47329 pixels\nfy 544.47329\n", "asus.ini", ["fx", "fy"])
-    {'fx': 544.47329, 'fy': 544.47329}
-
-    """
+    r"""Read some numbers out of a file that has a name and a number a line, such as the lens of a camera."""
     found: dict[str, float] = {}
     for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
         words = line.split(None, 2)

@@ -22,29 +22,7 @@ _LONGEST = 256  # characters; a small file could claim texts of any length that 
 
 
 def read_cells(path: Path, file: Any, name: str) -> list[str]:
-    """Read a cell array of texts.
-
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    file : h5py.File
-        The same, open.
-    name : str
-        Name of the variable.
-
-    Returns
-    -------
-    list of str
-        One a cell, in MATLAB's order.
-
-    Raises
-    ------
-    DataError
-        There is no such variable, it is no cell array, a cell refers to nothing or holds no text, or the file is
-        damaged.
-
-    """
+    """Read a cell array of texts."""
     import h5py
 
     cells = h5_dataset(path, file, name)

@@ -35,16 +35,7 @@ _MOST_THREADS = 4
 
 
 class ChunkReader:
-    """Reads pictures of a chunked dataset, deflated or plain.
-
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    images : h5py.Dataset
-        Open dataset, (n, height, width, channels) uint8, for which :meth:`handles` is true.
-
-    """
+    """Reads pictures of a chunked dataset, deflated or plain."""
 
     def __init__(self, path: Path, images: Any) -> None:
         self._path, self._images = path, images
@@ -71,18 +62,7 @@ class ChunkReader:
     def fill(self, start: int, stop: int, out: Bytes) -> None:
         """Read consecutive pictures.
 
-        Parameters
-        ----------
-        start, stop : int
-            Pictures ``start`` to ``stop − 1``.
-        out : (stop - start, height, width, channels) uint8, in C order
-            Where they go.
-
-        Raises
-        ------
-        DataError
-            A chunk is damaged.
-
+        `out` (stop - start, height, width, channels) uint8, in C order.
         """
         rows = self.chunks[0]
         blocks: list[Block] = []
@@ -94,20 +74,7 @@ class ChunkReader:
     def take(self, rows: npt.NDArray[np.int64]) -> Bytes:
         """Read any pictures; each chunk that they touch is inflated once.
 
-        Parameters
-        ----------
-        rows : (k,) int64
-            Numbers of pictures, ascending and without repeats.
-
-        Returns
-        -------
-        (k, height, width, channels) uint8
-
-        Raises
-        ------
-        DataError
-            A chunk is damaged.
-
+        `rows` (k,) int64; returns (k, height, width, channels) uint8.
         """
         out = np.empty((len(rows), *self.shape[1:]), np.uint8)
         first = rows - rows % self.chunks[0]
@@ -178,13 +145,7 @@ class ChunkReader:
 def join_chunks(chunks: Bytes, out: Bytes) -> None:
     """Put the chunks of one band of picture rows together.
 
-    Parameters
-    ----------
-    chunks : (across, layers, n, h, w, c) uint8
-        Chunks side by side, and those of the channels behind each other, each (n, h, w, c).
-    out : (n, h, across * w, layers * c) uint8
-        The band of n pictures.
-
+    `chunks` (across, layers, n, h, w, c) uint8; `out` (n, h, across * w, layers * c) uint8.
     """
     across, layers, count, tall, wide, deep = chunks.shape
     run = wide * layers * deep  # bytes of one chunk's columns, channels interleaved

@@ -30,14 +30,7 @@ _COMPARED = 512  # pictures of such a chunk
 
 @contextmanager
 def h5_errors(path: Path | str) -> Iterator[None]:
-    """Turn whatever the HDF5 library raises about a file into one sentence.
-
-    Raises
-    ------
-    DataError
-        The file is damaged.
-
-    """
+    """Turn whatever the HDF5 library raises about a file into one sentence."""
     try:
         yield
     except (SetsupError, ImportError):
@@ -48,18 +41,7 @@ def h5_errors(path: Path | str) -> Iterator[None]:
 
 
 def h5_open(path: Path) -> Any:
-    """Open an HDF5 file for reading.
-
-    Returns
-    -------
-    h5py.File
-
-    Raises
-    ------
-    DataError
-        The file is missing, may not be read, is truncated, or not HDF5.
-
-    """
+    """Open an HDF5 file for reading."""
     import h5py
 
     need_readable(path, "an HDF5 file")
@@ -68,18 +50,7 @@ def h5_open(path: Path) -> Any:
 
 
 def h5_dataset(path: Path | str, file: Any, name: str) -> Any:
-    """Get a dataset that lies in the file itself and that can be read without foreign code.
-
-    Returns
-    -------
-    h5py.Dataset
-
-    Raises
-    ------
-    DataError
-        There is no such dataset, or it refers to other files, or is packed with an unusual filter.
-
-    """
+    """Get a dataset that lies in the file itself and that can be read without foreign code."""
     import h5py
 
     with h5_errors(path):
@@ -94,23 +65,7 @@ def h5_dataset(path: Path | str, file: Any, name: str) -> Any:
 
 
 def check_storage(path: Path | str, found: Any, what: str) -> None:
-    """Refuse a dataset whose data lie in other files, or that takes foreign code or too much memory to be read.
-
-    Parameters
-    ----------
-    path : Path or str
-        The file, for messages.
-    found : h5py.Dataset
-        The dataset.
-    what : str
-        What messages call it.
-
-    Raises
-    ------
-    DataError
-        It is such a dataset.
-
-    """
+    """Refuse a dataset whose data lie in other files, or that takes foreign code or too much memory to be read."""
     if found.is_virtual or found.external:
         raise DataError(f"{path}: the dataset {what} keeps its data in other files, which setsup does not follow")
     unusual = [number for number in filters(found) if number not in _FILTERS]
@@ -129,22 +84,10 @@ def check_storage(path: Path | str, found: Any, what: str) -> None:
 class H5Images:
     """Pictures of an open HDF5 dataset; for one process only, any number of threads.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    images : h5py.Dataset
-        From :func:`h5_dataset`: (n, height, width, channels) uint8.
-
     Attributes
     ----------
     block_rows : int
         Rows that :meth:`fill` best reads at once: whole chunks, within the memory that conversion may use.
-
-    Raises
-    ------
-    DataError
-        The file is damaged.
 
     """
 
@@ -166,22 +109,7 @@ class H5Images:
     def take(self, rows: npt.NDArray[np.int64], out: Bytes | None = None) -> Bytes:
         """Read any pictures.
 
-        Parameters
-        ----------
-        rows : int64, any shape
-            Numbers of pictures, checked.
-        out : uint8, optional
-            Where to put them, of the result's shape.
-
-        Returns
-        -------
-        uint8, ``rows.shape + (height, width, channels)``
-
-        Raises
-        ------
-        DataError
-            The file is damaged.
-
+        `out` uint8, optional; returns uint8, ``rows.shape + (height, width, channels)``.
         """
         if self._mapped is not None:
             return gather(self._mapped, rows, out)
@@ -197,14 +125,7 @@ class H5Images:
         return gather(found, back.reshape(rows.shape), out)
 
     def fill(self, start: int, stop: int, out: Bytes) -> None:
-        """Read consecutive pictures ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, channels).
-
-        Raises
-        ------
-        DataError
-            The file is damaged.
-
-        """
+        """Read consecutive pictures ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, channels)."""
         if self._reader is not None:
             self._reader.fill(start, stop, out)
             return
@@ -214,18 +135,7 @@ class H5Images:
     def check(self, start: int, stop: int, written: Bytes) -> None:
         """Compare converted pictures with what the HDF5 library itself reads, for a keyed sample of chunks or rows.
 
-        Parameters
-        ----------
-        start, stop : int
-            Pictures ``start`` to ``stop − 1``.
-        written : (stop - start, height, width, channels) uint8
-            The copy.
-
-        Raises
-        ------
-        DataError
-            They differ, or the file is damaged.
-
+        `written` (stop - start, height, width, channels) uint8.
         """
         deep, *inner = self._images.chunks or (1, *self.shape[1:])
         cells = (-(-size // part) for size, part in zip(self.shape[1:], inner, strict=True))

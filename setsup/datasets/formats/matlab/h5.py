@@ -28,30 +28,12 @@ _COMPARED = 2  # rows a block that are compared in the end
 class MatlabStack:
     """Pictures in an open MATLAB file; for one process only, any number of threads.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    file : h5py.File
-        The same, open.
-    name : str
-        Name of the variable.
-    shape : tuple of int
-        What a row must be, (height, width) or (height, width, channels).
-    dtype : str
-        Name of the type that its numbers must have.
-
     Attributes
     ----------
     shape : tuple of int
         (N, height, width) or (N, height, width, channels).
     block_rows : int
         Rows that :meth:`fill` best reads at once.
-
-    Raises
-    ------
-    DataError
-        The file has no such variable, or it has another shape or type.
 
     """
 
@@ -78,22 +60,7 @@ class MatlabStack:
     def take(self, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:
         """Read any rows.
 
-        Parameters
-        ----------
-        rows : int64, any shape
-            Numbers of rows, checked.
-        out : array, optional
-            Where to put them, of the result's shape and type.
-
-        Returns
-        -------
-        array of shape ``rows.shape + shape[1:]``
-
-        Raises
-        ------
-        DataError
-            The file is damaged.
-
+        `out` array, optional; returns array of shape ``rows.shape + shape[1:]``.
         """
         single, back = np.unique(rows, return_inverse=True)
         found = np.empty((len(single), *self.shape[1:]), self.dtype)
@@ -112,14 +79,7 @@ class MatlabStack:
         return gather(found, back.reshape(rows.shape), out)
 
     def fill(self, start: int, stop: int, out: Array) -> None:
-        """Read consecutive rows ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, …).
-
-        Raises
-        ------
-        DataError
-            The file is damaged.
-
-        """
+        """Read consecutive rows ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, …)."""
         for first in range(start, stop, self._span):
             block = self._read(first, min(first + self._span, stop))
             for slot, picture in enumerate(block):
@@ -128,18 +88,7 @@ class MatlabStack:
     def check(self, start: int, stop: int, written: Array) -> None:
         """Compare some converted rows with the file.
 
-        Parameters
-        ----------
-        start, stop : int
-            Rows ``start`` to ``stop − 1``.
-        written : (stop - start, height, width, …) array
-            The copy.
-
-        Raises
-        ------
-        DataError
-            They differ, or the file is damaged.
-
+        `written` (stop - start, height, width, …) array.
         """
         for row in np.unique(np.linspace(start, stop - 1, _COMPARED).astype(np.int64)).tolist():
             # as bytes, since NaN is not equal to itself

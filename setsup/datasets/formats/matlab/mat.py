@@ -41,36 +41,6 @@ def read_mat(source: Path | bytes, label: str, names: Sequence[str] | None, limi
     Every length, every product of dimensions and the kind of every part is compared with the bytes that are there
     before anything is allocated for it; only then scipy reads them. Sparse matrices, functions and objects of MATLAB
     classes are refused where they are asked for.
-
-    Parameters
-    ----------
-    source : Path or bytes
-        The file, or its content.
-    label : str
-        What messages call it.
-    names : sequence of str or None
-        The variables that are wanted, all of which must be there; None for all that the file has.
-    limit : int, bytes
-        Most bytes that the file may have, and most that the wanted variables may have when they are inflated.
-
-    Returns
-    -------
-    dict of str to array
-        As ``scipy.io.loadmat`` gives them with ``squeeze_me=False, struct_as_record=True, chars_as_strings=True``.
-
-    Raises
-    ------
-    DataError
-        When the file is missing, damaged, of another version of the format, larger than `limit`, or lacks a variable.
-
-    Examples
-    --------
-    >>> import numpy, scipy.io
-    >>> file = io.BytesIO()
-    >>> scipy.io.savemat(file, {"trainNdxs": numpy.array([[1], [2]], "u2")})
-    >>> read_mat(file.getvalue(), "splits.mat", ["trainNdxs"], 1 << 20)["trainNdxs"].tolist()
-    [[1], [2]]
-
     """
     import warnings
 

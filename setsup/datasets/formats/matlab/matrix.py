@@ -31,23 +31,7 @@ _MEND = "fetch it again"
 
 
 def matrix_name(content: memoryview, order: str, label: str) -> str:
-    """Name of a variable, from the first bytes of its content; "" for what belongs to functions and objects.
-
-    Parameters
-    ----------
-    content : memoryview
-        Content of the matrix, or enough of its begin.
-    order : str
-        ``"<"`` or ``">"``.
-    label : str
-        What messages call the file.
-
-    Raises
-    ------
-    DataError
-        When the flags, the dimensions or the name are not what they should be.
-
-    """
+    """Name of a variable, from the first bytes of its content; "" for what belongs to functions and objects."""
     walk = _Walk(content, order, f"{label}: a variable")
     kind, _ = walk.flags()
     if kind != 17:
@@ -56,23 +40,7 @@ def matrix_name(content: memoryview, order: str, label: str) -> str:
 
 
 def check_matrix(content: memoryview, order: str, label: str) -> None:
-    """Check that a matrix, with all that lies in it, is what it claims.
-
-    Parameters
-    ----------
-    content : memoryview
-        Content of the matrix, all of it.
-    order : str
-        ``"<"`` or ``">"``.
-    label : str
-        What messages call the variable.
-
-    Raises
-    ------
-    DataError
-        When a length disagrees with the bytes that are there, or a part is of a kind that is not read.
-
-    """
+    """Check that a matrix, with all that lies in it, is what it claims."""
     walk = _Walk(content, order, label)
     try:
         walk.matrix(len(content), 0)

@@ -39,13 +39,7 @@ _INTEGERS = MappingProxyType({1: (_LENGTH, _VARINT)})
 class Feature:
     """What stands under one name of an example.
 
-    Parameters
-    ----------
-    kind : str
-        ``"bytes"``, ``"float"``, ``"int64"``, or ``"nothing"`` where the writer set none of them.
-    values : array
-        (n,) float32, (n,) int64, or for bytes the (n, 2) int64 offsets in the content and lengths.
-
+    `values` array.
     """
 
     kind: str
@@ -55,36 +49,7 @@ class Feature:
 def read_example(
     content: bytes | memoryview, names: Collection[str], label: str, start: int = 0, stop: int | None = None
 ) -> dict[str, Feature]:
-    r"""Read the features of some names out of a serialised example.
-
-    Parameters
-    ----------
-    content : bytes or memoryview
-        Holds the example, whole files included: offsets count from its first byte.
-    names : collection of str
-        Which features to read; others are passed over.
-    label : str
-        What messages call the example.
-    start, stop : int, bytes
-        Where the example lies in the content; all of it by default.
-
-    Returns
-    -------
-    dict of str to Feature
-        Those of the names that are there.
-
-    Raises
-    ------
-    DataError
-        When it is no example, or a length in it does not fit the bytes that are there.
-
-    Examples
-    --------
-    >>> example = b"\n\x0d\n\x0b\n\x03age\x12\x04\x1a\x02\n\x00"
-    >>> read_example(example, ["age"], "toy")["age"]
-    Feature(kind='int64', values=array([], dtype=int64))
-
-    """
+    r"""Read the features of some names out of a serialised example."""
     stop = len(content) if stop is None else stop
     wanted = {name.encode(): name for name in names}
     found: dict[str, Feature] = {}

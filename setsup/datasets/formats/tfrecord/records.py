@@ -34,33 +34,7 @@ def record_spans(content: bytes | memoryview, label: str) -> npt.NDArray[np.int6
 
     A length is believed after its checksum was compared and the file was seen to be as long; nothing is copied.
 
-    Parameters
-    ----------
-    content : bytes or memoryview
-        The whole file, unpacked.
-    label : str
-        What messages call it.
-
-    Returns
-    -------
-    (records, 2) int64, bytes
-        Offset in the content and length of the data of each record.
-
-    Raises
-    ------
-    DataError
-        When the file ends inside a record, or a checksum is wrong; the message gives the number of the record, from 0,
-        and the byte where it begins.
-
-    Examples
-    --------
-    >>> data = b"hello"
-    >>> length = len(data).to_bytes(8, "little")
-    >>> framed = length + masked_crc32c(length).to_bytes(4, "little")
-    >>> framed += data + masked_crc32c(data).to_bytes(4, "little")
-    >>> record_spans(framed * 2, "greetings").tolist()
-    [[12, 5], [33, 5]]
-
+    Returns (records, 2) int64, bytes.
     """
     checksum = _crc32c()
     view = np.frombuffer(content, np.uint8)
@@ -89,14 +63,7 @@ def record_spans(content: bytes | memoryview, label: str) -> npt.NDArray[np.int6
 
 
 def masked_crc32c(content: bytes) -> int:
-    """Compute the checksum as the file stores it.
-
-    Examples
-    --------
-    >>> hex(masked_crc32c(b"123456789"))
-    '0xc78ab0e5'
-
-    """
+    """Compute the checksum as the file stores it."""
     return _masked(int(_crc32c()(content)))
 
 

@@ -59,11 +59,6 @@ class FrameIndex:
 class Decoder:
     """An open video, and the number of the frame that it gives next.
 
-    Parameters
-    ----------
-    source, label
-        As for :class:`setsup.datasets.formats.video.frames.VideoFile`.
-
     Attributes
     ----------
     shape : (height, width, 3)
@@ -151,11 +146,6 @@ class Decoder:
 def decoder_version() -> str:
     """Version of FFmpeg's decoders, on which it may depend how many frames a damaged or odd file has.
 
-    Raises
-    ------
-    DataError
-        PyAV is not installed.
-
     Examples
     --------
     >>> decoder_version().split(".")[0].isdecimal()
@@ -169,19 +159,7 @@ def decoder_version() -> str:
 
 
 def find_index(source: Source, label: str) -> FrameIndex:
-    """Decode a video once, without its colours, and tell its frames and key frames.
-
-    Parameters
-    ----------
-    source, label
-        As for :class:`setsup.datasets.formats.video.frames.VideoFile`.
-
-    Raises
-    ------
-    DataError
-        The video is damaged, has no frames, or frames of several sizes. Errors of PyAV come as they are.
-
-    """
+    """Decode a video once, without its colours, and tell its frames and key frames."""
     opened = _opened(source, label)
     with opened.container:
         return _indexed(opened, label)

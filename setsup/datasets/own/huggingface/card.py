@@ -22,18 +22,7 @@ _UNSTATED = Licence("not stated")
 
 
 def info_of(dataset: Dataset) -> dict[str, str]:
-    """What ``datasets.DatasetInfo`` has a place for.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Where it, or what it was made of, has a manifest, description, citation, homepage and licence are from there.
-
-    Returns
-    -------
-    dict of str to str
-
-    """
+    """What ``datasets.DatasetInfo`` has a place for."""
     manifests = [manifest for manifest in manifests_of(dataset) if manifest]
     return {
         "dataset_name": dataset.name,
@@ -58,27 +47,7 @@ def card(
     metadata: Mapping[str, Any] | None = None,
     manifests: Sequence[Manifest | None] | None = None,
 ) -> str:
-    """Text of a README.md: what is in the data set, its licence, and whom to cite.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        What was written.
-    modalities : mapping of str to Modality
-        What was kept of it, by the names of the columns.
-    opened : str
-        How the files beside it are opened.
-    metadata : mapping, optional
-        More of the Hub's metadata, such as ``configs``.
-    manifests : sequence of Manifest or None, optional
-        As :func:`manifests_of` gives them, where they are known already.
-
-    Returns
-    -------
-    str
-        Markdown, headed by the Hub's metadata in YAML.
-
-    """
+    """Text of a README.md: what is in the data set, its licence, and whom to cite."""
     manifests = manifests_of(dataset) if manifests is None else manifests
     title = " + ".join(manifest.title if manifest else dataset.name for manifest in manifests)
     parts = [

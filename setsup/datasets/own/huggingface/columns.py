@@ -46,18 +46,7 @@ class Column(Protocol):
 
 
 class Leaf:
-    """A column, or a field of a struct in one, of a ``datasets.Dataset``.
-
-    Parameters
-    ----------
-    dataset : datasets.Dataset
-        Whose it is. It is pickled as it pickles itself: by its files where they are mapped.
-    path : tuple of str
-        Names of the column and of the fields in it.
-    name : str
-        What messages call the data set.
-
-    """
+    """A column, or a field of a struct in one, of a ``datasets.Dataset``."""
 
     def __init__(self, dataset: Any, path: tuple[str, ...], name: str) -> None:
         self.dataset = dataset.select_columns([path[0]]).with_format("arrow")
@@ -70,19 +59,7 @@ class Leaf:
 
 
 class Encoded:
-    """Encoded pictures: structs of ``bytes`` and ``path``, bytes, or paths.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        Where they are. Paths are absolute, or relative to the folder in which the program runs now.
-
-    Raises
-    ------
-    DataError
-        When a row has no picture, or files are missing; all are counted, and the first five named.
-
-    """
+    """Encoded pictures: structs of ``bytes`` and ``path``, bytes, or paths."""
 
     def __init__(self, leaf: Leaf) -> None:
         self.label = leaf.label
@@ -130,22 +107,7 @@ class Encoded:
 class Pictures:
     """Pictures of 8 bits a channel, decoded by :mod:`setsup.datasets.images`.
 
-    Parameters
-    ----------
-    images : Encoded
-        Where they are.
-    mode : str, optional
-        What the feature shows them in: L, RGB, RGBA.
-    size : (height, width), optional
-        Size that they are resized to.
-    varied : bool
-        Sizes differ, even where those that are looked at do not.
-
-    Raises
-    ------
-    DataError
-        When a header is damaged, or the feature shows them in another mode, or in L where they have colour.
-
+    `size` (height, width), optional.
     """
 
     def __init__(self, images: Encoded, mode: str | None, size: Size, varied: bool = False) -> None:
@@ -184,16 +146,7 @@ class Measured:
 
 
 class Arrays:
-    """Arrays, lists of numbers, or single numbers.
-
-    Parameters
-    ----------
-    leaf : Leaf
-        Where they are.
-    modality : Modality
-        What they are; a picture may have an axis of one channel more than is stored.
-
-    """
+    """Arrays, lists of numbers, or single numbers."""
 
     def __init__(self, leaf: Leaf, modality: Modality) -> None:
         self.modality = modality
@@ -214,14 +167,7 @@ class Arrays:
 
 
 def pictures(leaf: Leaf, mode: str | None, size: Size, varied: bool = False) -> Column:
-    """Column of encoded pictures, of 8 bits a channel or more: the first picture tells; see :class:`Pictures`.
-
-    Raises
-    ------
-    DataError
-        When a picture is missing, or the header of one is damaged.
-
-    """
+    """Column of encoded pictures, of 8 bits a channel or more: the first picture tells; see :class:`Pictures`."""
     images = Encoded(leaf)
     deep = _deep(*images.take(np.zeros(1, np.int64))[0])
     return Pictures(images, mode, size, varied) if deep is None else Measured(images, deep)
