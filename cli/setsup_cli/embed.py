@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from setsup.datasets import Dataset
-    from setsup.experiments import Data, Trained
+    from setsup.experiments import Data, TrainedRun
     from setsup.factors import FactorTable
 
 __all__ = ["HELP", "Options", "run"]
@@ -126,7 +126,7 @@ def run(options: Options) -> int:
     return 0
 
 
-def _dataset(options: Options, trained: "Trained", data: "Data") -> "Dataset":
+def _dataset(options: Options, trained: "TrainedRun", data: "Data") -> "Dataset":
     if options.dataset is None:
         return trained.open(options.split)
     if options.dataset != data.name:
@@ -152,7 +152,7 @@ def _named(dataset: "Dataset", split: str | None) -> str:
     return f"{dataset.name}, split {split}" if split else dataset.name
 
 
-def _rows(options: Options, trained: "Trained", dataset: "Dataset") -> "npt.NDArray[np.int64] | None":
+def _rows(options: Options, trained: "TrainedRun", dataset: "Dataset") -> "npt.NDArray[np.int64] | None":
     """Rows that are asked for, in their order; None for all."""
     import numpy as np
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "asked", "run"]
 
 HELP = """\
-To begin with: `setsup pairs room`. Views are drawn by a PairSampler: each scene equally often, and two different views
+To begin with: `setsup pairs room`. Views are drawn by a PixelPairSampler: each scene equally often, and two
+different views
 of it. Pixels of the first view are traced to the scene and on to the second; what the second does not see is drawn
 apart. `setsup render RECIPE --matches N` keeps such pairs with the partner of every pixel."""
 
@@ -56,14 +57,14 @@ def run(options: Any) -> int:
     check_picture(out)
     import numpy as np
 
-    from setsup.correspondence import PairSampler, spatial
+    from setsup.correspondence import PixelPairSampler, spatial
     from setsup.files import written
     from setsup.rendered.dataset import RenderedDataset
     from setsup.reports import match_sheet
 
     recipe = made(options)
     dataset = RenderedDataset(recipe, table(recipe, options), options.renderer)
-    rows = PairSampler(dataset, pairs=options.draws, seed=options.seed)[0].indices
+    rows = PixelPairSampler(dataset, pairs=options.draws, seed=options.seed)[0].indices
     order = np.argsort(rows[:, 0], kind="stable")  # scenes are built once where their pairs follow one another
     images = dataset.fetch(rows[order], ["image"])["image"]
     found = [spatial(dataset.scene(one), dataset.camera(one), dataset.camera(two)) for one, two in rows[order].tolist()]

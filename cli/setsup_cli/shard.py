@@ -18,7 +18,7 @@ from setsup_cli.workers import On, RayAddress, RayGpus, cluster
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.shards.dataset import ShardedDataset
-    from setsup.shards.writing.plan import Plan
+    from setsup.shards.writing.plan import ShardPlan
 
 __all__ = ["HELP", "Options", "run"]
 
@@ -97,10 +97,10 @@ def run(options: Options) -> int:
     from setsup.shards.writing.writer import write_shards
 
     url = open_store(options.out).url  # as it will be opened, wherever that is from
-    plan: Plan | None = None
+    plan: ShardPlan | None = None
     before = 0
 
-    def begun(found: "Plan", there: int) -> None:
+    def begun(found: "ShardPlan", there: int) -> None:
         # not earlier: what is refused is not announced, and whoever waited for another job counts what is left
         nonlocal plan, before
         plan, before = found, there
@@ -183,7 +183,7 @@ def _there(url: str) -> int:
 # -- what is said ------------------------------------------------------------------------------------------------------
 
 
-def _what(plan: "Plan", there: int, url: str) -> str:
+def _what(plan: "ShardPlan", there: int, url: str) -> str:
     import numpy as np
 
     from setsup.shards.layout import VIEW

@@ -214,7 +214,7 @@ def _devices(options: Any) -> str:
 
 def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) -> dict[str, Any]:
     """Train one seed, and say where it begins and what came of it."""
-    from setsup.experiments import How, train
+    from setsup.experiments import RunConfig, train
 
     told = _speaks() and not options.json
     begun: list[tuple[Run, Progress]] = []
@@ -227,7 +227,9 @@ def _trained(options: Any, preset: "Preset", seed: int, heading: Sequence[str]) 
             if run.file_changed:
                 say(f"FILE CHANGED: {CHANGED}")
 
-    how = How(**{field.name: value for field in fields(How) if (value := getattr(options, field.name)) is not None})
+    how = RunConfig(
+        **{field.name: value for field in fields(RunConfig) if (value := getattr(options, field.name)) is not None}
+    )
     folder = _folder(options, preset) / f"seed-{seed}"
     try:
         run = train(preset, folder, seed=seed, root=options.root, stand_in=options.stand_in, how=how, begun=begin)

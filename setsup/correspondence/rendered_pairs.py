@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_arguments
-from setsup.correspondence.pair_sampler import PairSampler
+from setsup.correspondence.pair_sampler import PixelPairSampler
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.correspondence.planar import inside
 from setsup.correspondence.spatial import drawn_pixels, spatial
@@ -105,7 +105,7 @@ def pair_table(
     check_arguments(pair_table, locals())
     views = FactorTable(recipe.factors) if factors is None else factors
     agree = tuple(getattr(recipe, "pair_factors", recipe.scene_factors))
-    sampler = PairSampler(_Views(recipe.name, views, agree), pairs=pairs, tolerance=tolerance, seed=seed)
+    sampler = PixelPairSampler(_Views(recipe.name, views, agree), pairs=pairs, tolerance=tolerance, seed=seed)
     rows = sampler[0].indices.ravel()
     numbers = np.arange(len(rows))
     columns = {factor.name: views.codes(factor.name, rows) for factor in views.factors}
@@ -117,7 +117,7 @@ def pair_table(
 
 
 class _Views(Dataset):
-    """What a PairSampler reads of views that are not drawn."""
+    """What a PixelPairSampler reads of views that are not drawn."""
 
     def __init__(self, name: str, factors: FactorTable, pair_factors: tuple[str, ...]) -> None:
         self.name, self.factors, self.modalities, self.pair_factors = name, factors, {}, pair_factors

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files import cache_folder, locked, written
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 from setsup.files.atomic import clear
 
 __all__ = ["cached_array", "file_states", "kept_or_made", "made_once", "release_state"]
@@ -86,7 +86,7 @@ def made_once(path: Path, kept: Callable[[Path], Found | None], save: Callable[[
     return found
 
 
-def file_states(members: Members, places: Iterable[int]) -> list[tuple[str, int, int]]:
+def file_states(members: MemberIndex, places: Iterable[int]) -> list[tuple[str, int, int]]:
     """Tell files of a release from later versions of them, without reading them."""
     found = []
     for place in places:
@@ -99,7 +99,7 @@ def file_states(members: Members, places: Iterable[int]) -> list[tuple[str, int,
     return found
 
 
-def release_state(members: Members, places: npt.NDArray[np.int64]) -> str:
+def release_state(members: MemberIndex, places: npt.NDArray[np.int64]) -> str:
     """Tell many files of a release from later versions of them, by names, sizes and a few times of change.
 
     Of a folder it takes the times of its folders and not of 100,000 files, which on a network's disk would take very
@@ -121,7 +121,7 @@ def release_state(members: Members, places: npt.NDArray[np.int64]) -> str:
     return digest.hexdigest()
 
 
-def _timed(members: Members, places: npt.NDArray[np.int64]) -> list[Path]:
+def _timed(members: MemberIndex, places: npt.NDArray[np.int64]) -> list[Path]:
     """The archive, or the folders of files and those above them, up to the top of the release."""
     import pyarrow.compute as pc
 

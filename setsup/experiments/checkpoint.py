@@ -78,7 +78,7 @@ def _read(path: Path, checked: bool) -> dict[str, Any]:
     except Exception as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise DataError(f"{path} is damaged ({reason}): {_ADVICE}") from error
-    if not isinstance(found, dict) or not found.keys() >= _PARTS or "Keeper" not in found["callbacks"]:
+    if not isinstance(found, dict) or not found.keys() >= _PARTS or "CheckpointCallback" not in found["callbacks"]:
         raise DataError(f"{path} is no checkpoint of a run: {_ADVICE}")
     if checked and (damaged := _damaged(path)) is not None:
         raise DataError(f"{path} is damaged ({damaged}): {_ADVICE}")

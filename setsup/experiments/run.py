@@ -104,7 +104,7 @@ class Run:
         if not has_checkpoint(self.folder):
             return Progress(0, 0.0, 0)
         state = self.state()
-        kept = state["callbacks"]["Keeper"]
+        kept = state["callbacks"]["CheckpointCallback"]
         return Progress(int(state["global_step"]), float(kept["seconds"]), int(kept.get("images", 0)))
 
     def metrics(self) -> dict[str, float | None]:

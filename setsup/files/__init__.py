@@ -26,7 +26,7 @@ from setsup.files.manifests.manifest import (
 from setsup.files.roots import data_places, find_root
 
 if TYPE_CHECKING:
-    from setsup.files.archives.members import Members, find_members, open_members
+    from setsup.files.archives.members import MemberIndex, find_members, open_members
     from setsup.files.archives.unpacking import unpack
 
 __all__ = [
@@ -38,7 +38,7 @@ __all__ = [
     "ManifestFile",
     "ManifestModality",
     "ManifestSplit",
-    "Members",
+    "MemberIndex",
     "State",
     "cache_folder",
     "check_files",
@@ -66,7 +66,7 @@ __all__ = [
 if not TYPE_CHECKING:
     # these need numpy, which commands that only read manifests do without
     _HOMES = {
-        "Members": "setsup.files.archives.members",
+        "MemberIndex": "setsup.files.archives.members",
         "find_members": "setsup.files.archives.members",
         "open_members": "setsup.files.archives.members",
         "unpack": "setsup.files.archives.unpacking",

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from setsup.errors import DataError
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 from setsup.files.disk import need_readable
 
 __all__ = ["Place", "content_of", "find_beside", "label_of", "read_beside", "text_of"]
 
-Place = tuple[Members, int] | Path
+Place = tuple[MemberIndex, int] | Path
 """A file in a release, or one beside it."""
 
 
@@ -22,7 +22,7 @@ def text_of(content: bytes, label: str, mend: str = "fetch it again") -> str:
         raise DataError(f"{label} is no text ({error.reason} at byte {error.start:,}); {mend}") from None
 
 
-def find_beside(members: Members, folders: Iterable[Path], names: Sequence[str]) -> Place | None:
+def find_beside(members: MemberIndex, folders: Iterable[Path], names: Sequence[str]) -> Place | None:
     """Find the first of some names: in the release, else in folders."""
     for name in names:
         if name in members:

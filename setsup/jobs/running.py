@@ -7,7 +7,7 @@ from typing import TypeVar
 from setsup.checks import check_arguments, check_integer
 from setsup.errors import SetsupError
 from setsup.jobs.cluster import Cluster, Ray
-from setsup.jobs.local import Crew
+from setsup.jobs.local import LocalPool
 from setsup.jobs.units import Data, Unit
 from setsup.progress import Advance, progress
 
@@ -84,7 +84,7 @@ def run(
                 return cluster.results(function, listed, advance, folder)
         if processes == 1 or len(listed) < 2:
             return [_done_here(function, unit, advance) for unit in listed]
-        return Crew(function, listed, min(processes, len(listed)), advance).results()
+        return LocalPool(function, listed, min(processes, len(listed)), advance).results()
 
 
 def check_processes(processes: int, on: Ray | Cluster | None = None) -> None:

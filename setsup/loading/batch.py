@@ -12,7 +12,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.samplers import Draw
 
 if TYPE_CHECKING:
-    from setsup.loading.torch import Door
+    from setsup.loading.torch import TensorConverter
 
 __all__ = ["Batch", "Finish", "Transform", "batch_of", "check_names"]
 
@@ -65,7 +65,7 @@ def check_names(dataset: str, modalities: Sequence[str]) -> None:
 class Finish:
     """What happens to a fetched batch before it is handed out: to tensors where they are wanted, then the transform."""
 
-    door: "Door | None"
+    door: "TensorConverter | None"
     transform: Transform | None
     described: Mapping[str, Modality]
     modalities: tuple[str, ...]

@@ -15,7 +15,7 @@ from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.expand_user import expanded
 from setsup.rendered.layout import OUTPUTS, one_row
-from setsup.rendered.renderer_pool import Failed, RowErrors, Studio, without_scene
+from setsup.rendered.renderer_pool import Failed, RendererPool, RowErrors, without_scene
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
 from setsup.scenes.renderers import choose
 
@@ -110,7 +110,7 @@ class RenderedDataset(Dataset):
         self.factors = _grid(recipe) if factors is None else _checked(factors, recipe)
         self.renderer = renderer
         self.cache = None if cache is None else expanded(cache)
-        self._studios: dict[int, Studio] = {}  # by process
+        self._studios: dict[int, RendererPool] = {}  # by process
         self.modalities = _modalities(recipe.size, 3 if self._first().background is not None else 4)
 
     @property
@@ -227,7 +227,7 @@ class RenderedDataset(Dataset):
 
     def _draw_scene(
         self,
-        studio: Studio,
+        studio: RendererPool,
         given: str | Renderer,
         rows: Sequence[tuple[int, dict[str, Any]]],
         take: Take,
@@ -321,14 +321,14 @@ class RenderedDataset(Dataset):
                 "all scenes of a recipe must have a background, or none"
             )
 
-    def _here(self) -> Studio:
+    def _here(self) -> RendererPool:
         """What this process keeps. A fork begins anew: it may have inherited a lock that somebody held.
 
         What its parent kept stays in memory, for to close what that drew with could hang.
         """
         process = os.getpid()
         if process not in self._studios:
-            self._studios.setdefault(process, Studio(self.recipe))  # of two threads that come first, one makes it
+            self._studios.setdefault(process, RendererPool(self.recipe))  # of two threads that come first, one makes it
         return self._studios[process]
 
     def __getstate__(self) -> dict[str, Any]:

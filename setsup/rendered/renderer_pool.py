@@ -14,7 +14,7 @@ from setsup.scenes import renderer as make_renderer
 if TYPE_CHECKING:
     from setsup.rendered.rows import RowFiles
 
-__all__ = ["Failed", "RowErrors", "Studio", "without_scene"]
+__all__ = ["Failed", "RendererPool", "RowErrors", "without_scene"]
 
 Failed = Callable[[int, SetsupError], object]
 """Told of a row that cannot be drawn, and why."""
@@ -48,7 +48,7 @@ class RowErrors:
         return not self.good
 
 
-class Studio:
+class RendererPool:
     """Scenes, renderers and files that one process keeps, the last few of each."""
 
     def __init__(self, recipe: Recipe) -> None:

@@ -25,7 +25,7 @@ from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import fold, mix, spread, stream_key
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.group_sampler import Holding, named_factors
+from setsup.samplers.groups.group_sampler import GroupSampler, named_factors
 from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.within import GROUP, Keys, word
 from setsup.samplers.report import Report, holding_report
@@ -107,7 +107,7 @@ class OrbitSampler(Sampler):
         self.sets = positive(sets, "sets", MOST_SETS + 1)
         need = 1 if size is None else positive(size, "size")
         taken = "short" if size is None else small  # a whole orbit repeats no row, however few it has
-        self._holding = Holding(table, names, need, choose=choose, small=taken, tolerance={}, where=where)
+        self._holding = GroupSampler(table, names, need, choose=choose, small=taken, tolerance={}, where=where)
         self._left_out = 0
         self._canonical = None if canonical is None else self._with_canonical(canonical)
         drawable, chooser = self._holding.drawable, self._holding.chooser

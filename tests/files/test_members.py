@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setsup.errors import DataError, RowError
-from setsup.files import Members, find_members, open_members
+from setsup.files import MemberIndex, find_members, open_members
 from setsup.files.archives.member_index import KEPT_FROM
 from setsup.files.release_root import readable
 from tests.files.archives import KINDS, cached, folder_of, gz_of, settle, tar_of, zip_of
@@ -38,7 +38,7 @@ NAMES = st.lists(PARTS, min_size=1, max_size=3).map("/".join)
 
 
 @pytest.fixture(params=KINDS)
-def members(request, tmp_path) -> Members:
+def members(request, tmp_path) -> MemberIndex:
     return open_members(KINDS[request.param](FILES, tmp_path / "release"))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setsup.errors import DataError
-from setsup.files.archives.contents import tar_runs
+from setsup.files.archives import tar_runs
 from setsup.files.archives.tar_runs import Runs
 from setsup.files.archives.tars import Stretch, joined, walk
 

@@ -27,7 +27,7 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import checked_size, parallel, resized
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 
 __all__ = ["Clips", "Windows"]
 
@@ -80,7 +80,7 @@ class Clips(Dataset):
     ----------
     name : str
         Name of the data set.
-    members : Members
+    members : MemberIndex
         The files of the release.
     places : (videos,) int64
         Places of its videos.
@@ -112,7 +112,7 @@ class Clips(Dataset):
     def __init__(
         self,
         name: str,
-        members: Members,
+        members: MemberIndex,
         places: npt.NDArray[np.int64],
         names: Sequence[str],
         factors: Sequence[Codes],

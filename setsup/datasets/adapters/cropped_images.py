@@ -14,7 +14,7 @@ from setsup.datasets.images import checked_size, decode, parallel
 from setsup.errors import DataError
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 
 __all__ = ["BoxedImages", "BoxedPictures", "check_crop"]
 
@@ -32,7 +32,7 @@ class BoxedImages:
 
     def __init__(
         self,
-        members: Members,
+        members: MemberIndex,
         places: npt.ArrayLike,
         boxes: npt.NDArray[Any],
         size: tuple[int, int],

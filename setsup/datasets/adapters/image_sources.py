@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from setsup.datasets.images import Source, corner, decode, parallel, resized
 from setsup.errors import DataError
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 
 __all__ = [
     "ImageFiles",
@@ -190,7 +190,7 @@ class MemberImages:
     `places` (rows,) integer array.
     """
 
-    def __init__(self, members: Members, places: npt.ArrayLike, upright: bool = True) -> None:
+    def __init__(self, members: MemberIndex, places: npt.ArrayLike, upright: bool = True) -> None:
         found = np.asarray(places)
         if found.size and not 0 <= found.min() <= found.max() < len(members):
             raise DataError(
@@ -235,7 +235,7 @@ class PartedImages:
     `parts, places` (rows,) integer arrays.
     """
 
-    def __init__(self, members: Sequence[Members], parts: npt.NDArray[Any], places: npt.NDArray[Any]) -> None:
+    def __init__(self, members: Sequence[MemberIndex], parts: npt.NDArray[Any], places: npt.NDArray[Any]) -> None:
         for number, part in enumerate(members):
             MemberImages(part, places[parts == number])  # which checks them
         self._members = tuple(members)
@@ -267,7 +267,7 @@ class PartedImages:
         return self._members[0].source
 
 
-def as_stored(members: Members, place: int) -> bytes:
+def as_stored(members: MemberIndex, place: int) -> bytes:
     """Content of a picture without the orientation that a camera may have noted in it.
 
     Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some pictures of ImageNet

@@ -17,7 +17,7 @@ from setsup.datasets import images
 from setsup.datasets.adapters.preview import splat, surface
 from setsup.datasets.formats.geometry.ply import Ply
 from setsup.errors import imported
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 from setsup.scenes.meshes.mesh_files import Assets, read_mesh
 
 __all__ = ["load_obj", "need_trimesh", "picture", "picture_of_scene", "ply_mesh"]
@@ -37,7 +37,7 @@ def need_trimesh() -> ModuleType:
     return found
 
 
-def load_obj(members: Members, place: int, top: str) -> Any:
+def load_obj(members: MemberIndex, place: int, top: str) -> Any:
     """Load an OBJ file with its materials and textures, from a folder or straight from an archive."""
     label = members.label(place)
 

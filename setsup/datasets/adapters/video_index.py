@@ -15,7 +15,7 @@ from setsup.datasets.formats.video.frames import FrameIndex, VideoFile, decoder_
 from setsup.datasets.images import parallel
 from setsup.errors import DataError
 from setsup.files import cache_folder, written
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 from setsup.progress import progress
 
 __all__ = ["VideoIndex", "video_file", "video_index"]
@@ -63,7 +63,7 @@ class VideoIndex:
         return FrameIndex(times, *(keys[field].astype(np.int64) for field in ("number", "mark", "seek")))
 
 
-def video_index(name: str, members: Members, places: Sequence[int]) -> VideoIndex:
+def video_index(name: str, members: MemberIndex, places: Sequence[int]) -> VideoIndex:
     """Map the index of a release's videos from the cache, or make it: every video is decoded once, without colours.
 
     The index is made anew when a file, or the archive around it, or the version of FFmpeg's decoders has changed.
@@ -75,13 +75,13 @@ def video_index(name: str, members: Members, places: Sequence[int]) -> VideoInde
     return VideoIndex(entries, len(places))
 
 
-def video_file(members: Members, place: int, index: FrameIndex | None = None) -> VideoFile:
+def video_file(members: MemberIndex, place: int, index: FrameIndex | None = None) -> VideoFile:
     """Open a video of a release: by its path, or by its content where it lies in an archive."""
     path = members.path(place)
     return VideoFile(partial(members.read, place) if path is None else path, members.label(place), index)
 
 
-def _made(name: str, members: Members, places: Sequence[int]) -> Array:
+def _made(name: str, members: MemberIndex, places: Sequence[int]) -> Array:
     with progress(len(places), f"{name}: counting frames", "videos") as advance:
 
         def entries(place: int) -> list[tuple[int | float, ...]]:

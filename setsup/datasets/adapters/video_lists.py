@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.roots import some
 from setsup.files.texts import text_of
 
@@ -32,7 +32,7 @@ def coded(
 
 
 def lists_beside(
-    name: str, members: Members, root: Path | None, pattern: str, archives: Sequence[str] = ()
+    name: str, members: MemberIndex, root: Path | None, pattern: str, archives: Sequence[str] = ()
 ) -> dict[tuple[str, ...], tuple[str, list[str]]]:
     """Find and read lists: those among the videos' own files, or else in the folder that the release lies in."""
     places, groups = members.matching(rf"(?:.*/)?{pattern}")

@@ -18,7 +18,7 @@ from setsup.datasets.adapters.image_sources import PartedImages
 from setsup.datasets.images import checked_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import Members, find_members, open_members
+from setsup.files.archives.members import MemberIndex, find_members, open_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["Div2k", "open"]
@@ -76,7 +76,7 @@ class Div2k(PictureFiles):
     """
 
     def __init__(
-        self, members: list[Members], size: tuple[int, int] | None = None, crop: tuple[int, int] | None = None
+        self, members: list[MemberIndex], size: tuple[int, int] | None = None, crop: tuple[int, int] | None = None
     ) -> None:
         found = _pictures(members)
         part, places = (np.array(numbers, np.int64) for numbers in zip(*(each[-2:] for each in found), strict=True))
@@ -96,7 +96,7 @@ def open(
     return Div2k([release, *(open_members(path) for path in zips if path is not None)], size, crop)
 
 
-def _pictures(members: list[Members]) -> list[_Picture]:
+def _pictures(members: list[MemberIndex]) -> list[_Picture]:
     """Pictures of all parts in the order of the rows."""
     found: dict[tuple[Any, ...], _Picture] = {}
     wrong: list[str] = []

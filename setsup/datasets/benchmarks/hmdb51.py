@@ -30,7 +30,7 @@ from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.video_lists import coded, lists_beside, split_factor
 from setsup.errors import DataError, need
 from setsup.factors import Factor, Kind
-from setsup.files.archives.members import Members, Places, find_members
+from setsup.files.archives.members import MemberIndex, Places, find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["open"]
@@ -101,7 +101,7 @@ def open(
     return Clips(_NAME, members, places, videos, factors, splits, length=length, stride=stride, every=every, size=size)
 
 
-def _videos(members: Members) -> tuple[Places, list[str], list[str]]:
+def _videos(members: MemberIndex) -> tuple[Places, list[str], list[str]]:
     """Places, actions and names of the videos in folders where some have names of the release: others are another's."""
     places, fields = members.matching(r"(?:(?P<around>[^/]+)/)?(?P<action>[^/]+)/(?P<video>[^/]+)\.avi")
     around, actions, names = (fields[field].to_pylist() for field in ("around", "action", "video"))

@@ -15,7 +15,7 @@ from setsup.datasets.benchmarks.imagenet.files import ENDS, Pictures, in_tree
 from setsup.datasets.benchmarks.imagenet.labels import synset_names, unique_names
 from setsup.datasets.images import checked_size
 from setsup.errors import DataError
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["open"]
@@ -47,7 +47,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     return SynsetPictures("imagenet-a", pictures, ("test",), size)
 
 
-def _names(release: Members, synsets: list[str]) -> tuple[str, ...] | None:
+def _names(release: MemberIndex, synsets: list[str]) -> tuple[str, ...] | None:
     """Names of the synsets, where the file that explains the release lists all of them."""
     if _README not in release:
         return None

@@ -23,7 +23,7 @@ from setsup.datasets.images import checked_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
-from setsup.files.archives.members import Members, Places, find_members
+from setsup.files.archives.members import MemberIndex, Places, find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["CAMERAS", "EXPRESSIONS", "MultiPie", "open"]
@@ -74,7 +74,7 @@ class MultiPie(PictureFiles):
 
     Parameters
     ----------
-    members : Members
+    members : MemberIndex
         The files of the release.
     size : (height, width), optional
         Size that images are resized to.
@@ -93,7 +93,7 @@ class MultiPie(PictureFiles):
 
     """
 
-    def __init__(self, members: Members, size: tuple[int, int] | None = None) -> None:
+    def __init__(self, members: MemberIndex, size: tuple[int, int] | None = None) -> None:
         places, fields = _parsed(members)
         super().__init__("multi-pie", _table(fields), MemberImages(members, places), size)
 
@@ -121,7 +121,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     return MultiPie(find_members("multi-pie", folder, [r"session0[1-4]/multiview/"], archives), size)
 
 
-def _parsed(members: Members) -> tuple[Places, dict[str, Array]]:
+def _parsed(members: MemberIndex) -> tuple[Places, dict[str, Array]]:
     """Places of the files that are kept, and for each the numbers in its name."""
     places, groups = members.matching(f"(?P<name>{_PATTERN})")
     letters = _letters(groups["name"], len(_EXAMPLE))

@@ -21,7 +21,7 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import data_places, locked, unpack
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.atomic import clear
 from setsup.files.expand_user import expanded
 from setsup.files.locks import lock_file
@@ -64,7 +64,7 @@ class Stl10(Dataset):
 
     name = "stl10"
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: MemberIndex) -> None:
         self._paths = [_path(members, f"{split}_X.bin") for split in _SPLITS if f"{split}_X.bin" in members]
         self._maps: dict[int, list[Array]] = {}
         counts = [_count(path) for path in self._paths]
@@ -199,7 +199,7 @@ def _packed(archive: Path, root: Path | str | None) -> DataError:
     )
 
 
-def _path(members: Members, name: str) -> Path:
+def _path(members: MemberIndex, name: str) -> Path:
     found = members.path(members.place(name))
     if found is None:
         raise DataError(f"{members.source} is an archive; unpack it")
@@ -222,7 +222,7 @@ def _mapped(path: Path, count: int) -> Array:
     raise DataError(f"{path} has changed since the data set was opened; open it again")
 
 
-def _table(members: Members, counts: list[int]) -> FactorTable:
+def _table(members: MemberIndex, counts: list[int]) -> FactorTable:
     total, labelled = sum(counts), counts[0] + counts[1]
     category = np.full(total, 255, np.uint8)
     category[:labelled] = np.concatenate(
@@ -239,7 +239,7 @@ def _table(members: Members, counts: list[int]) -> FactorTable:
     return FactorTable(list(columns), {factor.name: column for factor, column in columns.items()})
 
 
-def _labels(members: Members, split: str, count: int) -> npt.NDArray[np.uint8]:
+def _labels(members: MemberIndex, split: str, count: int) -> npt.NDArray[np.uint8]:
     """Codes of the categories, from labels that count from 1."""
     place = members.place(f"{split}_y.bin")
     label = members.label(place)
@@ -256,7 +256,7 @@ def _labels(members: Members, split: str, count: int) -> npt.NDArray[np.uint8]:
     return stored - np.uint8(1)
 
 
-def _categories(members: Members) -> tuple[str, ...]:
+def _categories(members: MemberIndex) -> tuple[str, ...]:
     text = _text(members, _NAMES)
     if text is None:
         return _CATEGORIES
@@ -267,7 +267,7 @@ def _categories(members: Members) -> tuple[str, ...]:
     return names
 
 
-def _folds(members: Members, count: int) -> list[Rows]:
+def _folds(members: MemberIndex, count: int) -> list[Rows]:
     """Rows of each fold: a line of indices that count from 0."""
     text = _text(members, _FOLDS)
     if text is None:
@@ -286,7 +286,7 @@ def _folds(members: Members, count: int) -> list[Rows]:
     return [np.array(line, np.int64) for line in lines]
 
 
-def _text(members: Members, name: str) -> str | None:
+def _text(members: MemberIndex, name: str) -> str | None:
     """A text of the release, None where it is not there."""
     if name not in members:
         return None

@@ -22,7 +22,7 @@ from pathlib import Path
 from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.video_lists import PARTS, coded, lists_beside, split_factor
 from setsup.errors import DataError, need
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["open"]
@@ -88,7 +88,7 @@ def open(
     return Clips(_NAME, members, places, names, factors, splits, length=length, stride=stride, every=every, size=size)
 
 
-def _splits(members: Members, root: Path | None, names: list[str]) -> list[Codes]:
+def _splits(members: MemberIndex, root: Path | None, names: list[str]) -> list[Codes]:
     """Factors ``split1`` to ``split3``, those of which both lists are there."""
     lists = lists_beside(_NAME, members, root, _LIST, _LISTS)
     keys = [name.casefold() for name in names]

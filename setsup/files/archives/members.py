@@ -26,7 +26,7 @@ from setsup.files.archives.names import as_bytes, shown
 from setsup.files.release_root import find_top, wanting
 from setsup.files.search import not_found, sources, worded
 
-__all__ = ["Members", "find_members", "open_members"]
+__all__ = ["MemberIndex", "find_members", "open_members"]
 
 Places = npt.NDArray[np.int64]
 
@@ -35,7 +35,7 @@ _NEAR = 500  # names before and after the place where a missing one would stand,
 _SPECIAL = re.compile(r"([\\^$.|?*+(){}\[\]])")
 
 
-class Members:
+class MemberIndex:
     r"""Files below a folder, or in a zip or tar; made by :func:`open_members`.
 
     A file is known by its place, 0 … n − 1, in the order of the names' bytes. Objects may be used by several threads,
@@ -147,7 +147,7 @@ class Members:
         found = pc.index_in(sought.cast(pa.large_string()), value_set=self.names)
         return as_numpy(pc.fill_null(found, -1)).astype(np.int64)
 
-    def under(self, folder: str) -> "Members":
+    def under(self, folder: str) -> "MemberIndex":
         """Files below a folder, their names relative to it; none where there is no such folder.
 
         Parameters
@@ -160,7 +160,7 @@ class Members:
         # "0" is the letter after "/"
         first, last = (self._bisected(below[:-1] + end) for end in "/0") if below else (0, len(self))
         prefix = self.prefix + below
-        return Members(self.source, self._index, self._file, prefix, self._start + first, self._start + last)
+        return MemberIndex(self.source, self._index, self._file, prefix, self._start + first, self._start + last)
 
     def matching(self, pattern: str) -> tuple[Places, dict[str, Any]]:
         """Find all files whose whole name matches.
@@ -281,7 +281,7 @@ class Members:
         return place if place < len(self) and self._index.name(self._start + place) == whole else -1
 
 
-def open_members(source: Path | str, mend: str | None = None, nested: bool = False) -> Members:
+def open_members(source: Path | str, mend: str | None = None, nested: bool = False) -> MemberIndex:
     """Open a folder, a zip or a tar, told apart by their content.
 
     Its files are listed once, and the list is kept in the cache folder while the source does not change: while an
@@ -319,7 +319,7 @@ def open_members(source: Path | str, mend: str | None = None, nested: bool = Fal
     source = Path(source)
     index = indexed(source, mend, nested)
     file = ArchiveFile(source.absolute(), index.about.size, index.about.mtime_ns, len(index))
-    return Members(source, index, file, "", 0, len(index))
+    return MemberIndex(source, index, file, "", 0, len(index))
 
 
 def find_members(
@@ -329,7 +329,7 @@ def find_members(
     archives: Sequence[str] = (),
     mend: str | None = None,
     nested: bool = False,
-) -> Members:
+) -> MemberIndex:
     """Find the release of a data set: a folder, an archive in that folder, or an archive given as root.
 
     Parameters
@@ -391,7 +391,7 @@ def find_members(
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
-def _reopened(source: str, prefix: str, digest: int, nested: bool) -> Members:
+def _reopened(source: str, prefix: str, digest: int, nested: bool) -> MemberIndex:
     """Members that another process has open; what a pickle of them holds."""
     found = open_members(source, nested=nested)
     if found._index.digest != digest:

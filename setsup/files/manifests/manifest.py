@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from setsup.errors import DataError, near
-from setsup.files.manifests.manifest import validators as values
+from setsup.files.manifests import validators
 from setsup.files.manifests.strict_yaml import Fields, read_yaml
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "read_manifest",
 ]
 
-_NAME = values.matching(r"[a-z0-9]+(-[a-z0-9]+)*", "lower-case words joined by hyphens")
+_NAME = validators.matching(r"[a-z0-9]+(-[a-z0-9]+)*", "lower-case words joined by hyphens")
 _KINDS = ("nominal", "ordinal", "cyclic", "continuous")
 _ROLES = ("variation", "key", "split")
 
@@ -328,23 +328,23 @@ def read_manifest(file: Path | str) -> Manifest:
     fields = read_yaml(file)
     manifest = Manifest(
         name=fields.need("name", _NAME),
-        title=fields.need("title", values.text),
-        description=fields.need("description", values.text),
+        title=fields.need("title", validators.text),
+        description=fields.need("description", validators.text),
         licence=_licence(fields.part("licence")),
-        samples=fields.get("samples", values.whole),
-        size=fields.get("bytes", values.whole),
-        homepage=fields.get("homepage", values.address),
-        citation=fields.get("citation", values.text),
+        samples=fields.get("samples", validators.whole),
+        size=fields.get("bytes", validators.whole),
+        homepage=fields.get("homepage", validators.address),
+        citation=fields.get("citation", validators.text),
         factors=tuple(_factor(part) for part in fields.parts("factors")),
         splits=tuple(_split(name, part) for name, part in fields.named("splits").items()),
         modalities=tuple(_modality(name, part) for name, part in fields.named("modalities").items()),
         files=tuple(_file(part) for part in fields.parts("files")),
         shares=fields.get("shares", _NAME),
-        folders=fields.each("folders", values.relative),
+        folders=fields.each("folders", validators.relative),
         addresses=fields.get("addresses", lambda value: _addresses(Fields(value, file, "addresses"))),
-        steps=fields.each("steps", values.text),
-        adapter=fields.get("adapter", values.matching(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", "a Python module")),
-        extra=fields.get("extra", values.matching(r"[a-z0-9]+", "the name of a pip extra")),
+        steps=fields.each("steps", validators.text),
+        adapter=fields.get("adapter", validators.matching(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", "a Python module")),
+        extra=fields.get("extra", validators.matching(r"[a-z0-9]+", "the name of a pip extra")),
     )
     fields.done()
     if manifest.shares == manifest.name:
@@ -359,31 +359,31 @@ def read_manifest(file: Path | str) -> Manifest:
 
 def _licence(fields: Fields) -> Licence:
     licence = Licence(
-        name=fields.need("name", values.text),
-        url=fields.get("url", values.address),
-        note=fields.get("note", values.text),
-        sign=fields.get("sign", values.text),
+        name=fields.need("name", validators.text),
+        url=fields.get("url", validators.address),
+        note=fields.get("note", validators.text),
+        sign=fields.get("sign", validators.text),
     )
     fields.done()
     return licence
 
 
 def _addresses(fields: Fields) -> Addresses:
-    addresses = Addresses(checked=fields.need("checked", values.day), known=fields.need("known", values.text))
+    addresses = Addresses(checked=fields.need("checked", validators.day), known=fields.need("known", validators.text))
     fields.done()
     return addresses
 
 
 def _factor(fields: Fields) -> ManifestFactor:
     factor = ManifestFactor(
-        name=fields.need("name", values.matching(r"[A-Za-z_]\w*", "a name of letters, digits and _")),
-        kind=fields.need("kind", values.one_of(_KINDS)),
-        levels=fields.get("levels", values.levels),
-        unit=fields.get("unit", values.text) or "",
-        period=fields.get("period", values.positive),
-        within=fields.get("within", values.text),
-        role=fields.get("role", values.one_of(_ROLES)) or "variation",
-        description=fields.get("description", values.text) or "",
+        name=fields.need("name", validators.matching(r"[A-Za-z_]\w*", "a name of letters, digits and _")),
+        kind=fields.need("kind", validators.one_of(_KINDS)),
+        levels=fields.get("levels", validators.levels),
+        unit=fields.get("unit", validators.text) or "",
+        period=fields.get("period", validators.positive),
+        within=fields.get("within", validators.text),
+        role=fields.get("role", validators.one_of(_ROLES)) or "variation",
+        description=fields.get("description", validators.text) or "",
     )
     fields.done()
     return factor
@@ -392,16 +392,16 @@ def _factor(fields: Fields) -> ManifestFactor:
 def _split(name: str, fields: Fields) -> ManifestSplit:
     split = ManifestSplit(
         name=name,
-        rows=fields.get("rows", values.rows),
-        description=fields.get("what", values.text) or "",
-        where=fields.get("where", values.text),
-        parts=fields.get("parts", values.shares) or (),
-        stratify=fields.get("stratify", values.words) or (),
-        disjoint=fields.get("disjoint", values.words) or (),
-        seed=fields.get("seed", values.whole) or 0,
-        rounding=fields.get("rounding", values.one_of(("strata", "table"))) or "strata",
-        factor=fields.get("factor", values.text),
-        leaks=fields.get("leaks", values.words) or (),
+        rows=fields.get("rows", validators.rows),
+        description=fields.get("what", validators.text) or "",
+        where=fields.get("where", validators.text),
+        parts=fields.get("parts", validators.shares) or (),
+        stratify=fields.get("stratify", validators.words) or (),
+        disjoint=fields.get("disjoint", validators.words) or (),
+        seed=fields.get("seed", validators.whole) or 0,
+        rounding=fields.get("rounding", validators.one_of(("strata", "table"))) or "strata",
+        factor=fields.get("factor", validators.text),
+        leaks=fields.get("leaks", validators.words) or (),
     )
     if sum(map(bool, (split.where, split.parts, split.factor))) > 1:
         raise fields.wrong("", "one of where, parts and factor", "several of them")
@@ -414,13 +414,13 @@ def _split(name: str, fields: Fields) -> ManifestSplit:
 def _modality(name: str, fields: Fields) -> ManifestModality:
     modality = ManifestModality(
         name=name,
-        shape=fields.each("shape", lambda size: None if size is None else values.whole(size)),
+        shape=fields.each("shape", lambda size: None if size is None else validators.whole(size)),
         dtype=fields.need(
-            "dtype", values.matching(r"bool|u?int(8|16|32|64)|float(16|32|64)", "a numpy dtype such as uint8")
+            "dtype", validators.matching(r"bool|u?int(8|16|32|64)|float(16|32|64)", "a numpy dtype such as uint8")
         ),
-        unit=fields.get("unit", values.text) or "",
-        color=fields.get("color", values.text) or "",
-        description=fields.get("what", values.text) or "",
+        unit=fields.get("unit", validators.text) or "",
+        color=fields.get("color", validators.text) or "",
+        description=fields.get("what", validators.text) or "",
     )
     fields.done()
     return modality
@@ -428,17 +428,17 @@ def _modality(name: str, fields: Fields) -> ManifestModality:
 
 def _file(fields: Fields) -> ManifestFile:
     file = ManifestFile(
-        path=fields.need("path", values.relative),
-        alternatives=fields.each("or", values.relative),
-        urls=fields.each("urls", values.address),
-        size=fields.get("bytes", values.whole),
-        sha256=fields.get("sha256", values.digest(64)),
-        md5=fields.get("md5", values.digest(32)),
-        unpacked_sha256=fields.get("unpacked_sha256", values.digest(64)),
-        unpacked_md5=fields.get("unpacked_md5", values.digest(32)),
-        unpacked_size=fields.get("unpacked_bytes", values.whole),
-        optional=fields.get("optional", values.yes) or False,
-        on_request=fields.get("on_request", values.yes) or False,
+        path=fields.need("path", validators.relative),
+        alternatives=fields.each("or", validators.relative),
+        urls=fields.each("urls", validators.address),
+        size=fields.get("bytes", validators.whole),
+        sha256=fields.get("sha256", validators.digest(64)),
+        md5=fields.get("md5", validators.digest(32)),
+        unpacked_sha256=fields.get("unpacked_sha256", validators.digest(64)),
+        unpacked_md5=fields.get("unpacked_md5", validators.digest(32)),
+        unpacked_size=fields.get("unpacked_bytes", validators.whole),
+        optional=fields.get("optional", validators.yes) or False,
+        on_request=fields.get("on_request", validators.yes) or False,
     )
     fields.done()
     if file.on_request and not (file.optional and file.urls):

@@ -12,16 +12,16 @@ from setsup.factors.factor import Factor
 from setsup.factors.groups import group_by
 from setsup.factors.table import FactorTable
 from setsup.samplers.groups.choose import Chooser
-from setsup.samplers.groups.members import SMALL, EvenMembers, Members, WeightedMembers, drawable_groups
+from setsup.samplers.groups.members import SMALL, EvenMembers, GroupMembers, WeightedMembers, drawable_groups
 from setsup.samplers.groups.window import WindowMembers
 
-__all__ = ["Holding", "held_factors", "named_factors", "row_weights"]
+__all__ = ["GroupSampler", "held_factors", "named_factors", "row_weights"]
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
 
-class Holding:
+class GroupSampler:
     """The groups of one list of held factors, how one is chosen and how rows are drawn from it.
 
     `weights` (rows,) float64, optional.
@@ -55,7 +55,7 @@ class Holding:
         self.groups.unknown += unknown
         self.groups.excluded -= unknown
         self.near = near[0] if near else None
-        self.members: Members
+        self.members: GroupMembers
         if self.near is not None:
             self.members = WindowMembers(table, self.groups, self.near, tolerance[self.near], need, small)
         elif weights is not None:

@@ -13,7 +13,7 @@ from setsup.factors.table import FactorTable
 from setsup.random import below, permute
 from setsup.samplers.groups.within import CROWDED, ROWS, Keys, by_weight, distinct, distinct_weighted
 
-__all__ = ["SMALL", "EvenMembers", "Members", "WeightedMembers", "check_small", "drawable_groups"]
+__all__ = ["SMALL", "EvenMembers", "GroupMembers", "WeightedMembers", "check_small", "drawable_groups"]
 
 SMALL = ("error", "drop", "short", "replace")
 
@@ -23,7 +23,7 @@ Words = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
 
-class Members(Protocol):
+class GroupMembers(Protocol):
     """Rows of groups, drawn by one law."""
 
     sizes: Rows

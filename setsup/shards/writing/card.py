@@ -8,7 +8,7 @@ from setsup.datasets.own.huggingface.card import card
 from setsup.factors import Factor
 from setsup.files import Manifest
 from setsup.shards.layout import VIEW, Member
-from setsup.shards.writing.plan import Plan
+from setsup.shards.writing.plan import ShardPlan
 
 __all__ = ["about", "shards_card"]
 
@@ -42,7 +42,7 @@ def about(manifests: Sequence[Manifest | None], order: str) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def shards_card(dataset: Dataset, plan: Plan, manifests: Sequence[Manifest | None]) -> str:
+def shards_card(dataset: Dataset, plan: ShardPlan, manifests: Sequence[Manifest | None]) -> str:
     """Text of the README.md beside shards, with which ``datasets.load_dataset`` opens their folder."""
     columns = {member.extension: member.modality for member in plan.members.values() if member != VIEW}
     metadata: dict[str, Any] = {

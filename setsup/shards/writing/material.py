@@ -14,7 +14,7 @@ from setsup.shards.index import Spans, part
 from setsup.shards.layout import CAMERA, CRC32C, INDEX, VIEW, Catalogue, Member, Shard, parsed
 from setsup.shards.views import tells_views, view_texts
 from setsup.shards.writing.encoding import stored
-from setsup.shards.writing.plan import Plan
+from setsup.shards.writing.plan import ShardPlan
 from setsup.shards.writing.resizing import Resized
 
 __all__ = ["catalogue_of", "check_catalogue", "looked_at", "stored_members"]
@@ -57,7 +57,7 @@ def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
         ) from None
 
 
-def check_catalogue(dataset: Dataset, plan: Plan) -> None:
+def check_catalogue(dataset: Dataset, plan: ShardPlan) -> None:
     """Refuse what could be written, but not opened again."""
     try:
         text = catalogue_of(dataset, plan, {}, (), Shard(INDEX, 0, 0, "0" * 64)).to_json().encode()
@@ -70,7 +70,7 @@ def check_catalogue(dataset: Dataset, plan: Plan) -> None:
 
 
 def catalogue_of(
-    dataset: Dataset, plan: Plan, about: Mapping[str, str], shards: tuple[Shard, ...], index: Shard
+    dataset: Dataset, plan: ShardPlan, about: Mapping[str, str], shards: tuple[Shard, ...], index: Shard
 ) -> Catalogue:
     """The catalogue of what a plan says, once the shards and the index are there."""
     agree: tuple[str, ...] = getattr(dataset, "pair_factors", ()) if plan.members.get(CAMERA) == VIEW else ()

@@ -20,7 +20,7 @@ from setsup.factors.counting import counting_sort, packed, renumbered
 from setsup.random import permute, stream_key
 from setsup.shards.layout import Member
 
-__all__ = ["Order", "Plan", "cut", "keys", "ordered", "rows_a_shard"]
+__all__ = ["Order", "ShardPlan", "cut", "keys", "ordered", "rows_a_shard"]
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
@@ -139,7 +139,7 @@ def keys(rows: int, start: int, stop: int) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ShardPlan:
     """What shards are to be: equal plans of equal data, equal bytes."""
 
     name: str

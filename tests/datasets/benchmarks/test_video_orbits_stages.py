@@ -257,7 +257,7 @@ def test_yunet_without_weights_or_with_damaged_ones(tmp_path, monkeypatch):
 
 
 def test_yunet_itself(monkeypatch):
-    """Only where its weights lie in the usual place of this machine."""
+    """ForLevels where its weights lie in the usual place of this machine."""
     pytest.importorskip("cv2")
     data = pytest.importorskip("skimage.data")
     monkeypatch.delenv("SETSUP_CACHE")

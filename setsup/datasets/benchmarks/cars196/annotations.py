@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.errors import DataError
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 
 __all__ = ["ANNOTATIONS", "BODIES", "PICTURES", "Cars", "body", "make", "read_cars", "year"]
 
@@ -51,7 +51,7 @@ class Cars:
     test: npt.NDArray[np.bool_]
 
 
-def read_cars(members: Members) -> Cars:
+def read_cars(members: MemberIndex) -> Cars:
     """Read the annotations of a release: of ``cars_train`` and ``cars_test``, else of ``car_ims``."""
     train, one = _found(members, _TRAIN), _found(members, "cars_annos.mat")
     if one is not None and (train is None or not len(members.matching(r"cars_(train|test)/.*\.jpg")[0])):
@@ -92,12 +92,12 @@ def year(name: str) -> int | None:
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
-def _found(members: Members, name: str) -> int | None:
+def _found(members: MemberIndex, name: str) -> int | None:
     """Place of a file of the devkit, wherever mirrors put it."""
     return next((members.place(folder + name) for folder in _FOLDERS if folder + name in members), None)
 
 
-def _variable(members: Members, place: int, name: str) -> Any:
+def _variable(members: MemberIndex, place: int, name: str) -> Any:
     return read_mat(members.read(place, _MOST), members.label(place), [name], _MOST)[name]
 
 
@@ -113,7 +113,7 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind == "U" and value.size == 1
 
 
-def _part(members: Members, place: int, folder: str, classes: int) -> tuple[list[str], Any, Any]:
+def _part(members: MemberIndex, place: int, folder: str, classes: int) -> tuple[list[str], Any, Any]:
     """Names of the pictures, boxes and classes of one annotation file."""
     label = members.label(place)
     found = _structs(_variable(members, place, "annotations"), ("fname", *_SIDES), label)
@@ -121,7 +121,7 @@ def _part(members: Members, place: int, folder: str, classes: int) -> tuple[list
     return [folder + name for name in names], _boxes(found, label), _codes(found, classes, label)
 
 
-def _of_one_file(members: Members, place: int) -> Cars:
+def _of_one_file(members: MemberIndex, place: int) -> Cars:
     label = members.label(place)
     content = members.read(place, _MOST)
     read = read_mat(content, label, ["annotations", "class_names"], _MOST)

@@ -24,7 +24,7 @@ from setsup.datasets.benchmarks.cars196.annotations import (
     year,
 )
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["Cars196", "open"]
@@ -50,7 +50,7 @@ class Cars196(BoxedPictures):
 
     Parameters
     ----------
-    members : Members
+    members : MemberIndex
         The files of the release.
     size : (height, width)
         Of the images.
@@ -68,7 +68,7 @@ class Cars196(BoxedPictures):
 
     def __init__(
         self,
-        members: Members,
+        members: MemberIndex,
         size: tuple[int, int] = (128, 128),
         margin: float = 0.0,
         jitter: float = 0.0,
@@ -118,7 +118,7 @@ def open(
     return Cars196(members, shape, margin, jitter, seed)
 
 
-def _places(members: Members, images: list[str]) -> npt.NDArray[np.int64]:
+def _places(members: MemberIndex, images: list[str]) -> npt.NDArray[np.int64]:
     """Places of the pictures, -1 for those that are not there."""
     # some mirrors have cars_train/cars_train/00001.jpg
     nested = [f"{image.partition('/')[0]}/{image}" for image in images]

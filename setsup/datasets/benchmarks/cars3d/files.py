@@ -16,7 +16,7 @@ from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.formats.tar_stream import is_gzip, stream_tar
 from setsup.errors import DataError
 from setsup.files import cache_folder, data_places, disk_errors, written
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
 from setsup.files.texts import text_of
 from setsup.progress import progress
@@ -41,7 +41,7 @@ _log = logging.getLogger("setsup")
 class LooseCars:
     """MAT files that can be read one by one."""
 
-    members: Members
+    members: MemberIndex
     stems: tuple[str, ...]
     numbers: tuple[int, ...]
     places: tuple[int, ...]
@@ -140,7 +140,7 @@ def find_cars(root: Path | str | None) -> LooseCars | PackedCars:
     return _loose(members)
 
 
-def _loose(members: Members) -> LooseCars:
+def _loose(members: MemberIndex) -> LooseCars:
     found = sorted(members.matching(rf"(?P<stem>{_MESH})\.mat")[1]["stem"].to_pylist())
     listed = members.place(_LIST) if _LIST in members else None
     if listed is None:

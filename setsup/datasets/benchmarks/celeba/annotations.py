@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files.archives.listing import as_numpy
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 from setsup.files.texts import Place, find_beside
 
 __all__ = ["MOST", "Annotation", "find_annotation", "read_annotation"]
@@ -64,7 +64,7 @@ class Annotation:
         return np.asarray(self.values[order[np.searchsorted(self.images, images, sorter=order)]])
 
 
-def find_annotation(members: Members, folders: Sequence[Path], stem: str) -> Place | None:
+def find_annotation(members: MemberIndex, folders: Sequence[Path], stem: str) -> Place | None:
     """Find a file of annotations: in the release, else beside it; the published text before a csv."""
     for end in _ENDS:
         found = find_beside(members, folders, [f"{folder}{stem}{end}" for folder in _FOLDERS])

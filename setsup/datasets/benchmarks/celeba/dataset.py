@@ -26,7 +26,7 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
 from setsup.files.archives.listing import as_numpy
-from setsup.files.archives.members import Members, Places, find_members
+from setsup.files.archives.members import MemberIndex, Places, find_members
 from setsup.files.expand_user import expanded
 from setsup.files.texts import Place, content_of, label_of
 
@@ -89,7 +89,7 @@ class CelebA(Dataset):
 
     Parameters
     ----------
-    members : Members
+    members : MemberIndex
         The files of the release.
     places : (n,) int64
         Where the images lie in it, in the order of their numbers.
@@ -120,7 +120,7 @@ class CelebA(Dataset):
 
     def __init__(
         self,
-        members: Members,
+        members: MemberIndex,
         places: Places,
         images: Rows,
         annotations: Mapping[str, Place],
@@ -283,7 +283,7 @@ def open(
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
-def _found_images(members: Members) -> tuple[Places, Rows]:
+def _found_images(members: MemberIndex) -> tuple[Places, Rows]:
     """Places and numbers of the images of one folder, the shallowest, rising by number."""
     import pyarrow as pa
 
@@ -305,7 +305,7 @@ def _found_images(members: Members) -> tuple[Places, Rows]:
     return places, numbers
 
 
-def _beside(members: Members, root: Path | None) -> list[Path]:
+def _beside(members: MemberIndex, root: Path | None) -> list[Path]:
     """Folders in which annotations may lie that are not among the members."""
     from setsup.files.roots import data_places
 

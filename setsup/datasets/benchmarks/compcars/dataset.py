@@ -19,7 +19,7 @@ from setsup.datasets.benchmarks.compcars.lists import ATTRIBUTES, Models, listed
 from setsup.datasets.dataset import fetch_request, of_row
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["CompCars", "open"]
@@ -54,7 +54,7 @@ class CompCars(BoxedPictures):
 
     Parameters
     ----------
-    members : Members
+    members : MemberIndex
         The files of the release.
     size : (height, width)
         Of the images.
@@ -72,7 +72,7 @@ class CompCars(BoxedPictures):
 
     def __init__(
         self,
-        members: Members,
+        members: MemberIndex,
         size: tuple[int, int] = (128, 128),
         margin: float = 0.0,
         jitter: float = 0.0,
@@ -138,7 +138,7 @@ def open(
     )
 
 
-def _pictures(members: Members) -> tuple[Rows, Array, dict[str, Any]]:
+def _pictures(members: MemberIndex) -> tuple[Rows, Array, dict[str, Any]]:
     """Places and boxes of the pictures that are kept, and what their paths and labels say."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -173,7 +173,7 @@ def _pictures(members: Members) -> tuple[Rows, Array, dict[str, Any]]:
     return places[kept], labels["box"][boxed], fields
 
 
-def _table(members: Members, fields: dict[str, Any]) -> FactorTable:
+def _table(members: MemberIndex, fields: dict[str, Any]) -> FactorTable:
     known = read_models(members)
     columns: dict[Factor, Array] = {}
     makes, make = np.unique(np.array([int(number) for number in fields["make"]]), return_inverse=True)

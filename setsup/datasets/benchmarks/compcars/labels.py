@@ -14,7 +14,7 @@ import numpy.typing as npt
 from setsup.datasets.cached_arrays import cached_array, release_state
 from setsup.datasets.images import parallel
 from setsup.errors import DataError
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 from setsup.files.roots import some
 
 __all__ = ["VIEWPOINTS", "parse_label", "read_labels"]
@@ -29,7 +29,7 @@ _BLOCK = 1024
 _LARGEST = 1 << 24  # to which whole numbers are exact in single precision
 
 
-def read_labels(members: Members, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+def read_labels(members: MemberIndex, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """Read labels on the first call, and from then on what the cache kept of them.
 
     They are read anew when the release changes as :func:`~setsup.datasets.cached_arrays.release_state` notices it.
@@ -60,7 +60,7 @@ def _whole(word: bytes) -> int | None:
     return int(word) if digits.isdigit() and len(digits) <= 8 and int(digits) <= _LARGEST else None
 
 
-def _read(members: Members, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+def _read(members: MemberIndex, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     from setsup.progress import progress
 
     found: list[tuple[int, Sequence[float]] | str] = []
@@ -78,7 +78,7 @@ def _read(members: Members, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     return np.array(found, _KIND)
 
 
-def _one(members: Members, place: int) -> tuple[int, Sequence[float]] | str:
+def _one(members: MemberIndex, place: int) -> tuple[int, Sequence[float]] | str:
     try:
         return parse_label(members.read(place, _MOST), members.label(place))
     except DataError as error:

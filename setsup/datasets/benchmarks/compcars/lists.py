@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.errors import DataError
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 from setsup.files.roots import some
 from setsup.files.texts import text_of
 
@@ -37,7 +37,7 @@ class Models:
     attributes: dict[int, tuple[float, ...]] = field(default_factory=dict)
 
 
-def read_models(members: Members) -> Models:
+def read_models(members: MemberIndex) -> Models:
     """Read the files of ``misc`` that are there."""
     found = Models()
     if "misc/make_model_name.mat" in members:
@@ -70,7 +70,7 @@ def named(ids: Iterable[int], names: dict[int, str]) -> tuple[str, ...]:
     )
 
 
-def listed(members: Members, lists: Sequence[str], images: Any, columns: int = 1) -> npt.NDArray[np.bool_]:
+def listed(members: MemberIndex, lists: Sequence[str], images: Any, columns: int = 1) -> npt.NDArray[np.bool_]:
     """Tell which pictures are in lists; what they list and is not there is counted in the log.
 
     Returns (n,) bool.

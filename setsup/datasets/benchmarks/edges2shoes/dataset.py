@@ -18,7 +18,7 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import checked_size, decode, parallel, resized
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["Edges2Shoes", "open", "prepare"]
@@ -52,7 +52,7 @@ class Edges2Shoes(Dataset):
 
     Parameters
     ----------
-    members : Members
+    members : MemberIndex
         The files of the release.
     size : (height, width), optional
         Size that images are resized to.
@@ -75,7 +75,7 @@ class Edges2Shoes(Dataset):
 
     def __init__(
         self,
-        members: Members,
+        members: MemberIndex,
         size: tuple[int, int] | None = None,
         dilate: int = 0,
         labels: Mapping[str, Label] | None = None,
@@ -240,11 +240,11 @@ def _table(pairs: tuple[str, ...], parts: Rows, labels: Mapping[str, Label]) -> 
     return FactorTable(list(columns), {factor.name: codes for factor, codes in columns.items()})
 
 
-def _find(root: Path | None) -> Members:
+def _find(root: Path | None) -> MemberIndex:
     return find_members("edges2shoes", root, {_FILES: "train/*_AB.jpg"}, _ARCHIVES)
 
 
-def _listed(members: Members) -> Listed:
+def _listed(members: MemberIndex) -> Listed:
     """Places of the files in the order of their numbers, the names of the pairs, and the part of each."""
     places, groups = members.matching(_FILES)
     parts = np.array([_PARTS.index(part) for part in groups["split"].to_pylist()], np.int64)

@@ -28,7 +28,7 @@ from setsup.datasets.cached_arrays import file_states, made_once, release_state
 from setsup.datasets.images import decode, parallel
 from setsup.errors import DataError
 from setsup.files import cache_folder, written
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 from setsup.files.prepared import npy_header
 from setsup.progress import Advance, progress
 
@@ -69,7 +69,7 @@ class Zappos:
     `places` (pairs,) int64.
     """
 
-    def __init__(self, photos: Members, places: Ints, pictures: Members, data: Members) -> None:
+    def __init__(self, photos: MemberIndex, places: Ints, pictures: MemberIndex, data: MemberIndex) -> None:
         self._photos, self._places = photos, places
         self.pictures, self.data = pictures, data
 
@@ -131,7 +131,7 @@ class Zappos:
         return found
 
 
-def find_zappos(photos: Members, places: Ints, root: Path | None, zappos: Path | str | None) -> Zappos | None:
+def find_zappos(photos: MemberIndex, places: Ints, root: Path | None, zappos: Path | str | None) -> Zappos | None:
     """Find UT Zappos50K: where the user says; else in the folder of Edges2Shoes, beside it, or in its usual places.
 
     `places` (pairs,) int64.

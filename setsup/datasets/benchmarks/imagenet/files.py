@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from setsup.datasets.benchmarks.imagenet.labels import Labels, find_labels
 from setsup.errors import DataError
-from setsup.files.archives.members import Members, find_members, open_members
+from setsup.files.archives.members import MemberIndex, find_members, open_members
 from setsup.files.roots import some
 
 __all__ = ["ENDS", "SPLITS", "Pictures", "find_pictures", "in_tree", "only"]
@@ -42,7 +42,7 @@ class Pictures:
     `part, places` (n,) int64; `synset` (n,) int64; `split` (n,) int64.
     """
 
-    parts: tuple[Members, ...]
+    parts: tuple[MemberIndex, ...]
     part: Places
     places: Places
     synsets: tuple[str, ...]
@@ -103,7 +103,7 @@ def only(pictures: Pictures, synsets: Sequence[str], where: str) -> Pictures:
     )
 
 
-def in_tree(members: Members, pattern: str, start: int) -> tuple[Places, list[str], Places]:
+def in_tree(members: MemberIndex, pattern: str, start: int) -> tuple[Places, list[str], Places]:
     """Files of a tree with a folder a synset.
 
     Returns `places` (n,) int64; returns `codes` (n,) int64.
@@ -118,11 +118,11 @@ def in_tree(members: Members, pattern: str, start: int) -> tuple[Places, list[st
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
-_Part = tuple[Members, Places, list[str], Places, int]
+_Part = tuple[MemberIndex, Places, list[str], Places, int]
 """Members, places in them, synsets, the code of each picture's synset (-1 where it is not known), and the split's."""
 
 
-def _of_split(release: Members, split: str, labels: Labels) -> _Part | None:
+def _of_split(release: MemberIndex, split: str, labels: Labels) -> _Part | None:
     """Pictures of a split: unpacked ones before those in the tar."""
     code = SPLITS.index(split)
     for folder in (f"{split}/", f"ILSVRC2012_img_{split}/"):
@@ -142,7 +142,7 @@ def _of_split(release: Members, split: str, labels: Labels) -> _Part | None:
     return (inner, *found, code) if len(found[0]) else None
 
 
-def _tar(release: Members, split: str) -> Members | None:
+def _tar(release: MemberIndex, split: str) -> MemberIndex | None:
     """The published tar of a split, which may be the release itself."""
     if _TARS[split] not in release:
         return release
@@ -152,7 +152,7 @@ def _tar(release: Members, split: str) -> Members | None:
     return open_members(path, nested=True)
 
 
-def _flat(members: Members, labels: Labels) -> tuple[Places, list[str], Places] | None:
+def _flat(members: MemberIndex, labels: Labels) -> tuple[Places, list[str], Places] | None:
     """Validation pictures in one folder, with what the development kit or the csv file says of them."""
     places, groups = members.matching(_FLAT)
     if not len(places):

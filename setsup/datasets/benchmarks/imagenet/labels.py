@@ -19,7 +19,7 @@ import numpy.typing as npt
 from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.datasets.formats.tar_stream import stream_tar
 from setsup.errors import DataError
-from setsup.files.archives.members import Members, open_members
+from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.texts import content_of, find_beside, label_of, text_of
 
 __all__ = ["Labels", "find_labels", "synset_names", "unique_names"]
@@ -83,7 +83,7 @@ class Labels:
         return None if found is None else _parsed_meta(*found)
 
 
-def find_labels(release: Members) -> Labels:
+def find_labels(release: MemberIndex) -> Labels:
     """Find the files that tell labels: in the folders around the pictures, and beside an archive of them."""
     whole = open_members(release.source, nested=True) if release.prefix else release
     steps = release.prefix.split("/")[:-1]

@@ -14,7 +14,7 @@ from setsup.datasets.cached_arrays import file_states
 from setsup.datasets.formats.json_text import read_json
 from setsup.errors import DataError
 from setsup.files import cache_folder, written
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 
 __all__ = ["Annotations", "annotation_files", "read_annotations", "read_category"]
 
@@ -42,7 +42,7 @@ class Annotations:
     ids: npt.NDArray[np.int16]
 
 
-def annotation_files(members: Members) -> list[int]:
+def annotation_files(members: MemberIndex) -> list[int]:
     """Places of the files to read: one a category, or the one of all categories where it is alone."""
     places, named = members.matching(r"annotations/(?P<category>[^/]+)\.json")
     names = named["category"].to_pylist()
@@ -51,7 +51,7 @@ def annotation_files(members: Members) -> list[int]:
     return single or [int(place) for place in places]
 
 
-def read_annotations(members: Members) -> Annotations:
+def read_annotations(members: MemberIndex) -> Annotations:
     """Read all annotations; those of the whole release come from arrays in the user's cache after the first time."""
     places = annotation_files(members)
     if members.sizes[places].sum() < _QUICK:
@@ -68,7 +68,7 @@ def read_annotations(members: Members) -> Annotations:
     return found
 
 
-def read_category(members: Members, place: int) -> list[dict[str, Any]]:
+def read_category(members: MemberIndex, place: int) -> list[dict[str, Any]]:
     """Parse one file: models as published, of which each is known to be an object."""
     label = members.label(place)
     models = read_json(members.read(place, _LARGEST), label)
@@ -77,7 +77,7 @@ def read_category(members: Members, place: int) -> list[dict[str, Any]]:
     return models
 
 
-def _joined(members: Members, places: list[int]) -> Annotations:
+def _joined(members: MemberIndex, places: list[int]) -> Annotations:
     parts = [_arrays(members, place) for place in places]
     found = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
     classes, models, files, positions, counts, xyz, ids = found
@@ -98,7 +98,7 @@ def _check_symmetries(symmetries: Any, count: int) -> None:
                     raise ValueError(f"a symmetry names keypoint {index!r} of {count}")
 
 
-def _arrays(members: Members, place: int) -> tuple[npt.NDArray[Any], ...]:
+def _arrays(members: MemberIndex, place: int) -> tuple[npt.NDArray[Any], ...]:
     label = members.label(place)
     models = read_category(members, place)
     if not models:
@@ -144,7 +144,7 @@ def _semantic(number: int) -> int:
     return number
 
 
-def _identity(members: Members, places: list[int]) -> str:
+def _identity(members: MemberIndex, places: list[int]) -> str:
     """Digest of what files there are, and of their places, which are stored; it changes when one is replaced."""
     made_of = _EDITION, str(members.source.absolute()), places, file_states(members, places)
     return sha256(os.fsencode(repr(made_of))).hexdigest()[:24]

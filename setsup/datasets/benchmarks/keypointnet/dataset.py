@@ -21,7 +21,7 @@ from setsup.datasets.images import parallel
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
-from setsup.files.archives.members import Members, find_members, open_members
+from setsup.files.archives.members import MemberIndex, find_members, open_members
 from setsup.files.texts import text_of
 
 __all__ = ["KeypointNet", "open"]
@@ -60,7 +60,7 @@ class KeypointNet(Dataset):
 
     Parameters
     ----------
-    members : Members
+    members : MemberIndex
         Files of the release.
 
     Raises
@@ -77,7 +77,7 @@ class KeypointNet(Dataset):
     name = "keypointnet"
     computes = True
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: MemberIndex) -> None:
         self.members = members
         self._parts = [("", members), *_beside(members)]
         self._found = read_annotations(members)
@@ -180,7 +180,7 @@ class KeypointNet(Dataset):
     def _ply_names(self, row: int) -> list[str]:
         return [f"{_MESHES}/{self._model(row)}.ply", f"models/{self._model(row)}/models/model_normalized.ply"]
 
-    def _find(self, names: list[str]) -> tuple[Members, int] | None:
+    def _find(self, names: list[str]) -> tuple[MemberIndex, int] | None:
         """Find the first of some files that is there."""
         for name in names:
             for folder, members in self._parts:
@@ -247,7 +247,7 @@ def open(root: Path | str | None = None) -> KeypointNet:
     return KeypointNet(find_members("keypointnet", root, [r"annotations/[^/]+\.json"], names))
 
 
-def _beside(members: Members) -> list[tuple[str, Members]]:
+def _beside(members: MemberIndex) -> list[tuple[str, MemberIndex]]:
     """Archives of clouds and meshes in the folder of the release, each with the folder that it stands for."""
     found = []
     for folder in (_CLOUDS, _MESHES):
@@ -260,7 +260,7 @@ def _beside(members: Members) -> list[tuple[str, Members]]:
     return found
 
 
-def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members: Members) -> FactorTable:
+def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members: MemberIndex) -> FactorTable:
     synsets, category = np.unique(classes, return_inverse=True)
     ids, model = np.unique(models, return_inverse=True)
     names = tuple(_CATEGORIES.get(synset, synset) for synset in synsets.tolist())
@@ -292,7 +292,7 @@ def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members:
     return FactorTable(factors, narrow)
 
 
-def _listed(members: Members, name: str, start: str = "") -> list[str]:
+def _listed(members: MemberIndex, name: str, start: str = "") -> list[str]:
     """Models that a list names, as ``<class>-<model>``; `start` is put before a name that has no class."""
     place = members.place(name)
     lines = text_of(members.read(place, _LARGEST_LIST), members.label(place)).split()
@@ -306,7 +306,7 @@ def _listed(members: Members, name: str, start: str = "") -> list[str]:
     return listed
 
 
-def _cloud(members: Members, place: int) -> Pcd:
+def _cloud(members: MemberIndex, place: int) -> Pcd:
     cloud = read_pcd(members.read(place, _LARGEST_CLOUD), members.label(place))
     if len(cloud.records) != _POINTS:
         raise DataError(

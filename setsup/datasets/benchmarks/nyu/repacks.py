@@ -23,7 +23,7 @@ from setsup.datasets.formats.h5.images import h5_dataset, h5_errors
 from setsup.datasets.images import Source, decode, parallel
 from setsup.errors import DataError
 from setsup.factors import FactorTable
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.roots import data_places
 
 __all__ = ["NyuRepack", "find_repack"]
@@ -60,7 +60,7 @@ class NyuRepack(Dataset):
     computes = True
     modalities = _MODALITIES
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: MemberIndex) -> None:
         self.source = members.source
         places, found = members.matching(_H5)
         self._packed = len(places) > 0
@@ -137,7 +137,7 @@ def _told(folder: str) -> tuple[str, str]:
     return "", "" if folder == "official" else folder
 
 
-def _depth_places(members: Members, names: Any) -> npt.NDArray[np.int64]:
+def _depth_places(members: MemberIndex, names: Any) -> npt.NDArray[np.int64]:
     import pyarrow.compute as pc
 
     wanted = pc.replace_substring_regex(names, r"rgb_([0-9]{5})\.jpg$", r"sync_depth_\1.png")

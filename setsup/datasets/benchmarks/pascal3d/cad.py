@@ -11,7 +11,7 @@ from setsup.datasets.benchmarks.pascal3d.objects import CATEGORIES
 from setsup.datasets.formats.geometry.off import read_off
 from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.errors import DataError, near
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 
 __all__ = ["CadModel", "read_cad"]
 
@@ -31,7 +31,7 @@ class CadModel:
     anchors: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
 
 
-def read_cad(members: Members, category: str, index: int) -> CadModel:
+def read_cad(members: MemberIndex, category: str, index: int) -> CadModel:
     """Read a CAD model of a release."""
     if category not in CATEGORIES:
         raise DataError(f"pascal3d has no class {category!r}{near(category, CATEGORIES)}")

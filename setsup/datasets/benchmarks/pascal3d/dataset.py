@@ -29,7 +29,7 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.datasets.images import decode, parallel
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import check_rows
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["Pascal3D", "geodesic", "open", "project", "read_abc_list", "rotation"]
@@ -53,7 +53,7 @@ class Pascal3D(Dataset):
 
     Parameters
     ----------
-    members : Members
+    members : MemberIndex
         The files of the release.
     records : FactorTable
         What :func:`~setsup.datasets.benchmarks.pascal3d.records.open_records` gives.
@@ -73,7 +73,7 @@ class Pascal3D(Dataset):
 
     def __init__(
         self,
-        members: Members,
+        members: MemberIndex,
         records: FactorTable,
         parts: Sequence[tuple[Factor, Rows]],
         size: tuple[int, int] = (128, 128),
@@ -232,7 +232,7 @@ def open(
     return Pascal3D(members, records, parts, shape, margin, jitter, seed)
 
 
-def _beside(members: Members, root: Path | None) -> list[Path]:
+def _beside(members: MemberIndex, root: Path | None) -> list[Path]:
     """Folders in which lists may lie that are no part of the release."""
     from setsup.files.roots import data_places
 
@@ -240,7 +240,7 @@ def _beside(members: Members, root: Path | None) -> list[Path]:
     return [place for place in dict.fromkeys([source, *data_places("pascal3d", root)]) if os.path.isdir(place)]
 
 
-def _split(members: Members, folders: list[Path], records: FactorTable) -> tuple[Factor, Rows]:
+def _split(members: MemberIndex, folders: list[Path], records: FactorTable) -> tuple[Factor, Rows]:
     """The factor ``split``: val is what VOC2012 validates on, train all else."""
     imagenet = records.codes("source") == records["source"].code("imagenet")
     listed = validation(members, folders)
@@ -258,5 +258,5 @@ def _split(members: Members, folders: list[Path], records: FactorTable) -> tuple
     return Factor("split", Kind.NOMINAL, ("train", "val"), role="split"), codes.astype(np.int64)
 
 
-def _abc(members: Members, folders: list[Path], records: FactorTable) -> tuple[Factor, Rows]:
+def _abc(members: MemberIndex, folders: list[Path], records: FactorTable) -> tuple[Factor, Rows]:
     return Factor("abc", Kind.NOMINAL, ABC, role="split"), abc_codes(members, folders, records)

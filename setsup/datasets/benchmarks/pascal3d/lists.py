@@ -12,7 +12,7 @@ import numpy.typing as npt
 from setsup.datasets.benchmarks.pascal3d.objects import CATEGORIES, POSE, SIDES
 from setsup.errors import DataError
 from setsup.factors import FactorTable
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 from setsup.files.expand_user import expanded
 from setsup.files.roots import some
 from setsup.files.texts import content_of, find_beside, label_of, read_beside, text_of
@@ -86,7 +86,7 @@ def read_abc_list(path: Path | str) -> AbcList:
     return _abc_list(text_of(read_beside(path, _MOST, _WHAT), str(path)), str(path))
 
 
-def validation(members: Members, folders: Sequence[Path]) -> set[str] | None:
+def validation(members: MemberIndex, folders: Sequence[Path]) -> set[str] | None:
     """Image ids of the validation part of VOC2012."""
     classes = [f"{_VOC}/{category}_val.txt" for category in CATEGORIES]
     for names in ([f"{_VOC}/val.txt"], classes, *([name] for name in _OTHERS)):
@@ -96,7 +96,7 @@ def validation(members: Members, folders: Sequence[Path]) -> set[str] | None:
     return None
 
 
-def abc_codes(members: Members, folders: Sequence[Path], table: FactorTable) -> npt.NDArray[np.int64]:
+def abc_codes(members: MemberIndex, folders: Sequence[Path], table: FactorTable) -> npt.NDArray[np.int64]:
     """For each row the number of the category in :data:`ABC` whose evaluation list has it; -1 for the others.
 
     An object of a list is the row of its category, its image and the PASCAL part whose box agrees to a pixel and whose
@@ -151,7 +151,7 @@ def _matched(wanted: AbcList, category: str, table: FactorTable) -> npt.NDArray[
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _found(members: Members, folders: Sequence[Path], name: str) -> tuple[str, str] | None:
+def _found(members: MemberIndex, folders: Sequence[Path], name: str) -> tuple[str, str] | None:
     """Text and label of a list in the release, or beside it."""
     place = find_beside(members, folders, [name])
     return None if place is None else (text_of(content_of(place, _MOST, _WHAT), label_of(place)), label_of(place))

@@ -34,7 +34,7 @@ from setsup.datasets.cached_arrays import kept_or_made, release_state
 from setsup.datasets.images import header, parallel
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 from setsup.files.roots import some
 
 __all__ = ["ANNOTATIONS", "PICTURES", "SOURCES", "open_records", "pictures"]
@@ -54,7 +54,7 @@ _BLOCK = 256
 _log = logging.getLogger("setsup")
 
 
-def open_records(members: Members) -> FactorTable:
+def open_records(members: MemberIndex) -> FactorTable:
     """Annotated objects of a release, one per row; read on the first call, then cached where possible."""
     from setsup.factors.arrow import save_table
     from setsup.files import cache_folder
@@ -82,7 +82,7 @@ def _kept(path: Path) -> FactorTable | None:
 # -- reading all -------------------------------------------------------------------------------------------------------
 
 
-def pictures(members: Members, folders: Sequence[str], images: Sequence[str]) -> npt.NDArray[np.int64]:
+def pictures(members: MemberIndex, folders: Sequence[str], images: Sequence[str]) -> npt.NDArray[np.int64]:
     """Places of the pictures of images, -1 where there is none.
 
     Returns (n,) int64.
@@ -101,7 +101,7 @@ def pictures(members: Members, folders: Sequence[str], images: Sequence[str]) ->
     return np.where(found >= 0, np.append(places, -1)[found], -1)
 
 
-def _read(members: Members, places: npt.NDArray[np.int64], groups: dict[str, Any]) -> FactorTable:
+def _read(members: MemberIndex, places: npt.NDArray[np.int64], groups: dict[str, Any]) -> FactorTable:
     from setsup.progress import progress
 
     category, source, image = (groups[name].to_pylist() for name in ("category", "source", "image"))
@@ -134,7 +134,7 @@ def _read(members: Members, places: npt.NDArray[np.int64], groups: dict[str, Any
     return _table([rows[turn] for turn in kept], {**names, "photo": np.array(image)[which]})
 
 
-def _read_file(members: Members, item: tuple[int, str, int]) -> list[Row] | str:
+def _read_file(members: MemberIndex, item: tuple[int, str, int]) -> list[Row] | str:
     """Objects of a file, with their boxes clipped to the picture; or what is wrong with the file."""
     place, category, picture = item
     try:
@@ -156,7 +156,7 @@ def _read_file(members: Members, item: tuple[int, str, int]) -> list[Row] | str:
     return rows
 
 
-def _refuse_damaged(members: Members, found: Sequence[list[Row] | str]) -> None:
+def _refuse_damaged(members: MemberIndex, found: Sequence[list[Row] | str]) -> None:
     damaged = [sentence for sentence in found if isinstance(sentence, str)]
     if damaged:
         raise DataError(

@@ -12,7 +12,7 @@ from setsup.datasets.cached_arrays import cached_array, file_states
 from setsup.datasets.formats.geometry.trajectory import read_keys, read_timestamps, read_trajectory
 from setsup.datasets.images import parallel
 from setsup.errors import DataError
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 
 __all__ = ["ASUS", "lens", "looked_up", "recorded"]
 
@@ -31,7 +31,7 @@ ASUS = np.array([[544.47329, 0, 320], [0, 544.47329, 240], [0, 0, 1]], np.float3
 """Published camera matrix of the Asus Xtion, pixels."""
 
 
-def recorded(members: Members, scenes: Sequence[str], codes: Rows, frames: Rows) -> Array:
+def recorded(members: MemberIndex, scenes: Sequence[str], codes: Rows, frames: Rows) -> Array:
     """Read times and poses of all frames.
 
     `codes` (n,) int64; `frames` (n,) int64; returns (n,) structured array.
@@ -57,7 +57,7 @@ def recorded(members: Members, scenes: Sequence[str], codes: Rows, frames: Rows)
     return cached_array("cameras", made_of, _ENTRY, len(frames), make)
 
 
-def _read_all(members: Members, logs: Rows, clocks: Rows, frames: Sequence[Rows]) -> Array:
+def _read_all(members: MemberIndex, logs: Rows, clocks: Rows, frames: Sequence[Rows]) -> Array:
     """Read the files of all scenes; `frames` has the numbers of each scene's frames."""
     found = np.full(sum(map(len, frames)), np.nan, np.float32).repeat(_ENTRY.itemsize // 4).view(_ENTRY)
     parts = np.split(found, np.cumsum([len(part) for part in frames])[:-1])
@@ -112,7 +112,7 @@ def _rigid(poses: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
     return single
 
 
-def lens(members: Members, sensor: str) -> npt.NDArray[np.float32]:
+def lens(members: MemberIndex, sensor: str) -> npt.NDArray[np.float32]:
     """Read the camera matrix of a sensor.
 
     Returns (3, 3) float32, pixels.

@@ -25,7 +25,7 @@ from setsup.datasets.images import parallel
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import cache_folder
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.disk import make_folder
 from setsup.files.expand_user import expanded
 
@@ -61,7 +61,7 @@ class SceneNN(Dataset):
 
     Parameters
     ----------
-    members : Members
+    members : MemberIndex
         The files of the release.
 
     Raises
@@ -74,7 +74,7 @@ class SceneNN(Dataset):
     name = "scenenn"
     computes = True
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: MemberIndex) -> None:
         places, groups = members.matching(r"(?P<scene>[0-9]{3})/(?P<file>[0-9]{3})\.xml")
         named = zip(groups["scene"].to_pylist(), groups["file"].to_pylist(), places.tolist(), strict=True)
         annotations = [(scene, place) for scene, file, place in named if scene == file]

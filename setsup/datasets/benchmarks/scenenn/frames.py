@@ -25,7 +25,7 @@ from setsup.datasets.formats.depth_images import decode_channels, decode_depth
 from setsup.datasets.images import Source, decode, parallel
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["SceneNNFrames", "open"]
@@ -60,7 +60,7 @@ class SceneNNFrames(Dataset):
 
     Parameters
     ----------
-    members : Members
+    members : MemberIndex
         The files of the release.
     kinect2 : sequence of str
         Scenes that were recorded with a Kinect 2.
@@ -75,7 +75,7 @@ class SceneNNFrames(Dataset):
     name = "scenenn-frames"
     computes = True
 
-    def __init__(self, members: Members, kinect2: Sequence[str] = ()) -> None:
+    def __init__(self, members: MemberIndex, kinect2: Sequence[str] = ()) -> None:
         found = _found(members)
         wanted = sorted(set(kinect2))
         scenes = [f"{scene:03d}" for scene in np.unique(found.scenes).tolist()]
@@ -203,7 +203,7 @@ class _Found:
     places: Mapping[str, Rows]
 
 
-def _found(members: Members) -> _Found:
+def _found(members: MemberIndex) -> _Found:
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -14,7 +14,7 @@ from setsup.datasets.adapters.preview import splat
 from setsup.datasets.cached_arrays import cached_array, file_states
 from setsup.datasets.formats.geometry.ply import Ply, read_ply
 from setsup.errors import DataError
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 
 __all__ = ["PICTURE", "object_rows", "read_mesh", "scene_previews"]
 
@@ -30,7 +30,7 @@ _MOST_BYTES = 1 << 32
 _GREY = 150
 
 
-def read_mesh(members: Members, place: int) -> Ply:
+def read_mesh(members: MemberIndex, place: int) -> Ply:
     """Read the mesh of a scene."""
     label, path = members.label(place), members.path(place)
     mesh = read_ply(path if path is not None else members.read(place, _MOST_BYTES), label)
@@ -60,7 +60,7 @@ def object_rows(labels: Array, ids: Sequence[int]) -> list[npt.NDArray[np.int64]
     return [order[start:stop] for start, stop in zip(starts, stops, strict=True)]
 
 
-def scene_previews(members: Members, place: int, ids: Sequence[int]) -> Array:
+def scene_previews(members: MemberIndex, place: int, ids: Sequence[int]) -> Array:
     """Pictures of the objects of a scene, out of the cache or drawn and put there.
 
     Returns (objects,) structured array.
@@ -69,7 +69,7 @@ def scene_previews(members: Members, place: int, ids: Sequence[int]) -> Array:
     return cached_array("previews", made_of, _ENTRY, len(ids), lambda: _drawn(members, place, ids))
 
 
-def _drawn(members: Members, place: int, ids: Sequence[int]) -> Array:
+def _drawn(members: MemberIndex, place: int, ids: Sequence[int]) -> Array:
     mesh = read_mesh(members, place)
     found = np.zeros(len(ids), _ENTRY)
     for entry, rows in zip(found, object_rows(mesh.vertices["label"], ids), strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.archives.members import Members, find_members, open_members
+from setsup.files.archives.members import MemberIndex, find_members, open_members
 
 __all__ = ["Models", "find_models", "published_splits"]
 
@@ -32,9 +32,9 @@ class Models:
     `synsets, ids` (n,) pyarrow arrays of text; `part` (n,) int64; `obj, solid, surface` (n,) int64.
     """
 
-    release: Members
+    release: MemberIndex
     version: str
-    parts: tuple[Members, ...]
+    parts: tuple[MemberIndex, ...]
     synsets: Any
     ids: Any
     part: Places
@@ -89,9 +89,9 @@ def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
     return np.asarray(pc.fill_null(codes.combine_chunks().take(where), 255), np.int64)
 
 
-def _zips(release: Members) -> list[Members]:
+def _zips(release: MemberIndex) -> list[MemberIndex]:
     """Zips of single categories, where the category does not lie unpacked beside them."""
-    found: list[Members] = []
+    found: list[MemberIndex] = []
     if not release.source.is_dir():
         return found
     places, groups = release.matching(r"(?P<synset>[0-9]{8})\.zip")
@@ -104,12 +104,12 @@ def _zips(release: Members) -> list[Members]:
     return found
 
 
-def _topped(inner: Members, synset: str) -> Members:
+def _topped(inner: MemberIndex, synset: str) -> MemberIndex:
     places, groups = inner.matching(r"(?P<top>.+/)" + synset + r"/[^/]+/(?:models/model_normalized|model)\.obj")
     return inner.under(groups["top"][0].as_py().rstrip("/")) if len(places) else inner
 
 
-def _models(part: Members, number: int) -> tuple[str, Any, Any, Places, Places, Places, Places]:
+def _models(part: MemberIndex, number: int) -> tuple[str, Any, Any, Places, Places, Places, Places]:
     """Version ("" where there are no models), synsets, ids, part and places of the models of a part."""
     import pyarrow.compute as pc
 
@@ -130,7 +130,7 @@ def _models(part: Members, number: int) -> tuple[str, Any, Any, Places, Places, 
     return versions[0] if versions else "", synsets, ids, np.full(own.sum(), number), places[own], found[0], found[1]
 
 
-def _sorted(release: Members, version: str, parts: list[Members], found: list[Any]) -> Models:
+def _sorted(release: MemberIndex, version: str, parts: list[MemberIndex], found: list[Any]) -> Models:
     import pyarrow as pa
     import pyarrow.compute as pc
 

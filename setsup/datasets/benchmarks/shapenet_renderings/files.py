@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.archives.members import Members, Places
+from setsup.files.archives.members import MemberIndex, Places
 from setsup.files.mapped import check_mapped
 from setsup.files.prepared import PreparedArray
 
@@ -55,7 +55,7 @@ class RecordFiles:
 
     """
 
-    def __init__(self, members: Members, places: Places) -> None:
+    def __init__(self, members: MemberIndex, places: Places) -> None:
         self._members = members
         self._places = places
         self.sizes: npt.NDArray[np.int64] = np.asarray(members.sizes)[places]

@@ -24,7 +24,7 @@ from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.arrow import open_table, save_table
 from setsup.factors.stored import code_dtype
 from setsup.files import cache_folder
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.texts import text_of
 
 __all__ = ["CATEGORIES", "NAME", "Part", "check_apart", "open_part", "part_table"]
@@ -141,7 +141,7 @@ def _table(parts: Sequence[Part]) -> FactorTable:
 # -- the lists ---------------------------------------------------------------------------------------------------------
 
 
-def _splits(members: Members, records: Sequence[str]) -> list[str]:
+def _splits(members: MemberIndex, records: Sequence[str]) -> list[str]:
     """Split of each record: test and dev as their lists say, all else train; a name in both is test."""
     there = set(records)
     named: dict[str, str] = {}
@@ -159,7 +159,7 @@ def _splits(members: Members, records: Sequence[str]) -> list[str]:
     return [named.get(record, "train") for record in records]
 
 
-def _objects(members: Members, category: str, records: Sequence[str]) -> list[str]:
+def _objects(members: MemberIndex, category: str, records: Sequence[str]) -> list[str]:
     """Object of each record by ``job.txt``; the names of the records where that is missing or says something else."""
     if "job.txt" not in members:
         return list(records)
@@ -192,7 +192,7 @@ def _jobs(jobs: Sequence[Sequence[str]], records: Sequence[str]) -> tuple[list[s
     return (list(records), why) if why else (objects, "")
 
 
-def _projection(members: Members) -> npt.NDArray[np.float32] | None:
+def _projection(members: MemberIndex) -> npt.NDArray[np.float32] | None:
     if "projection.txt" not in members:
         return None
     place = members.place("projection.txt")
@@ -206,7 +206,7 @@ def _projection(members: Members) -> npt.NDArray[np.float32] | None:
     return found.astype(np.float32)
 
 
-def _lines(members: Members, place: int) -> list[str]:
+def _lines(members: MemberIndex, place: int) -> list[str]:
     """Lines of a list that are not empty."""
     text = text_of(members.read(place, _LIST_BYTES), members.label(place), _MEND)
     return [line.strip() for line in text.splitlines() if line.strip()]

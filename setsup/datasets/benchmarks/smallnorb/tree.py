@@ -17,7 +17,7 @@ from setsup.datasets.adapters.image_sources import MemberImages, fetch_images
 from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
 from setsup.errors import DataError
 from setsup.factors import FactorTable
-from setsup.files.archives.members import Members
+from setsup.files.archives.members import MemberIndex
 
 __all__ = ["FILE", "SmallNorbTree"]
 
@@ -49,7 +49,7 @@ class SmallNorbTree(Dataset):
 
     Parameters
     ----------
-    members : Members
+    members : MemberIndex
         The tree.
     factors : tuple of Factor
         Those of SmallNORB.
@@ -64,7 +64,7 @@ class SmallNorbTree(Dataset):
     name = "smallnorb"
     computes = True
 
-    def __init__(self, members: Members, factors: tuple[Any, ...]) -> None:
+    def __init__(self, members: MemberIndex, factors: tuple[Any, ...]) -> None:
         places, groups = members.matching(FILE)
         columns = _columns(members, groups)
         order = np.lexsort([columns[factor.name] for factor in (*factors[-2::-1], factors[-1])])
@@ -106,7 +106,7 @@ class SmallNorbTree(Dataset):
         return f"SmallNorbTree({str(self._source)!r}, {len(self):,} rows)"
 
 
-def _columns(members: Members, groups: Mapping[str, Any]) -> dict[str, npt.NDArray[np.uint8]]:
+def _columns(members: MemberIndex, groups: Mapping[str, Any]) -> dict[str, npt.NDArray[np.uint8]]:
     texts = {name: np.array(found.to_pylist()) for name, found in groups.items()}
     unknown = sorted(set(texts["category"].tolist()) - set(_CATEGORIES))
     if unknown:
@@ -129,7 +129,7 @@ def _columns(members: Members, groups: Mapping[str, Any]) -> dict[str, npt.NDArr
     return {name: codes.astype(np.uint8) for name, codes in found.items()}
 
 
-def _places(members: Members, name: str, values: Rows, ways: tuple[tuple[int, ...], ...]) -> Rows:
+def _places(members: MemberIndex, name: str, values: Rows, ways: tuple[tuple[int, ...], ...]) -> Rows:
     """Places of angles among those that there are, by the way in which all of the tree are written."""
     there = set(np.unique(values).tolist())
     fits = [way for way in ways if there <= set(way)]

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.errors import DataError, near
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["COLUMNS", "Shoes", "find_shoes", "first_values", "read_shoes", "several"]
@@ -52,7 +52,7 @@ class Shoes:
     `places` (rows,) int64.
     """
 
-    pictures: Members
+    pictures: MemberIndex
     places: npt.NDArray[np.int64]
     cids: list[str]
     brands: list[str]
@@ -60,7 +60,7 @@ class Shoes:
     lost: list[str]
 
 
-def find_shoes(root: Path | str | None, square: bool = False) -> tuple[Members, Members]:
+def find_shoes(root: Path | str | None, square: bool = False) -> tuple[MemberIndex, MemberIndex]:
     """Find the pictures and the catalogue, which were published in archives of their own."""
     variants = _VARIANTS[1:] if square else _VARIANTS
     holds = {rf"(?:{'|'.join(variants)})/{_BELOW}": f"{variants[0]}/Shoes"}
@@ -75,7 +75,7 @@ def find_shoes(root: Path | str | None, square: bool = False) -> tuple[Members, 
     return pictures, find_members("ut-zap50k", root, wanted, packed)
 
 
-def read_shoes(pictures: Members, data: Members) -> Shoes:
+def read_shoes(pictures: MemberIndex, data: MemberIndex) -> Shoes:
     """Read the catalogue, and find the picture of each of its lines."""
     place = data.place(_CATALOGUE)
     cids, cells = _catalogue(data.read(place, _MOST), data.label(place))
@@ -164,7 +164,7 @@ def _listed(content: bytes, label: str, rows: int) -> list[str]:
 
 
 def _found(
-    pictures: Members, cids: Sequence[str], paths: Sequence[str] | None
+    pictures: MemberIndex, cids: Sequence[str], paths: Sequence[str] | None
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Place of each line's picture, -1 where it is not there, and the folder of its brand."""
     there, groups = pictures.matching(_BELOW)

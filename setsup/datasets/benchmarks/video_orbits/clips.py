@@ -13,7 +13,7 @@ from setsup.datasets.formats.video.frames import VideoFile
 from setsup.datasets.images import decode
 from setsup.errors import DataError
 from setsup.files import content_digest
-from setsup.files.archives.members import Members, open_members
+from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["FRAMES", "Clip", "find_clips"]
@@ -34,7 +34,7 @@ class Clip:
     """
 
     name: str
-    members: Members
+    members: MemberIndex
     places: npt.NDArray[np.int64]
     video: VideoFile | None
 

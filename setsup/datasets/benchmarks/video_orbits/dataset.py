@@ -13,7 +13,7 @@ from setsup.datasets.images import checked_size
 from setsup.datasets.own.table import ImageTable
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import Members, find_members
+from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
 from setsup.files.roots import some
 
@@ -85,7 +85,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     return ImageTable(_NAME, table, MemberImages(members, places), size)
 
 
-def _of_frames(members: Members) -> tuple[FactorTable, Any]:
+def _of_frames(members: MemberIndex) -> tuple[FactorTable, Any]:
     places, groups = members.matching(FRAMES)
     folders, codes = np.unique(np.asarray(groups["folder"].to_pylist(), object), return_inverse=True)
     # names are in the order of their bytes, in which a folder inside of another lies among the files of that one
@@ -98,7 +98,7 @@ def _of_frames(members: Members) -> tuple[FactorTable, Any]:
     return FactorTable.from_values(values, [track, number]), places[order]
 
 
-def _of_table(members: Members) -> tuple[FactorTable, Any]:
+def _of_table(members: MemberIndex) -> tuple[FactorTable, Any]:
     place = members.place(TABLE)
     label = members.label(place)
     columns = _columns(members.read(place, _LARGEST), label)
