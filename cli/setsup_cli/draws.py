@@ -16,7 +16,7 @@ import numpy as np
 
 from setsup.errors import DataError
 from setsup.files import written
-from setsup_cli.source import is_place
+from setsup_cli.parsing.source import is_place
 
 if TYPE_CHECKING:
     from PIL.Image import Image

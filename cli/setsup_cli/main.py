@@ -8,7 +8,7 @@ from importlib import import_module
 from setsup.errors import SetsupError, near
 from setsup_cli.letters import replace_unencodable
 from setsup_cli.output import output_errors, write
-from setsup_cli.usage import check_words
+from setsup_cli.parsing.usage import check_words
 
 __all__ = ["VERBS", "main"]
 
@@ -89,7 +89,7 @@ def _run_verb(verb: str, rest: list[str]) -> int:
 
     quiet = not {"-q", "--quiet"}.isdisjoint(rest)
     rest = [word for word in rest if word not in ("-q", "--quiet")]
-    module = import_module(f"setsup_cli.{verb}")
+    module = import_module(f"setsup_cli.commands.{verb}")
     # options of some verbs depend on what is named
     kind, text = module.asked(rest) if hasattr(module, "asked") else (module.Options, module.HELP)
     check_words(verb, kind, rest)

@@ -23,7 +23,7 @@ from setsup.rendered.writing import render
 pytest.importorskip("embreex")
 
 from setsup.scenes.recipes import ObjectView, Shapes3D
-from setsup_cli.render import _what
+from setsup_cli.commands.render import _what
 
 Run = Callable[..., Any]
 FEW = ["--size", 16, 24, "--renderer", "embree", "--where", "floor_hue == 0.1 and wall_hue == 0.6 and object_hue == 0"]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.files import readable_size
-from setsup_cli.arguments import Json, MaybeNumber, MaybeSize, MaybeText, MaybeWords, Source, option
 from setsup_cli.output import say, show_json
-from setsup_cli.source import DEFAULT, check_factors, open_named
+from setsup_cli.parsing.arguments import Json, MaybeNumber, MaybeSize, MaybeText, MaybeWords, Source, option
+from setsup_cli.parsing.source import DEFAULT, check_factors, open_named
+from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import terminated
-from setsup_cli.workers import On, RayAddress, RayGpus, cluster
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

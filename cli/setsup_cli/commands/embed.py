@@ -11,11 +11,11 @@ from tyro.conf import Positional
 from setsup.errors import FactorError, SetsupError, need
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
-from setsup_cli.arguments import Device, Json, MaybeNumber, MaybePath, MaybeText, Opening, Root, Split
-from setsup_cli.arguments import option as declared
 from setsup_cli.output import say, show_json
+from setsup_cli.parsing.arguments import Device, Json, MaybeNumber, MaybePath, MaybeText, Opening, Root, Split
+from setsup_cli.parsing.arguments import option as declared
+from setsup_cli.parsing.source import check_root, open_source, options_given
 from setsup_cli.runs import check_device, opened, words_about
-from setsup_cli.source import check_root, open_source, options_given
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from setsup.errors import SamplerError
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
-from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeText, MaybeWords, Source, option
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.sampling import build_sampler, check_places, chosen_sampler
-from setsup_cli.source import DEFAULT, assignments, is_place, open_named, open_source
+from setsup_cli.parsing.arguments import Json, MaybeNumber, MaybePath, MaybeText, MaybeWords, Source, option
+from setsup_cli.parsing.sampling import build_sampler, check_places, chosen_sampler
+from setsup_cli.parsing.source import DEFAULT, assignments, is_place, open_named, open_source
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -149,7 +149,7 @@ def _asked(options: Options) -> _Drawn:
     named = options.dataset if options.dataset is not None and is_place(options.dataset) else dataset.name
     card = f"`setsup info {f'--table {options.table}' if options.table else named}`"
     table: dict[str, Any] | None = None
-    from setsup_cli.defaults import suited
+    from setsup_cli.parsing.defaults import suited
 
     options, notes = suited(kind, options, dataset.factors, card)
     if options.table is not None:
@@ -162,7 +162,7 @@ def _opened_with(options: Options) -> dict[str, str | None]:
     if not options.option:
         return {}
     from setsup.datasets.registry import options_of
-    from setsup_cli.opening import path_options
+    from setsup_cli.parsing.opening import path_options
 
     given = {name: value for name, _, value in (word.partition("=") for word in options.option)}
     return dict(given) | dict.fromkeys(given.keys() & path_options(options_of(options.dataset or DEFAULT)))

@@ -11,8 +11,8 @@ from tyro.conf import Positional
 
 from setsup.errors import need
 from setsup.files.expand_user import expanded
-from setsup_cli.arguments import Json, MaybeFolders, MaybePath, MaybeText, option
 from setsup_cli.output import check_picture, say, say_prose, show_json, show_table
+from setsup_cli.parsing.arguments import Json, MaybeFolders, MaybePath, MaybeText, option
 
 if TYPE_CHECKING:
     from setsup.experiments.report.findings import Findings, Line

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError
 from setsup.files.expand_user import expanded
-from setsup_cli import recipes
-from setsup_cli.arguments import Json, option
 from setsup_cli.output import check_picture, say, show_json, show_table
-from setsup_cli.recipes import Drawn, list_recipes, made, need_drawing, table
+from setsup_cli.parsing import recipes
+from setsup_cli.parsing.arguments import Json, option
+from setsup_cli.parsing.recipes import Drawn, list_recipes, made, need_drawing, table
 
 if TYPE_CHECKING:
     from setsup.correspondence import PixelPairs

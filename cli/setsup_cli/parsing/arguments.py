@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union
 
 from tyro.conf import Positional, arg
 
-from setsup_cli.source import DEFAULT
+from setsup_cli.parsing.source import DEFAULT
 
 __all__ = [
     "Dataset",

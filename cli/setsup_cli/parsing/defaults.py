@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from setsup_cli.sampling import build_sampler
-from setsup_cli.source import is_place
+from setsup_cli.parsing.sampling import build_sampler
+from setsup_cli.parsing.source import is_place
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
-    from setsup_cli.sample import Options
+    from setsup_cli.commands.sample import Options
 
 __all__ = ["suited"]
 

@@ -7,8 +7,8 @@ from inspect import getdoc
 from types import NoneType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from setsup_cli.arguments import option
-from setsup_cli.usage import alternatives
+from setsup_cli.parsing.arguments import option
+from setsup_cli.parsing.usage import alternatives
 
 __all__ = ["changed", "helps", "nested", "setting_fields", "shown"]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError
 from setsup.files import readable_size
-from setsup_cli import recipes
-from setsup_cli.arguments import Json, MaybeNumber, MaybePath, MaybeWords, option
 from setsup_cli.output import say, show_json
-from setsup_cli.recipes import Drawn, list_recipes, made, need_drawing, table
+from setsup_cli.parsing import recipes
+from setsup_cli.parsing.arguments import Json, MaybeNumber, MaybePath, MaybeWords, option
+from setsup_cli.parsing.recipes import Drawn, list_recipes, made, need_drawing, table
+from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import terminated
-from setsup_cli.workers import On, RayAddress, RayGpus, cluster
 
 if TYPE_CHECKING:
     from setsup.rendered.folder import RenderedFolder

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import SetsupError, need
-from setsup_cli.arguments import MaybeText, option
+from setsup_cli.parsing.arguments import MaybeText, option
 
 if TYPE_CHECKING:
     from setsup.jobs import Ray

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from tyro.conf import Positional
 
 from setsup.errors import SetsupError, need
-from setsup_cli.arguments import Device, Json, MaybeFolders, MaybeText, MaybeWords, Root, option
 from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.parsing.arguments import Device, Json, MaybeFolders, MaybeText, MaybeWords, Root, option
+from setsup_cli.parsing.settings import nested, shown
+from setsup_cli.parsing.source import check_root
+from setsup_cli.parsing.usage import words_given
 from setsup_cli.runs import check_device, evaluated, number, opened, words_about
-from setsup_cli.settings import nested, shown
-from setsup_cli.source import check_root
-from setsup_cli.usage import words_given
 
 if TYPE_CHECKING:
     from setsup.experiments import Evaluation, Preset, Run

@@ -9,8 +9,8 @@ from typing import Any
 from setsup.errors import DataError
 from setsup.files import Manifest, data_places, find_root, load_manifest, manifest_names
 from setsup.files.manifests.packages import find_manifest
-from setsup_cli.arguments import Json
 from setsup_cli.output import show_json, show_table
+from setsup_cli.parsing.arguments import Json
 
 __all__ = ["HELP", "Options", "foreign", "present", "run"]
 

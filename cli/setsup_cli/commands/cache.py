@@ -8,8 +8,8 @@ from typing import Annotated
 
 from setsup.errors import DataError, near
 from setsup.files import cache_folder, disk_errors, manifest_names, readable_size
-from setsup_cli.arguments import Json, MaybeWords, option
 from setsup_cli.output import say, show_json, show_table
+from setsup_cli.parsing.arguments import Json, MaybeWords, option
 
 __all__ = ["HELP", "Options", "run"]
 

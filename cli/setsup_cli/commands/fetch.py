@@ -7,10 +7,10 @@ from typing import Annotated
 from setsup.errors import DataError, SetsupError
 from setsup.files import FileState, Manifest, State, check_files, fetch, load_manifest, readable_size
 from setsup.files.downloads.check import release_folder
-from setsup_cli.arguments import Dataset, Json, MaybePath, MaybeWords, Root, option
-from setsup_cli.datasets import foreign, present
+from setsup_cli.commands.datasets import foreign, present
 from setsup_cli.output import say, say_licence, say_prose, show_json, show_table
-from setsup_cli.source import check_root
+from setsup_cli.parsing.arguments import Dataset, Json, MaybePath, MaybeWords, Root, option
+from setsup_cli.parsing.source import check_root
 
 __all__ = ["HELP", "Options", "run"]
 

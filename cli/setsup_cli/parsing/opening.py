@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from setsup.errors import DataError
-from setsup_cli.usage import alternatives
+from setsup_cli.parsing.usage import alternatives
 
 __all__ = ["described", "option_words", "path_options", "read_options"]
 

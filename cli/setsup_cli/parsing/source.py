@@ -11,7 +11,7 @@ from setsup.shards.stores.places import is_shards, open_place
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
-    from setsup_cli.arguments import Named
+    from setsup_cli.parsing.arguments import Named
 
 __all__ = [
     "DEFAULT",
@@ -92,7 +92,7 @@ def options_given(name: str, words: Sequence[str]) -> dict[str, Any]:
     if is_shards(name):
         raise DataError(f"--option is for published data sets; {name} holds shards, which take none")
     from setsup.datasets.registry import options_of
-    from setsup_cli.opening import read_options
+    from setsup_cli.parsing.opening import read_options
 
     return read_options(words, options_of(name), name)
 

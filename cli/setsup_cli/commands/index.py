@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional
 
 from setsup.files import readable_size
-from setsup_cli.arguments import Json, MaybeText, option
 from setsup_cli.output import say, show_json
+from setsup_cli.parsing.arguments import Json, MaybeText, option
 from setsup_cli.stopping import terminated
 
 if TYPE_CHECKING:

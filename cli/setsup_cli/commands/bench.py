@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import SamplerError
 from setsup.progress import progress
-from setsup_cli.arguments import Json, MaybeWords, Named, option
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.source import check_factors, open_named
+from setsup_cli.parsing.arguments import Json, MaybeWords, Named, option
+from setsup_cli.parsing.source import check_factors, open_named
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

@@ -11,14 +11,14 @@ from tyro.conf import Positional
 
 from setsup.errors import DataError, SetsupError, need
 from setsup.files.expand_user import expanded
-from setsup_cli.arguments import Json, MaybePath, MaybeText, Opening, Root
-from setsup_cli.arguments import option as declared
-from setsup_cli.opening import option_words, path_options
 from setsup_cli.output import say, show_json
+from setsup_cli.parsing.arguments import Json, MaybePath, MaybeText, Opening, Root
+from setsup_cli.parsing.arguments import option as declared
+from setsup_cli.parsing.opening import option_words, path_options
+from setsup_cli.parsing.settings import changed, setting_fields, shown
+from setsup_cli.parsing.source import check_root, options_given
+from setsup_cli.parsing.usage import words_given
 from setsup_cli.runs import CHANGED, number
-from setsup_cli.settings import changed, setting_fields, shown
-from setsup_cli.source import check_root, options_given
-from setsup_cli.usage import words_given
 
 if TYPE_CHECKING:
     from setsup.experiments import Preset, Run

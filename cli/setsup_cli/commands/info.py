@@ -8,10 +8,10 @@ from setsup.errors import SetsupError
 from setsup.files import Manifest
 from setsup.files.manifests.packages import find_manifest
 from setsup.shards.stores.places import is_shards
-from setsup_cli.arguments import Json, Source
 from setsup_cli.cards import print_card
 from setsup_cli.output import show_json
-from setsup_cli.source import DEFAULT, is_place, open_named
+from setsup_cli.parsing.arguments import Json, Source
+from setsup_cli.parsing.source import DEFAULT, is_place, open_named
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -63,7 +63,7 @@ def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":
 def _options(options: Options) -> list[str] | None:
     """What ``--option`` takes, in words, for which no file is needed; None where what opens it is not to be had."""
     from setsup.datasets.registry import options_of
-    from setsup_cli.opening import described
+    from setsup_cli.parsing.opening import described
 
     name = options.dataset or DEFAULT
     if options.table is not None or is_place(name):
@@ -130,7 +130,7 @@ def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, 
             "modalities": kinds,
             **dict.fromkeys(("sample", "beside", "module")),
         }
-    from setsup_cli.beside import found_beside
+    from setsup_cli.parsing.extra_attributes import found_beside
 
     described = {factor.name: factor.description for factor in manifest.factors} if manifest else {}
     meant = {kind.name: kind.description for kind in manifest.modalities} if manifest else {}

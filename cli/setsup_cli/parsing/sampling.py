@@ -5,13 +5,13 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import FactorError, SamplerError, near
-from setsup_cli.source import assignments, check_factors, is_table, numbers
+from setsup_cli.parsing.source import assignments, check_factors, is_table, numbers
 
 if TYPE_CHECKING:
     from setsup.factors import Factor, FactorTable
     from setsup.factors.factor import Level
     from setsup.samplers import Sampler
-    from setsup_cli.sample import Options
+    from setsup_cli.commands.sample import Options
 
 __all__ = ["build_sampler", "check_places", "chosen_sampler"]
 

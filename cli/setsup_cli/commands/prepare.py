@@ -5,9 +5,9 @@ from importlib import import_module
 from pathlib import Path
 
 from setsup.files import load_manifest
-from setsup_cli.arguments import Dataset, Json, Opening, Root
 from setsup_cli.output import say, show_json
-from setsup_cli.source import check_root
+from setsup_cli.parsing.arguments import Dataset, Json, Opening, Root
+from setsup_cli.parsing.source import check_root
 
 __all__ = ["HELP", "Options", "run"]
 
@@ -34,7 +34,7 @@ def run(options: Options) -> int:
     adapter = load_manifest(name).adapter
     prepare = getattr(import_module(adapter), "prepare", None) if adapter else None
     from setsup.datasets.registry import options_in
-    from setsup_cli.opening import read_options
+    from setsup_cli.parsing.opening import read_options
 
     given = read_options(
         options.option or (), {} if prepare is None else options_in(prepare), f"`setsup prepare {name}`"

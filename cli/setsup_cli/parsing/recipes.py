@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 from tyro.conf import Positional
 
 from setsup.errors import DataError, FactorError, near
-from setsup_cli.arguments import MaybeFolders, MaybeNumber, MaybePath, MaybeText, MaybeWords, option
 from setsup_cli.output import say, show_json
-from setsup_cli.settings import Setting, changed, helps, setting_fields
-from setsup_cli.source import assignments
-from setsup_cli.usage import words_given
+from setsup_cli.parsing.arguments import MaybeFolders, MaybeNumber, MaybePath, MaybeText, MaybeWords, option
+from setsup_cli.parsing.settings import Setting, changed, helps, setting_fields
+from setsup_cli.parsing.source import assignments
+from setsup_cli.parsing.usage import words_given
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
