@@ -99,8 +99,7 @@ def need_regular(path: Path) -> None:
     >>> os.mkfifo(pipe)
     >>> need_regular(pipe)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    setsup.errors.DataError: ...shards.json is a pipe, a socket or a device, not a file; remove it, or name another
-    folder
+    setsup.errors.DataError: ...shards.json is a pipe, a socket or a device, not a file; remove it, or ...
 
     """
     try:

@@ -15,10 +15,9 @@ def expanded(path: Path | str) -> Path:
     --------
     >>> expanded("data/mnist").as_posix()
     'data/mnist'
-    >>> expanded("~nobody-of-that-name/mnist")
+    >>> expanded("~nobody-of-that-name/mnist")  # doctest: +IGNORE_EXCEPTION_DETAIL
     Traceback (most recent call last):
-    setsup.errors.DataError: ~nobody-of-that-name/mnist: no home folder of '~nobody-of-that-name' is known here; write
-    the path in full, or ./~nobody-of-that-name/mnist for a folder of that name
+    setsup.errors.DataError: ~nobody-of-that-name/mnist: no home folder of that name
 
     """
     path = check_path(path, "this", DataError)

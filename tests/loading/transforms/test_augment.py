@@ -760,7 +760,7 @@ class Wrong:
         (lambda: OneOf([]), "at least one"),
         (lambda: OneOf(Flip()), "list of operations"),
         (lambda: RandomApply(Flip, 0.5), "is none"),
-        (lambda: RandomApply(Flip(), 2), "Maybe's p"),
+        (lambda: RandomApply(Flip(), 2), "RandomApply's p"),
         (lambda: ForLevels(Flip(), "part", []), "codes of its levels"),
         (lambda: ForLevels(Flip(), "part", "real"), "codes of its levels"),
         (lambda: Augment([Flip(), Augment([Flip()])]), "stand side by side in a Compose"),
