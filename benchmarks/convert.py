@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.lookalike import CHUNK, FULL, SHAPE, write
 from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, duration
-from setsup.datasets import shapes3d
+from setsup.datasets.benchmarks import shapes3d
 
 __all__ = ["rows"]
 

@@ -18,9 +18,9 @@ from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.peers import peer
 from benchmarks.rows import Row, at_least, rate
 from setsup.datasets import Dataset, images
-from setsup.datasets.sources import MemberImages
-from setsup.datasets.table import ImageTable, open_table
-from setsup.files.members import open_members
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.own.table import ImageTable, open_table
+from setsup.files.archives.members import open_members
 
 __all__ = ["rows"]
 

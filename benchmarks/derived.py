@@ -14,9 +14,9 @@ import setsup
 from benchmarks.measure import Side, Spread, alternate, ratio
 from benchmarks.peers import peer
 from benchmarks.rows import Row, at_least, rate
-from setsup.datasets.affine import affine_maps
-from setsup.datasets.affine_mnist import RANGES
-from setsup.datasets.mnist import Mnist
+from setsup.datasets.benchmarks.affine_mnist.affine import affine_maps
+from setsup.datasets.benchmarks.affine_mnist.dataset import RANGES
+from setsup.datasets.benchmarks.mnist import Mnist
 
 __all__ = ["rows"]
 

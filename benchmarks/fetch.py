@@ -14,7 +14,8 @@ from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, rate
 from benchmarks.tables import factors
 from setsup import FactorTable
-from setsup.datasets import Dataset, Modality, fetch_request, gather, shapes3d
+from setsup.datasets import Dataset, Modality, fetch_request, gather
+from setsup.datasets.benchmarks import shapes3d
 
 __all__ = ["COUNT", "SHAPE", "SIZE", "Frames", "mapped", "rows"]
 

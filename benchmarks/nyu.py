@@ -12,7 +12,7 @@ import scipy.io
 
 from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, rate
-from setsup.datasets import nyu
+from setsup.datasets.benchmarks import nyu
 
 __all__ = ["rows"]
 

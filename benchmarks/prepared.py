@@ -13,7 +13,9 @@ import scipy.io
 
 from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, rate
-from setsup.datasets import Dataset, cars3d, smallnorb
+from setsup.datasets import Dataset
+from setsup.datasets.benchmarks import cars3d
+from setsup.datasets.benchmarks.smallnorb import dataset as smallnorb
 
 __all__ = ["rows"]
 

@@ -13,9 +13,10 @@ from PIL import Image
 
 from benchmarks.measure import Side, Spread, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, duration, rate
-from setsup.datasets import images, shapenet_renderings
-from setsup.datasets.formats.tfrecord import masked_crc32c, record_spans
-from setsup.datasets.shapenet_renderings.records import read_views
+from setsup.datasets import images
+from setsup.datasets.benchmarks import shapenet_renderings
+from setsup.datasets.benchmarks.shapenet_renderings.records import read_views
+from setsup.datasets.formats.tfrecord.records import masked_crc32c, record_spans
 
 __all__ = ["rows"]
 

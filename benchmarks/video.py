@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, rate
-from setsup.datasets.formats.video import VideoFile
+from setsup.datasets.formats.video.frames import VideoFile
 
 __all__ = ["rows"]
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from setsup import FactorTable
 from setsup.evaluation import nearest
-from setsup.experiments import Data, Measured, Preset, Sets, Trained
+from setsup.experiments import Data, Measured, Preset, Sets, TrainedRun
 from setsup.methods.networks import OverImages
 
 
@@ -58,7 +58,7 @@ class Neighbours:
     factors: tuple[str, ...]
     samples: int = 2_000
 
-    def measure(self, trained: Trained) -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         rows = trained.sample(self.samples)
         embedded = trained.embed(rows=rows)
         found = nearest(embedded, embedded, own=np.arange(len(rows)))[0][:, 0]

@@ -6,12 +6,12 @@ Needs: pip install -e ".[torch,render]".
 import torch
 
 import setsup
-from setsup.correspondence import PairSampler
+from setsup.correspondence import PixelPairSampler
 from setsup.loading.transforms import SpatialPairs
 from setsup.scenes.recipes import Room
 
 rooms = setsup.RenderedDataset(Room(rooms=4, pairs=4, size=(60, 80)), renderer="embree")
-pairs = PairSampler(rooms, pairs=2, seed=0)
+pairs = PixelPairSampler(rooms, pairs=2, seed=0)
 views = SpatialPairs(rooms, size=48, keep=1.0)
 batches = setsup.loader(rooms, pairs, modalities=["image"], transform=views, workers=0)
 

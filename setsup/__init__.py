@@ -7,16 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from setsup.datasets.derived import concat
-    from setsup.datasets.huggingface import from_huggingface
-    from setsup.datasets.huggingface_writer import to_huggingface
+    from setsup.datasets.own.huggingface.dataset import from_huggingface
+    from setsup.datasets.own.huggingface.writer import to_huggingface
+    from setsup.datasets.own.table import open_table
     from setsup.datasets.registry import load, names
-    from setsup.datasets.rendered import RenderedDataset
-    from setsup.datasets.table import open_table
+    from setsup.datasets.selections import concat
     from setsup.errors import SetsupError
     from setsup.factors.factor import Factor, Kind
     from setsup.factors.table import FactorTable
     from setsup.loading.loader import loader
+    from setsup.rendered.dataset import RenderedDataset
     from setsup.samplers import (
         DomainSampler,
         Draw,
@@ -64,14 +64,14 @@ if not TYPE_CHECKING:
         "shards",
     )
     _HOMES = {
-        "concat": "setsup.datasets.derived",
-        "from_huggingface": "setsup.datasets.huggingface",
-        "to_huggingface": "setsup.datasets.huggingface_writer",
-        "RenderedDataset": "setsup.datasets.rendered",
+        "concat": "setsup.datasets.selections",
+        "from_huggingface": "setsup.datasets.own.huggingface.dataset",
+        "to_huggingface": "setsup.datasets.own.huggingface.writer",
+        "RenderedDataset": "setsup.rendered.dataset",
         "load": "setsup.datasets.registry",
         "names": "setsup.datasets.registry",
         "loader": "setsup.loading.loader",
-        "open_table": "setsup.datasets.table",
+        "open_table": "setsup.datasets.own.table",
         "SetsupError": "setsup.errors",
         "Factor": "setsup.factors.factor",
         "Kind": "setsup.factors.factor",

@@ -160,16 +160,7 @@ def check_instance(value: Any, kind: type[T], what: str, error: Error, hint: str
 
 
 def check_memory(needed: int, what: str, reduce: str, error: Error) -> None:
-    """Refuse arrays that this machine cannot hold, before they are made.
-
-    Parameters
-    ----------
-    needed : int
-        Bytes.
-    what, reduce : str
-        What needs them, and what the user can make smaller.
-
-    """
+    """Refuse arrays that this machine cannot hold, before they are made."""
     if needed < _SMALL:
         return
     there = _memory()
@@ -202,14 +193,6 @@ def check_arguments(function: Any, given: Mapping[str, Any], error: Error = Sets
 
     Called with ``locals()`` as its first statement. Any number of numpy's goes for one of Python's, any array or list
     for a tuple or a sequence; a boolean is no number, and neither is NaN.
-
-    Parameters
-    ----------
-    function : function or method
-        The caller itself.
-    given : mapping
-        Its arguments by name.
-
     """
     for name, hint in function.__annotations__.items():
         if name in given and not _test(hint)(given[name]):

@@ -76,27 +76,7 @@ def brief(value: object) -> str:
 
 
 def imported(module: str, extra: str) -> Any:
-    """Import an optional library.
-
-    Parameters
-    ----------
-    module : str
-        The module.
-    extra : str
-        Extra of setsup that brings it.
-
-    Raises
-    ------
-    LibraryError
-        It is not installed; the message has the command that installs it.
-
-    Examples
-    --------
-    >>> imported("no_av.part", "video")
-    Traceback (most recent call last):
-    setsup.errors.LibraryError: this needs no_av, which is not installed: pip install -e '.[video]' in setsup's folder
-
-    """
+    """Import an optional library."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -107,28 +87,7 @@ def imported(module: str, extra: str) -> Any:
 
 
 def need(what: str, *modules: str) -> None:
-    """Refuse to begin what optional libraries are missing for; none of them is imported.
-
-    Parameters
-    ----------
-    what : str
-        What needs them, with its verb.
-    *modules : str
-        Names that they are imported by.
-
-    Raises
-    ------
-    LibraryError
-        Some are not installed; the message names them, and has the command that installs them.
-
-    Examples
-    --------
-    >>> need("tables need", "numpy")
-    >>> need("a diary needs", "no_ink", "numpy", "no_paper")
-    Traceback (most recent call last):
-    setsup.errors.LibraryError: a diary needs no_ink and no_paper, which are not installed: pip install no_ink no_paper
-
-    """
+    """Refuse to begin what optional libraries are missing for; none of them is imported."""
     if missing := [module for module in modules if not installed(module)]:
         listed = " and ".join([*([", ".join(missing[:-1])] if missing[:-1] else []), missing[-1]])
         are = "are" if len(missing) > 1 else "is"

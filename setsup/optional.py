@@ -71,14 +71,7 @@ LIBRARIES = {
 
 
 def installed(module: str) -> bool:
-    """Whether a library is there; it is not imported.
-
-    Examples
-    --------
-    >>> installed("numpy"), installed("no_such_library")
-    (True, False)
-
-    """
+    """Whether a library is there; it is not imported."""
     try:
         return find_spec(module.partition(".")[0]) is not None
     except ValueError:  # a module that was put in its place has no spec
@@ -86,16 +79,7 @@ def installed(module: str) -> bool:
 
 
 def command(modules: Iterable[str]) -> str:
-    """Command that installs libraries: by the extras of setsup, and by name what no extra brings.
-
-    Examples
-    --------
-    >>> command(["torch", "kornia", "lightning"])
-    "pip install -e '.[torch,train]' in setsup's folder"
-    >>> command(["wandb"])
-    'pip install wandb'
-
-    """
+    """Command that installs libraries: by the extras of setsup, and by name what no extra brings."""
     named = [LIBRARIES.get(module) or Library(module, module, (), "") for module in modules]
     extras = list(dict.fromkeys(one.extras[0] for one in named if one.extras))
     plain = [one.package for one in named if not one.extras]

@@ -35,29 +35,6 @@ def progress(
     On a terminal that is a bar, which goes away when the work ends. Elsewhere rich is not imported, and a line a minute
     is logged at INFO, so that work of less than a minute says nothing. A level above INFO at the logger ``setsup``, as
     the command's ``-q`` sets it, silences both.
-
-    Parameters
-    ----------
-    total : int or None
-        Units of the whole work, None where that is not known.
-    what : str
-        Name of the work, as a person reads it.
-    unit : str
-        What is counted: ``"B"`` shows sizes and bytes a second, all else ``<unit>/s``.
-    note : callable, optional
-        What else is said of the work so far; called from time to time, where work is advanced.
-
-    Yields
-    ------
-    Advance
-        Function to call with the units done since its last call (1 by default).
-
-    Examples
-    --------
-    >>> with progress(3, "counting") as advance:
-    ...     for _ in range(3):
-    ...         advance()
-
     """
     if logging.getLogger("setsup").level > logging.INFO:
         yield _silent

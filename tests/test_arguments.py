@@ -58,7 +58,7 @@ def table() -> FactorTable:
 
 @cache
 def scene() -> Any:
-    from setsup.scenes.primitives import box
+    from setsup.scenes.meshes.primitives import box
 
     return scenes.Scene((scenes.Placement(box(), translation=(0, 0, 3)),))
 

@@ -117,10 +117,10 @@ def fetch(large: bool, mirror: str) -> Work:
 FETCH = """
 import json
 from dataclasses import replace
-import setsup_cli.fetch
+import setsup_cli.commands.fetch
 from setsup.files import ManifestFile, load_manifest
 published = tuple(ManifestFile(**file) for file in json.loads({!r}))
-setsup_cli.fetch.load_manifest = lambda name: replace(load_manifest(name), files=published)
+setsup_cli.commands.fetch.load_manifest = lambda name: replace(load_manifest(name), files=published)
 """
 
 WORKS: dict[str, Build] = {

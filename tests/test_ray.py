@@ -22,16 +22,16 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from setsup.datasets.rendered import RenderedDataset
-from setsup.datasets.rendered_writing import render
 from setsup.errors import DataError, SetsupError
 from setsup.files.atomic import is_temporary
 from setsup.jobs import Ray, Unit, ray_worker, run
 from setsup.jobs.cluster import Cluster
 from setsup.jobs.ray_driver import _fitting, _Most, _too_small
 from setsup.jobs.ray_worker import About, do_unit, task
+from setsup.rendered.dataset import RenderedDataset
+from setsup.rendered.writing import render
 from setsup_cli.main import main
-from tests.rendered import Crayon, Dots
+from tests.rendered_scenes import Crayon, Dots
 from tests.true_files import mnist
 
 CHECKOUT = Path(__file__).resolve().parents[1]

@@ -12,16 +12,7 @@ _LEVELS_SHOWN = 16
 
 
 def print_card(card: Mapping[str, Any], closed: str) -> None:
-    """Print the card of a data set.
-
-    Parameters
-    ----------
-    card : mapping
-        What ``setsup info --json`` prints.
-    closed : str
-        Why the data set was not opened, empty where it was.
-
-    """
+    """Print the card of a data set."""
     say(f"{card['name']}" + (f": {card['title']}" if card.get("title") else ""))
     if card.get("description"):
         say_prose(card["description"], piped=100)

@@ -16,7 +16,7 @@ import numpy as np
 
 from setsup.errors import DataError
 from setsup.files import written
-from setsup_cli.source import is_place
+from setsup_cli.parsing.source import is_place
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -37,24 +37,7 @@ def header(
     split: str | None,
     opened: Mapping[str, str | None],
 ) -> dict[str, Any]:
-    """First line of the file.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Indices are rows of it.
-    sampler : Sampler
-        What drew them.
-    steps : int
-        Steps drawn, from step 0 on.
-    table : mapping, optional
-        How a table of the user's own was read.
-    split : str, optional
-        Which part of the data set the rows are of.
-    opened : mapping of str to str or None
-        Options that the data set was opened with, in words; None for one that says where data lie.
-
-    """
+    """First line of the file."""
     import setsup
 
     found = {
@@ -74,25 +57,7 @@ def header(
 
 
 def write_files(folder: Path, head: Mapping[str, Any], draws: "Draw", sheet: "Image") -> dict[str, Path]:
-    """Write draws and their contact sheet: all files whole, or none of them.
-
-    Parameters
-    ----------
-    folder : Path
-        Made where it is missing.
-    head : mapping
-        As :func:`header` gives it.
-    draws : Draw
-        A block of steps.
-    sheet : Image
-        Picture of them.
-
-    Returns
-    -------
-    dict of str to Path
-        ``jsonl``, ``npz`` and ``sheet``.
-
-    """
+    """Write draws and their contact sheet: all files whole, or none of them."""
     paths = {"jsonl": folder / "draws.jsonl", "npz": folder / "draws.npz", "sheet": folder / "sheet.png"}
     arrays: dict[str, Any] = {"indices": draws.indices}
     arrays |= {f"inactive_{name}": codes for name, codes in draws.inactive.items()}
@@ -153,19 +118,7 @@ class Recorded:
         return dict(self.head.get("options", {}))
 
     def opening(self, given: Sequence[str]) -> list[str]:
-        """Words of ``--option`` that open the data set again.
-
-        Parameters
-        ----------
-        given : sequence of str
-            Those of the replay: what says where data lie, and nothing else.
-
-        Raises
-        ------
-        DataError
-            When there are others, one comes twice, or one of these is missing.
-
-        """
+        """Words of ``--option`` that open the data set again."""
         named: dict[str, str] = {}
         for word in given:
             name = word.partition("=")[0]
@@ -186,14 +139,7 @@ class Recorded:
         return words
 
     def check_source(self, dataset: str | None, table: Path | None) -> None:
-        """Refuse options that name another data set than the file's.
-
-        Raises
-        ------
-        DataError
-            When they do, or when the file's draws are of a table and none is given.
-
-        """
+        """Refuse options that name another data set than the file's."""
         if dataset is not None and is_place(dataset) and table is None:
             return  # whether these draws are of what lies there, its factors tell
         from setsup.datasets import names
@@ -209,14 +155,7 @@ class Recorded:
             raise DataError(f"{self.path} holds draws of {name}, not of {table or dataset}; leave that out")
 
     def sampler(self, dataset: "Dataset") -> "Sampler":
-        """Make the sampler of the file again.
-
-        Raises
-        ------
-        DataError
-            When the data set is another one than that of the draws.
-
-        """
+        """Make the sampler of the file again."""
         from setsup.samplers import from_dict
 
         if not dataset.factors.has_fingerprint(self.head["fingerprint"]):
@@ -228,14 +167,7 @@ class Recorded:
         return from_dict(self.head["sampler"], dataset.factors)
 
     def draws(self, sampler: "Sampler") -> "Draw":
-        """Draw the steps again and compare; a file of a header alone is drawn without comparison.
-
-        Raises
-        ------
-        DataError
-            When a step was recorded otherwise.
-
-        """
+        """Draw the steps again and compare; a file of a header alone is drawn without comparison."""
         draws = sampler.block(0, self.head["steps"])
         for line, recorded in zip(lines(draws), self.steps, strict=False):
             # through JSON, so that numbers are compared in the form in which they stand in the file
@@ -248,14 +180,7 @@ class Recorded:
 
 
 def read_draws(path: Path) -> Recorded:
-    """Read a ``draws.jsonl``.
-
-    Raises
-    ------
-    DataError
-        When it is missing, cut off, or something else.
-
-    """
+    """Read a ``draws.jsonl``."""
     try:
         found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except OSError as error:

@@ -8,7 +8,7 @@ from importlib import import_module
 from setsup.errors import SetsupError, near
 from setsup_cli.letters import replace_unencodable
 from setsup_cli.output import output_errors, write
-from setsup_cli.usage import check_words
+from setsup_cli.parsing.usage import check_words
 
 __all__ = ["VERBS", "main"]
 
@@ -40,19 +40,7 @@ EXAMPLES = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Words after ``setsup``; those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit code: 0, 2 for anything that setsup refuses, 130 after Ctrl-C.
-
-    """
+    """Run the command."""
     words = list(sys.argv[1:] if argv is None else argv)
     with replace_unencodable():
         return _exit_code(words)
@@ -101,7 +89,7 @@ def _run_verb(verb: str, rest: list[str]) -> int:
 
     quiet = not {"-q", "--quiet"}.isdisjoint(rest)
     rest = [word for word in rest if word not in ("-q", "--quiet")]
-    module = import_module(f"setsup_cli.{verb}")
+    module = import_module(f"setsup_cli.commands.{verb}")
     # options of some verbs depend on what is named
     kind, text = module.asked(rest) if hasattr(module, "asked") else (module.Options, module.HELP)
     check_words(verb, kind, rest)

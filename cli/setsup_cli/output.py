@@ -28,16 +28,7 @@ _WORD = 24
 
 @contextmanager
 def output_errors() -> Iterator[None]:
-    """Say in one sentence why standard output cannot be written.
-
-    Raises
-    ------
-    SetsupError
-        When it goes to a disk that is full, or the like.
-    BrokenPipeError
-        When who read it has gone.
-
-    """
+    """Say in one sentence why standard output cannot be written."""
     try:
         yield
     except OSError as error:
@@ -69,14 +60,7 @@ def say_prose(text: str, piped: int | None = None) -> None:
 
 
 def check_picture(path: Path) -> None:
-    """Refuse a file that no picture can be written to, before there is one.
-
-    Raises
-    ------
-    DataError
-        When it has not the ending .png, or its folder may not be written.
-
-    """
+    """Refuse a file that no picture can be written to, before there is one."""
     if path.suffix.lower() != ".png":
         raise DataError(f"--out {path} must be a picture: give it the ending .png")
     need_writable(path)
@@ -105,18 +89,7 @@ def _finite(value: Any) -> Any:
 
 
 def show_table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
-    """Print a table.
-
-    Parameters
-    ----------
-    heads : sequence of str
-        Heads of the columns.
-    rows : iterable of sequences of str
-        One text a column.
-    right : sequence of str
-        Heads of columns whose texts end at the right, such as numbers.
-
-    """
+    """Print a table."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -17,35 +17,14 @@ CHANGED = "the file that holds its preset is another than it was trained with; w
 
 
 def opened(folder: Path, preset: str | None = None) -> "Run":
-    """Open a run.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the run.
-    preset : str, optional
-        As for :func:`setsup.experiments.find_preset`. Where it is a file, the run's own preset may lie there.
-
-    Raises
-    ------
-    SetsupError
-        When there is no run, or its preset is not known.
-
-    """
+    """Open a run."""
     from setsup.experiments import open_run
 
     return open_run(folder, None if preset is None else _own(preset, folder))
 
 
 def evaluated(run: "Run", name: str | None) -> "Preset":
-    """The preset whose evaluations are made on a run, by its name: the run's own where that is a file which holds it.
-
-    Raises
-    ------
-    SetsupError
-        When it is not known, or has no evaluations.
-
-    """
+    """The preset whose evaluations are made on a run, by name; the run's own where its file holds it."""
     from setsup.experiments import find_preset, smoke
     from setsup.experiments.registry import in_file
 
@@ -93,14 +72,7 @@ def words_about(run: "Run") -> Iterator[str]:
 
 
 def check_device(name: str | None) -> None:
-    """Refuse a device that is not here.
-
-    Raises
-    ------
-    SetsupError
-        When torch cannot use it.
-
-    """
+    """Refuse a device that is not here."""
     import torch
 
     try:

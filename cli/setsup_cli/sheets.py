@@ -27,20 +27,7 @@ Pictures = list[npt.NDArray[Any]]
 
 
 def draw_sheet(dataset: "Dataset", sampler: "Sampler", draws: "Draw", steps: int) -> "Image":
-    """Show the first steps of a block of draws.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Its first picture modality is shown.
-    sampler : Sampler
-        What drew.
-    draws : Draw
-        A block of steps.
-    steps : int
-        Most steps shown; only as many as fill a sheet are.
-
-    """
+    """Show the first steps of a block of draws."""
     if _noun(sampler) == "triplet":
         title, rows = _title(dataset, sampler, draws, 1), draws.indices[0]
         explained = f"positive: same {', '.join(orbit(sampler))}; negative: another"

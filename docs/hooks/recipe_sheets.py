@@ -86,8 +86,8 @@ def room_rows() -> list[Row]:
     """Patches of one rendered room, in all its modalities."""
     import torch
 
-    from setsup.datasets.rendered import RenderedDataset
     from setsup.loading.transforms.recipes import recipe
+    from setsup.rendered.dataset import RenderedDataset
     from setsup.scenes.recipes import Room
 
     kinds = {"image": "color", "depth": "depth", "normals": "normal", "instances": "label"}

@@ -12,7 +12,7 @@ SEED = 1
 
 
 def shapes3d() -> Image.Image:
-    from setsup.datasets.rendered import RenderedDataset
+    from setsup.rendered.dataset import RenderedDataset
     from setsup.samplers import SetSampler
     from setsup.scenes.recipes import Shapes3D
 
@@ -25,7 +25,7 @@ def shapes3d() -> Image.Image:
 
 
 def models() -> Image.Image:
-    from setsup.datasets.rendered import RenderedDataset
+    from setsup.rendered.dataset import RenderedDataset
     from setsup.scenes.recipes import ObjectView
     from setsup.scenes.recipes.room.solids import default_objects
 
@@ -80,7 +80,7 @@ def picture(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def _rooms():
-    from setsup.datasets.rendered import RenderedDataset
+    from setsup.rendered.dataset import RenderedDataset
     from setsup.scenes.recipes import Room
 
     return RenderedDataset(Room(rooms=3, pairs=1, size=(120, 160), seed=SEED), renderer="embree")

@@ -25,25 +25,7 @@ _RAYS = 1 << 13  # at a time, so that what they need stays in the processor's ca
 
 
 class EmbreeRenderer:
-    """Draws scenes by tracing rays.
-
-    Parameters
-    ----------
-    supersample : int
-        Colours are averages, in linear light, over supersample × supersample rays a pixel; the geometry stays that of
-        the pixel's centre. Each sample is cut to what a picture can show before it is averaged.
-
-    Examples
-    --------
-    >>> from setsup.scenes import Ambient, Camera, Material, Mesh, Placement, Scene
-    >>> face = Mesh([[-9, 2, -9], [9, 2, -9], [0, 2, 9]], [[0, 1, 2]], materials=(Material((128, 64, 0)),))
-    >>> renderer = EmbreeRenderer()
-    >>> renderer.load(Scene((Placement(face),), lights=(Ambient(),)))
-    >>> frame = renderer.render(Camera.look_at((0, 0, 0), (0, 1, 0), height=2, width=3, focal_length=2))
-    >>> frame.rgb[0, 0].tolist(), frame.depth.tolist(), frame.normal[1, 2].tolist()
-    ([128, 64, 0], [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]], [0.0, 0.0, -1.0])
-
-    """
+    """Draws scenes by tracing rays."""
 
     name = "embree"
 
@@ -56,14 +38,7 @@ class EmbreeRenderer:
 
     @classmethod
     def check(cls) -> str:
-        """Say with what rays are traced here.
-
-        Raises
-        ------
-        DataError
-            When neither embreex nor trimesh's own ray engine can be imported.
-
-        """
+        """Say with what rays are traced here."""
         try:
             imported("embreex.rtcore_scene", "render")
             imported("embreex.mesh_construction", "render")
@@ -87,14 +62,7 @@ class EmbreeRenderer:
         self._scene = scene
 
     def render(self, camera: Camera) -> Frame:
-        """Draw the scene.
-
-        Raises
-        ------
-        SetsupError
-            When no scene was loaded, or the renderer was closed.
-
-        """
+        """Draw the scene."""
         check_instance(camera, Camera, "what is rendered from", SetsupError)
         scene = self._loaded()
         height, width = camera.height, camera.width

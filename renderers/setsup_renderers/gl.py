@@ -4,7 +4,8 @@ Nothing is antialiased unless it is asked for, and then the colours only. Both s
 are sampled bilinearly in linear light, repeat, and have no smaller copies of themselves (mipmaps): where they are seen
 from far away, ask for more samples a pixel. Lights throw no shadows; the first scene of a process with lights that
 should is told so in the log. Of sheets in one plane that are cut into triangles in different ways any may be seen at
-any pixel, where the other renderers see the one of :mod:`setsup.scenes.coplanar`. Where a camera stands within the
+any pixel, where the other renderers see the one of :mod:`setsup.scenes.meshes.coplanar`. Where a camera stands within
+the
 bounds of its scene, what is nearer to it than 1 mm along its axis, or 1/10,000 of the diagonal of a scene of less than
 10 m, is not drawn.
 
@@ -53,26 +54,9 @@ class GLRenderer:
     All renderers of a process share one context and its thread; any thread may call them. See
     :mod:`setsup_renderers.gl_context` for what that means for processes that fork.
 
-    Parameters
-    ----------
-    supersample : int
-        Colours are averages, in linear light, over supersample × supersample samples a pixel, each cut to what a
-        picture can show; the geometry stays that of the pixel's centre.
-    device : int, optional
-        Number of the GPU, as EGL counts them, which need not be CUDA's order. By default the first that works: those
-        that CUDA sees, so that ``CUDA_VISIBLE_DEVICES`` chooses, then other hardware, then software. All renderers of
-        a process draw on the same.
-
-    Raises
-    ------
-    SetsupError
-        When ``supersample`` is no whole number from 1 to 16, or ``device`` none from 0 on.
-
-    Examples
-    --------
-    >>> GLRenderer(supersample=2).name
-    'gl'
-
+    `device`: number of the GPU, as EGL counts them, which need not be CUDA's order. By default the first that
+    works: those that CUDA sees, so that ``CUDA_VISIBLE_DEVICES`` chooses, then other hardware, then software. All
+    renderers of a process draw on the same.
     """
 
     name = "gl"
@@ -92,26 +76,11 @@ class GLRenderer:
         """Say on what it would draw here, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``.
 
         Another process is started to find out, once, so that this one has no context afterwards and may fork.
-
-        Raises
-        ------
-        DataError
-            When it cannot draw here: what is missing, and what to install.
-
         """
         return described()
 
     def load(self, scene: Scene) -> None:
-        """Make a scene the one that is drawn.
-
-        Raises
-        ------
-        DataError
-            When there is no driver, no such device, or not enough memory.
-        SetsupError
-            When a light has no direction, there are more than 64 beside ambient ones, or the renderer was closed.
-
-        """
+        """Make a scene the one that is drawn."""
         self._open()
         if self._loaded is not None and scene is self._loaded.scene:
             return
@@ -126,14 +95,7 @@ class GLRenderer:
             _warn_of_shadows()
 
     def render(self, camera: Camera) -> Frame:
-        """Draw the scene.
-
-        Raises
-        ------
-        SetsupError
-            When no scene was loaded, the renderer was closed, or the picture is larger than the driver can draw.
-
-        """
+        """Draw the scene."""
         check_instance(camera, Camera, "what is rendered from", SetsupError)
         self._open()
         loaded = self._loaded

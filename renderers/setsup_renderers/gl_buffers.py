@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.scenes.coincident import hidden_sides
 from setsup.scenes.color import LINEAR
-from setsup.scenes.mesh import Mesh
+from setsup.scenes.meshes.coincident import hidden_sides
+from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.scene import Placement, Scene
 
 __all__ = ["FLAT", "Surface", "surfaces"]
@@ -66,13 +66,7 @@ class Surface:
 def surfaces(scene: Scene) -> tuple[Reals, list[Surface]]:
     """Split a scene in what can be drawn at once; triangles without area are left out.
 
-    Returns
-    -------
-    middle : (3,) float64, metres
-        About which the positions are.
-    surfaces : list of Surface
-        One for each texture, each mask and each kind of mesh.
-
+    Returns `middle` (3,) float64, metres.
     """
     middle = scene.bounds.mean(axis=0)
     if not scene.placements:

@@ -26,8 +26,8 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from setsup.errors import DataError, imported
-from setsup_renderers.asking import asked
-from setsup_renderers.of_process import OfProcess, refuse_forked
+from setsup_renderers.gl_probe import asked
+from setsup_renderers.process_local import OfProcess, refuse_forked
 
 __all__ = ["Context", "context", "described"]
 
@@ -48,12 +48,6 @@ _ERRORS = 16  # at most that are asked for: a lost context tells of one for ever
 class Context:
     """A GL context; what is done with it is done on its thread.
 
-    Parameters
-    ----------
-    number : int or None
-        Of the device, as EGL counts them; None for the first that works: the GPUs that CUDA sees, in its order, then
-        other hardware, then software.
-
     Attributes
     ----------
     number : int
@@ -66,11 +60,6 @@ class Context:
         The context itself, for its thread only.
     cache : dict
         What all renderers share: programs, buffers of pictures; for its thread only.
-
-    Raises
-    ------
-    DataError
-        When there is no driver, or no such device.
 
     """
 
@@ -181,19 +170,7 @@ _CONTEXT: OfProcess[Context] = OfProcess("gl")
 
 
 def context(device: int | None = None) -> Context:
-    """Context of this process, made when it is first wanted.
-
-    Parameters
-    ----------
-    device : int or None
-        On which it must draw; None for any.
-
-    Raises
-    ------
-    DataError
-        When there can be none, it draws on another device, or the process was forked from one that had one.
-
-    """
+    """Context of this process, made when it is first wanted."""
     found = _CONTEXT.get(lambda: Context(device))
     if device is not None and device != found.number:
         _devices(device)
@@ -205,14 +182,7 @@ def context(device: int | None = None) -> Context:
 
 
 def described() -> str:
-    """On what a context draws, or would draw; asked in another process where this one has none.
-
-    Raises
-    ------
-    DataError
-        When there can be none: why, and what to install.
-
-    """
+    """On what a context draws, or would draw; asked in another process where this one has none."""
     refuse_forked()
     if _CONTEXT.made is not None:
         return str(_CONTEXT.made.device)

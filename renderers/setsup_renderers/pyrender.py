@@ -100,12 +100,6 @@ class PyrenderRenderer:
     name : str
         ``"pyrender"``.
 
-    Examples
-    --------
-    >>> from setsup.scenes import Renderer
-    >>> isinstance(PyrenderRenderer(), Renderer)
-    True
-
     """
 
     name = "pyrender"
@@ -117,28 +111,11 @@ class PyrenderRenderer:
 
     @classmethod
     def check(cls) -> str:
-        """Say on what it would draw here; a process of its own is asked where this one has not drawn yet.
-
-        Raises
-        ------
-        DataError
-            When pyrender, a library of GL or a driver is missing, there is no GPU of the wanted number, OpenGL was
-            imported for a platform with windows, or this process was forked from one that had drawn.
-
-        """
+        """Say on what it would draw here; a process of its own is asked where this one has not drawn yet."""
         return device()
 
     def load(self, scene: Scene) -> None:
-        """Make a scene the one that is drawn.
-
-        Raises
-        ------
-        DataError
-            When pyrender or the libraries of GL are missing.
-        SetsupError
-            When the renderer was closed.
-
-        """
+        """Make a scene the one that is drawn."""
         made = self._passes if scene is self._scene else passes(library(), scene)
         self._geometry.load(scene)
         if scene is not self._scene:
@@ -146,16 +123,7 @@ class PyrenderRenderer:
             self._scene, self._passes = scene, made
 
     def render(self, camera: Camera) -> Frame:
-        """Draw the scene.
-
-        Raises
-        ------
-        DataError
-            When there is no GL here, as :meth:`check` says.
-        SetsupError
-            When no scene was loaded, the renderer was closed, or the picture is larger than the driver draws.
-
-        """
+        """Draw the scene."""
         check_instance(camera, Camera, "what is rendered from", SetsupError)
         frame, arrived = self._geometry.trace(camera)
         return replace(frame, rgb=self._colors(camera, frame, arrived))

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError, imported
-from setsup_renderers.asking import asked
-from setsup_renderers.of_process import OfProcess, inherited
+from setsup_renderers.gl_probe import asked
+from setsup_renderers.process_local import OfProcess, inherited
 
 __all__ = ["Context", "check_holes", "context", "device", "library", "release"]
 
@@ -42,14 +42,7 @@ _PIERCED = f"""{_TEXTURED}
 
 
 def library() -> Any:
-    """Import pyrender, on EGL unless ``PYOPENGL_PLATFORM`` says OSMesa; needs no context.
-
-    Raises
-    ------
-    DataError
-        When pyrender or the libraries of GL are missing, or OpenGL is bound to another platform already.
-
-    """
+    """Import pyrender, on EGL unless ``PYOPENGL_PLATFORM`` says OSMesa; needs no context."""
     name = _bound()
     if importlib.util.find_spec("pyrender") is None or importlib.util.find_spec("OpenGL") is None:
         imported("pyrender", "render")
@@ -73,14 +66,7 @@ def check_holes() -> None:
 
 
 class Context:
-    """A context and pyrender's renderer on it; all methods but :meth:`run` belong on its thread.
-
-    Raises
-    ------
-    DataError
-        When there is no driver, or no device of the number that ``EGL_DEVICE_ID`` gives.
-
-    """
+    """A context and pyrender's renderer on it; all methods but :meth:`run` belong on its thread."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="setsup-pyrender")
@@ -130,14 +116,7 @@ class Context:
 
 
 def context() -> Context:
-    """Context of this process, made when it is first wanted.
-
-    Raises
-    ------
-    DataError
-        When there can be none, or the process was forked from one that had one: GL does not survive that.
-
-    """
+    """Context of this process, made when it is first wanted."""
 
     def make() -> Context:
         library()
@@ -147,14 +126,7 @@ def context() -> Context:
 
 
 def device() -> str:
-    """Say on what this process draws, or would draw; makes no context, which would be in the way of forked processes.
-
-    Raises
-    ------
-    DataError
-        As :func:`context`.
-
-    """
+    """What this process renders on, or would; creates no context, which forked processes could not use."""
     if _CONTEXT.made is not None or inherited():
         return context().device
     _bound()

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.scenes.camera import Camera
-from setsup.scenes.coincident import hidden_sides
 from setsup.scenes.color import LINEAR
-from setsup.scenes.mesh import Material
+from setsup.scenes.meshes.coincident import hidden_sides
+from setsup.scenes.meshes.mesh import Material
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
 from setsup_renderers.pyrender_context import check_holes
 
@@ -134,17 +134,7 @@ def pose(light: Light, origin: Reals, camera: Camera | None = None) -> Reals:
 def pinhole(pyrender: Any, camera: Camera, origin: Reals, near: float, far: float) -> tuple[Any, Reals]:
     """One of pyrender's cameras that maps to pixels as ours does, and its pose, (4, 4) float64.
 
-    Parameters
-    ----------
-    pyrender : module
-        The library.
-    camera : Camera
-        Not mirrored: the product of its focal lengths is positive.
-    origin : (3,) float64, metres
-        Of pyrender's scene, in the world.
-    near, far : float, metres
-        Depths between which things are drawn.
-
+    `origin` (3,) float64, metres.
     """
     k, size = camera.k, np.array([[camera.width], [camera.height]])
     # from OpenCV's frame to −1 … 1, x to the right and y down, multiplied with the depth; edges are half a pixel off

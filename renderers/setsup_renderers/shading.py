@@ -61,11 +61,6 @@ class Seen:
 class Surfaces:
     """Tables of what shading needs of every triangle of a scene.
 
-    Parameters
-    ----------
-    scene : Scene
-        May be empty.
-
     Attributes
     ----------
     instance : (n,) int32
@@ -174,11 +169,7 @@ def _between(before: Floats, after: Floats, share: Floats) -> Floats:
 def normals(surfaces: Surfaces, seen: Seen) -> tuple[Floats, Floats]:
     """Unit normals in the world, turned to the side from which the surface is seen.
 
-    Returns
-    -------
-    flat, shading : (n, 3) float32
-        Of the triangle; and interpolated, where its mesh has normals. The same array where none has.
-
+    Returns `flat, shading` (n, 3) float32.
     """
     flat = surfaces.flat.take(seen.triangle, axis=0)
     flat *= -np.copysign(np.float32(1), np.einsum("ij,ij->i", flat, seen.ray))[:, None]
@@ -215,21 +206,7 @@ def light(
 ) -> Floats:
     """Light that falls on each point, (n, 3) float32, read-only.
 
-    Parameters
-    ----------
-    lights : sequence of Light
-        Of the scene.
-    camera : Camera
-        From which the points are seen.
-    seen : Seen
-        The points.
-    flat, shading : (n, 3) float32
-        Their normals, as :func:`normals` gives them.
-    blocked : callable
-        As :meth:`setsup.scenes.Rays.blocked`, for shadows.
-    size : float, metres
-        Largest coordinate about the middle of the scene, of the scene and the camera: how coarse float32 is.
-
+    `flat, shading` (n, 3) float32.
     """
     found = np.zeros((1, 1), np.float32)  # one column while all lights are white or grey, which most are
     points = None

@@ -2,7 +2,7 @@
 
 from setsup.correspondence.from_depth import from_depth, recorded_camera
 from setsup.correspondence.homographies import planar_pairs
-from setsup.correspondence.pair_sampler import PairSampler
+from setsup.correspondence.pair_sampler import PixelPairSampler
 from setsup.correspondence.pairs import AffinePairs, affine_pairs
 from setsup.correspondence.pixel_pairs import Partners, PixelPairs, Status, partners
 from setsup.correspondence.planar import carried, inside
@@ -13,8 +13,8 @@ from setsup.correspondence.view_pairs import DescriptorPairs, descriptor_pairs, 
 __all__ = [
     "AffinePairs",
     "DescriptorPairs",
-    "PairSampler",
     "Partners",
+    "PixelPairSampler",
     "PixelPairs",
     "RenderedPairs",
     "Status",

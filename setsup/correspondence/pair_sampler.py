@@ -7,10 +7,10 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import SamplerError
 from setsup.samplers import Report, SetSampler
 
-__all__ = ["PairSampler"]
+__all__ = ["PixelPairSampler"]
 
 
-class PairSampler(SetSampler):
+class PixelPairSampler(SetSampler):
     """Draws pairs of different views of one scene: sets of two rows that agree in the factors of the scene.
 
     Every combination of those factors that has two views is drawn equally often, and in it every ordered pair of
@@ -46,10 +46,10 @@ class PairSampler(SetSampler):
 
     Examples
     --------
-    >>> from setsup.datasets.rendered import RenderedDataset
+    >>> from setsup.rendered.dataset import RenderedDataset
     >>> from setsup.scenes.recipes import Shapes3D
     >>> shapes = RenderedDataset(Shapes3D(size=(32, 32)))
-    >>> draw = PairSampler(shapes, pairs=4)[0]
+    >>> draw = PixelPairSampler(shapes, pairs=4)[0]
     >>> draw.indices.shape, sorted(draw.inactive)
     ((4, 2), ['floor_hue', 'object_hue', 'scale', 'shape', 'wall_hue'])
 
@@ -104,4 +104,4 @@ class PairSampler(SetSampler):
     def report(self) -> Report:
         """What will be drawn, and what never can be."""
         found = super().report()
-        return Report(f"PairSampler: {self.sets} pairs of views", found.entries, found.notes)
+        return Report(f"PixelPairSampler: {self.sets} pairs of views", found.entries, found.notes)

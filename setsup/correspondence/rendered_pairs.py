@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_arguments
-from setsup.correspondence.pair_sampler import PairSampler
+from setsup.correspondence.pair_sampler import PixelPairSampler
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.correspondence.planar import inside
 from setsup.correspondence.spatial import drawn_pixels, spatial
 from setsup.datasets.dataset import Dataset, Modality
-from setsup.datasets.rendered import RenderedDataset
 from setsup.errors import DataError, SetsupError
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
+from setsup.rendered.dataset import RenderedDataset
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
 
 __all__ = ["RenderedPairs", "pair_table", "stored"]
@@ -32,29 +32,6 @@ class RenderedPairs(RenderedDataset):
     no surface or it lies behind the other camera. ``status`` (H, W) uint8 is the pixel's
     :class:`setsup.correspondence.Status`, of which 0 is visible. float32 keeps places to 1/30,000 of a pixel in
     pictures of up to 1,024.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        What is drawn.
-    factors : FactorTable
-        From :func:`pair_table`, or some pairs of one: rows 2n and 2n + 1 are the views of a pair.
-    renderer, cache
-        As of :class:`setsup.datasets.rendered.RenderedDataset`.
-
-    Raises
-    ------
-    DataError
-        When the table is not one of pairs, or two views of a pair show different scenes.
-
-    Examples
-    --------
-    >>> from setsup.scenes.recipes import Shapes3D
-    >>> recipe = Shapes3D(size=(16, 16))
-    >>> views = RenderedPairs(recipe, pair_table(recipe, pairs=3), "embree")
-    >>> views.pair_factors, views.fetch([[0, 1]], ["partners"])["partners"].shape
-    (('view_pair',), (1, 2, 16, 16, 2))
-
     """
 
     def __init__(
@@ -90,7 +67,7 @@ class RenderedPairs(RenderedDataset):
     def outputs(
         self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]
     ) -> dict[str, npt.NDArray[Any]]:
-        """Modalities of a row that was drawn; see :meth:`setsup.datasets.rendered.RenderedDataset.outputs`."""
+        """Modalities of a row that was drawn; see :meth:`setsup.rendered.dataset.RenderedDataset.outputs`."""
         found = super().outputs(row, scene, camera, frame, [name for name in names if name not in _OWN])
         if len(found) < len(names):
             pairs = spatial(scene, camera, self.camera(row ^ 1))
@@ -124,38 +101,11 @@ def pair_table(
     tolerance: Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> FactorTable:
-    """Draw pairs of views that share a scene, as rows of a table.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        What is drawn.
-    pairs : int
-        How many.
-    factors : FactorTable, optional
-        Views to draw from; the grid of the recipe by default.
-    tolerance : mapping of str to float, optional
-        As of :class:`setsup.correspondence.PairSampler`, whose draws these are.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-
-    Returns
-    -------
-    FactorTable
-        2 · pairs rows: the factors of the views, ``view_pair`` (0 … pairs − 1) and ``view`` (0, 1).
-
-    Examples
-    --------
-    >>> from setsup.scenes.recipes import Shapes3D
-    >>> table = pair_table(Shapes3D(size=(16, 16)), pairs=3)
-    >>> table.values("view_pair", range(6)).tolist(), table.values("view", range(6)).tolist()
-    ([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1])
-
-    """
+    """Draw pairs of views that share a scene, as rows of a table."""
     check_arguments(pair_table, locals())
     views = FactorTable(recipe.factors) if factors is None else factors
     agree = tuple(getattr(recipe, "pair_factors", recipe.scene_factors))
-    sampler = PairSampler(_Views(recipe.name, views, agree), pairs=pairs, tolerance=tolerance, seed=seed)
+    sampler = PixelPairSampler(_Views(recipe.name, views, agree), pairs=pairs, tolerance=tolerance, seed=seed)
     rows = sampler[0].indices.ravel()
     numbers = np.arange(len(rows))
     columns = {factor.name: views.codes(factor.name, rows) for factor in views.factors}
@@ -167,7 +117,7 @@ def pair_table(
 
 
 class _Views(Dataset):
-    """What a PairSampler reads of views that are not drawn."""
+    """What a PixelPairSampler reads of views that are not drawn."""
 
     def __init__(self, name: str, factors: FactorTable, pair_factors: tuple[str, ...]) -> None:
         self.name, self.factors, self.modalities, self.pair_factors = name, factors, {}, pair_factors
@@ -179,28 +129,7 @@ class _Views(Dataset):
 def stored(
     dataset: Any, row1: int, row2: int, camera1: Camera, camera2: Camera, fraction: float, key: int
 ) -> PixelPairs:
-    """Pairs of two rows of a data set that keeps partners: the ``match`` of rendered pairs that were written to disk.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        With the modalities ``partners`` and ``status``, and ``camera(row)``: such as :class:`RenderedPairs`, or a
-        folder of one. Without ``depth`` points have no place in space, without ``instances`` they are of none.
-    row1, row2 : int
-        The two views of a pair.
-    camera1, camera2 : Camera
-        Theirs, or windows of them.
-    fraction : float
-        Share of the pixels of view 1 that is looked up.
-    key : int
-        By which they are drawn.
-
-    Raises
-    ------
-    SetsupError
-        When the rows are not the two views of a pair, or the data set keeps no partners.
-
-    """
+    """Pairs of rows of a dataset that stores partners: the ``match`` of rendered pairs on disk."""
     if not set(_OWN) <= set(dataset.modalities) or not {PAIR, VIEW} <= set(dataset.factors.names):
         raise SetsupError(
             f"{dataset.name} keeps no {' and '.join(_OWN)} of pairs: render it as RenderedPairs, with both"

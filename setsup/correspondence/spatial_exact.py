@@ -31,14 +31,8 @@ def affine_rows(corners: Reals) -> Reals:
     A point p has the height ``row[0] · (p, 1)`` in metres and lies over the triangle where ``u = row[1] · (p, 1)``,
     ``v = row[2] · (p, 1)`` and ``1 − u − v`` are not negative.
 
-    Parameters
-    ----------
-    corners : (n, 3, 3) float64
-
-    Returns
-    -------
-    (n, 3, 4) float64; NaN for triangles without area, which no comparison holds for
-
+    `corners` (n, 3, 3) float64; returns (n, 3, 4) float64; NaN for triangles without area, which no comparison holds
+    for.
     """
     a = corners[:, 0]
     ab, ac = corners[:, 1] - a, corners[:, 2] - a
@@ -57,24 +51,8 @@ def affine_rows(corners: Reals) -> Reals:
 def met(rows: Reals, start: Reals, ways: Reals) -> tuple[Reals, Bools, Reals]:
     """Where rays meet the planes of triangles, one triangle a ray.
 
-    Parameters
-    ----------
-    rows : (n, 3, 4) float64
-        Of :func:`affine_rows`.
-    start : (3,) or (n, 3) float64
-        Where rays start.
-    ways : (n, 3) float64
-        Their directions.
-
-    Returns
-    -------
-    reach : (n,) float64
-        In multiples of the directions; NaN or infinite along the plane.
-    within : (n,) bool
-        Whether the ray meets the triangle, edges included, ahead of its start.
-    slope : (n,) float64
-        Height that a ray gains over its direction: its length times the sine of the angle to the plane, signed.
-
+    `rows` (n, 3, 4) float64; `start` (3,) or (n, 3) float64; `ways` (n, 3) float64; returns `reach` (n,) float64;
+    returns `within` (n,) bool; returns `slope` (n,) float64.
     """
     if start.ndim == 1:
         at = rows.reshape(-1, 4) @ np.append(start, 1.0)
@@ -92,13 +70,7 @@ def met(rows: Reals, start: Reals, ways: Reals) -> tuple[Reals, Bools, Reals]:
 class Boxes:
     """A tree of boxes around triangles, eight to a box, for few rays and float64 answers.
 
-    Parameters
-    ----------
-    corners : (n, 3, 3) float64
-        Triangles, at least one.
-    rows : (n, 3, 4) float64
-        Their :func:`affine_rows`.
-
+    `corners` (n, 3, 3) float64; `rows` (n, 3, 4) float64.
     """
 
     def __init__(self, corners: Reals, rows: Reals) -> None:
@@ -126,22 +98,8 @@ class Boxes:
     def first(self, start: Reals, ways: Reals, near: Reals, far: Reals) -> tuple[Rows, Reals]:
         """Nearest triangle that each ray meets between two multiples of its direction.
 
-        Parameters
-        ----------
-        start : (3,) float64
-            Where all rays start.
-        ways : (n, 3) float64
-            Their directions.
-        near, far : (n,) float64
-            Only what is met at ``near < reach < far`` counts, and only ahead of the start.
-
-        Returns
-        -------
-        triangle : (n,) int64
-            −1 for none; of several at one place the one with the lowest number.
-        reach : (n,) float64
-            inf for none.
-
+        `start` (3,) float64; `ways` (n, 3) float64; `near, far` (n,) float64; returns `triangle` (n,) int64; returns
+        `reach` (n,) float64.
         """
         triangle, reach = np.full(len(ways), -1), np.full(len(ways), np.inf)
         for begin in range(0, len(ways), _RAYS):

@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.correspondence.spatial_exact import Boxes, affine_rows, cross, met
-from setsup.scenes.coplanar import coplanar_of
-from setsup.scenes.holes import Holes, holes_of
-from setsup.scenes.mesh import Mesh
+from setsup.scenes.meshes.coplanar import coplanar_of
+from setsup.scenes.meshes.holes import Holes, holes_of
+from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.per_scene import PerScene
 from setsup.scenes.rays import Rays
 from setsup.scenes.scene import Placement, Scene
@@ -76,27 +76,10 @@ class ExactRays:
 
     Safe to use from several threads, and after fork.
 
-    Parameters
-    ----------
-    scene : Scene
-        May be empty.
-
     Attributes
     ----------
     instance : (triangles + 1,) int32
         Of each triangle; the last is −1, for none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> triangle = Mesh([[0, 0, 2], [4, 0, 2], [0, 4, 2]], [[0, 1, 2]])
-    >>> rays = ExactRays(Scene((Placement(triangle),)))
-    >>> eye = np.array([1.0, 1, 0])
-    >>> found = rays.first(eye, np.array([[0.0, 0, 1], [0, 0, -1]]))
-    >>> found.triangle.tolist(), found.reach.tolist()
-    ([0, -1], [2.0, nan])
-    >>> rays.free(eye, np.array([[0.0, 0, 2], [0, 0, 3]]), found.planes[[0, 0]]).tolist()
-    [True, False]
 
     """
 
@@ -136,17 +119,7 @@ class ExactRays:
     def first(self, origin: Reals, ways: Reals) -> Surfaces:
         """First triangle that each ray meets.
 
-        Parameters
-        ----------
-        origin : (3,) float64, metres
-            Where all rays start.
-        ways : (n, 3) float64
-            Their directions, of any length above 0.
-
-        Returns
-        -------
-        Surfaces
-
+        `origin` (3,) float64, metres; `ways` (n, 3) float64.
         """
         if self._empty or not len(ways):
             count = len(ways)
@@ -192,19 +165,7 @@ class ExactRays:
     def free(self, origin: Reals, ways: Reals, planes: Reals) -> Bools:
         """Whether rays towards points on surfaces meet nothing before 1 − 10⁻⁴ of their way.
 
-        Parameters
-        ----------
-        origin : (3,) float64, metres
-            Where all rays start.
-        ways : (n, 3) float64, metres
-            From there to the points.
-        planes : (n, 4) float64
-            On which the points lie, as :meth:`first` found them.
-
-        Returns
-        -------
-        (n,) bool
-
+        `origin` (3,) float64, metres; `ways` (n, 3) float64, metres; `planes` (n, 4) float64; returns (n,) bool.
         """
         found = np.ones(len(ways), bool)
         if self._empty or not len(ways):
@@ -240,20 +201,8 @@ class ExactRays:
     def same_side(self, origin1: Reals, origin2: Reals, ways2: Reals, planes: Reals) -> Bools:
         """Whether two origins are on the same side of the planes on which points lie.
 
-        Parameters
-        ----------
-        origin1, origin2 : (3,) float64, metres
-            Two cameras.
-        ways2 : (n, 3) float64, metres
-            From the second to the points.
-        planes : (n, 4) float64
-            On which the points lie, as :meth:`first` found them.
-
-        Returns
-        -------
-        (n,) bool
-            False also where the second sees the plane edge on, so that rounding alone decides.
-
+        `origin1, origin2` (3,) float64, metres; `ways2` (n, 3) float64, metres; `planes` (n, 4) float64; returns (n,)
+        bool.
         """
         if self._empty or not len(ways2):
             return np.ones(len(ways2), bool)

@@ -57,7 +57,9 @@ def traced(
         )
     scene = dataset.scene(row1)
     if dataset.scene(row2).digest != scene.digest:
-        raise SetsupError(f"rows {row1} and {row2} of {dataset.name} show different scenes: draw them by a PairSampler")
+        raise SetsupError(
+            f"rows {row1} and {row2} of {dataset.name} show different scenes: draw them by a PixelPairSampler"
+        )
     return spatial(scene, camera1, camera2, fraction=fraction, key=key)
 
 
@@ -81,7 +83,7 @@ def view_pairs(
     dataset : RenderedDataset, or another with ``scene(row)`` and ``camera(row)``
         Whose rows they are.
     rows : (n, 2) int
-        View 1 and view 2, from a :class:`setsup.correspondence.PairSampler`.
+        View 1 and view 2, from a :class:`setsup.correspondence.PixelPairSampler`.
     keys : (n,) uint64
         One a pair, from :func:`setsup.random.fold`: what is drawn for a pair depends on its key alone.
     fraction : float

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files import cache_folder, locked, written
+from setsup.files.archives.members import MemberIndex
 from setsup.files.atomic import clear
-from setsup.files.members import Members
 
 __all__ = ["cached_array", "file_states", "kept_or_made", "made_once", "release_state"]
 
@@ -27,29 +27,7 @@ _log = logging.getLogger("setsup")
 def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, make: Callable[[], Array]) -> Array:
     """Map an array from the cache, or make it and put it there.
 
-    Parameters
-    ----------
-    name : str
-        Name of the file, without ``.npy``.
-    made_of : object
-        What the array follows from, by its ``repr``: with anything else it is another array.
-    dtype : numpy.dtype
-        Its type, which may be structured.
-    rows : int
-        Its length; it has one axis.
-    make : callable
-        Makes it. Other processes that want it wait meanwhile.
-
-    Returns
-    -------
-    (rows,) array
-        Mapped and read-only; in memory where the cache cannot be written, which is logged.
-
-    Raises
-    ------
-    DataError
-        What `make` raises.
-
+    Returns (rows,) array.
     """
     digest = sha256(os.fsencode(repr(made_of))).hexdigest()[:32]
     target = cache_folder() / "prepared" / digest / f"{name}.npy"
@@ -72,29 +50,7 @@ def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, ma
 def kept_or_made(
     path: Path, kept: Callable[[Path], Found | None], make: Callable[[], Found], save: Callable[[Found, Path], object]
 ) -> Found:
-    """Open a file, or make what it holds and keep it there; without a file where the cache cannot be written.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    kept : callable
-        Opens it; gives None where it is missing, damaged or another one.
-    make : callable
-        Makes what it holds. Other processes that want it wait meanwhile.
-    save : callable
-        Writes that into the file.
-
-    Returns
-    -------
-    what `kept` gives, or `make` where the file cannot be written, which is logged
-
-    Raises
-    ------
-    DataError
-        What `make` raises.
-
-    """
+    """Open a file, or make what it holds and keep it there; without a file where the cache cannot be written."""
     made: list[Found] = []
     failed: list[DataError] = []
 
@@ -116,27 +72,7 @@ def kept_or_made(
 
 
 def made_once(path: Path, kept: Callable[[Path], Found | None], save: Callable[[Path], object]) -> Found:
-    """Open a file, or make it and open it; of several processes that want it one makes it, and the others wait.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    kept : callable
-        Opens it; gives None where it is missing, damaged or another one.
-    save : callable
-        Makes it.
-
-    Returns
-    -------
-    what `kept` gives
-
-    Raises
-    ------
-    DataError
-        What `save` raises, or the file cannot be read although it has just been made.
-
-    """
+    """Open a file, or make it and open it; of several processes that want it one makes it, and the others wait."""
     found = kept(path)
     if found is None:
         with locked(path):
@@ -150,27 +86,8 @@ def made_once(path: Path, kept: Callable[[Path], Found | None], save: Callable[[
     return found
 
 
-def file_states(members: Members, places: Iterable[int]) -> list[tuple[str, int, int]]:
-    """Tell files of a release from later versions of them, without reading them.
-
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    places : iterable of int
-        Places of files.
-
-    Returns
-    -------
-    list of (str, int, int)
-        What messages call each file, and bytes and time of change (ns) of the file, or of the archive that holds it.
-
-    Raises
-    ------
-    DataError
-        A file is not there any more.
-
-    """
+def file_states(members: MemberIndex, places: Iterable[int]) -> list[tuple[str, int, int]]:
+    """Tell files of a release from later versions of them, without reading them."""
     found = []
     for place in places:
         label = members.label(place)
@@ -182,7 +99,7 @@ def file_states(members: Members, places: Iterable[int]) -> list[tuple[str, int,
     return found
 
 
-def release_state(members: Members, places: npt.NDArray[np.int64]) -> str:
+def release_state(members: MemberIndex, places: npt.NDArray[np.int64]) -> str:
     """Tell many files of a release from later versions of them, by names, sizes and a few times of change.
 
     Of a folder it takes the times of its folders and not of 100,000 files, which on a network's disk would take very
@@ -190,24 +107,7 @@ def release_state(members: Members, places: npt.NDArray[np.int64]) -> str:
     that is written over in place is not, unless the sizes that `members` lists tell. Where such a change has to be
     noticed, touch the folder of the file.
 
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    places : (n,) int64
-        Places of files.
-
-    Returns
-    -------
-    str
-        Digest of where the release lies, of the files' names and sizes, and of the size and time of change (ns) of the
-        archive, or the times of the folders that they lie in.
-
-    Raises
-    ------
-    DataError
-        The archive or a folder is not there any more.
-
+    `places` (n,) int64.
     """
     digest = hashlib.blake2b(os.fsencode(f"{members.source.resolve()}\n{members.prefix}\n"), digest_size=16)
     digest.update("\n".join(members.names.take(places).to_pylist()).encode("utf-8", "surrogatepass"))
@@ -221,7 +121,7 @@ def release_state(members: Members, places: npt.NDArray[np.int64]) -> str:
     return digest.hexdigest()
 
 
-def _timed(members: Members, places: npt.NDArray[np.int64]) -> list[Path]:
+def _timed(members: MemberIndex, places: npt.NDArray[np.int64]) -> list[Path]:
     """The archive, or the folders of files and those above them, up to the top of the release."""
     import pyarrow.compute as pc
 

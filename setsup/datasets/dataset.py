@@ -20,7 +20,7 @@ from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
 
 if TYPE_CHECKING:
-    from setsup.datasets.derived import Selection
+    from setsup.datasets.selections import Selection
 
 __all__ = ["Dataset", "Modality", "fetch_request", "gather", "of_row"]
 
@@ -169,7 +169,7 @@ class Dataset(Protocol):
 
     def where(self, expression: str) -> "Selection":
         """Rows for which an expression such as ``"digit != 9"`` holds, as a dataset numbered from 0."""
-        from setsup.datasets.derived import Selection
+        from setsup.datasets.selections import Selection
 
         return Selection(self, self.factors.rows(expression))
 
@@ -182,7 +182,7 @@ class Dataset(Protocol):
             Row numbers; they may repeat.
 
         """
-        from setsup.datasets.derived import Selection
+        from setsup.datasets.selections import Selection
 
         return Selection(self, rows)
 
@@ -195,7 +195,7 @@ class Dataset(Protocol):
             New names by old ones: ``{"age (years)": "age"}``.
 
         """
-        from setsup.datasets.derived import Selection
+        from setsup.datasets.selections import Selection
 
         return Selection(self, np.arange(len(self)), self.factors.rename(names))
 

@@ -77,21 +77,7 @@ class Header:
 
 
 def header(source: Source, label: str) -> Header:
-    """Read the size and the mode of an image without decoding it.
-
-    Parameters
-    ----------
-    source : Path, bytes or function
-        Image file, its content, or a function without arguments that gives the content.
-    label : str
-        What messages call it: the path and the row.
-
-    Raises
-    ------
-    DataError
-        When it is no image of a known format, has more than 8 bits a channel, or is absurdly large.
-
-    """
+    """Read the size and the mode of an image without decoding it."""
     with _opened(source if isinstance(source, Path) else _content(source, label), label) as image:
         return _header(image)
 
@@ -106,32 +92,8 @@ def decode(
 ) -> npt.NDArray[np.uint8]:
     """Decode an image.
 
-    Parameters
-    ----------
-    source : Path, bytes or function
-        Image file, its content, or a function without arguments that gives the content.
-    label : str
-        What messages call it: the path and the row.
-    channels : int
-        1 (grey), 3 (sRGB) or 4 (sRGB and alpha). Grey becomes colour, and alpha is dropped or added, as needed.
-    size : (height, width), optional
-        Resize the image, antialiased, until it just covers this size, and cut out the centre.
-    out : (height, width, channels) uint8 in C order, optional
-        Memory that may be written to, and is given back where the decoder could write into it and nothing has to be
-        changed afterwards.
-    lenient : bool
-        Whether a JPEG may have stray bytes between its compressed data and its end mark; for each such file a warning
-        is logged. What is cut off is refused all the same.
-
-    Returns
-    -------
-    (height, width, channels) uint8
-
-    Raises
-    ------
-    DataError
-        When the image is damaged, or in colour where grey was asked for.
-
+    `size` (height, width), optional; `out` (height, width, channels) uint8 in C order, optional; returns (height,
+    width, channels) uint8.
     """
     pixels = _pixels(_content(source, label), label, channels, out, lenient)
     if channels == 1 and pixels.shape[2] != 1:
@@ -154,27 +116,7 @@ def checked_size(value: Sequence[int] | None, name: str = ...) -> tuple[int, int
 def checked_size(value: Sequence[int] | None, name: str = "size") -> tuple[int, int] | None:
     """Check a size that a data set is opened with.
 
-    Parameters
-    ----------
-    value : (height, width) or None, pixels
-        None where it is left to the pictures.
-    name : str
-        Name of the option.
-
-    Returns
-    -------
-    (height, width) or None, as plain integers
-
-    Raises
-    ------
-    DataError
-        When it is not two whole numbers, 1 or more.
-
-    Examples
-    --------
-    >>> checked_size([64, 48])
-    (64, 48)
-
+    `value` (height, width) or None, pixels; returns (height, width) or None, as plain integers.
     """
     if value is None:
         return None
@@ -188,46 +130,13 @@ def checked_size(value: Sequence[int] | None, name: str = "size") -> tuple[int, 
 def corner(whole: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:
     """Row and column at which a part begins that is cut out of the centre; one pixel less goes before than behind.
 
-    Parameters
-    ----------
-    whole, part : (height, width), pixels
-        Of the picture and of what is cut out.
-
-    Examples
-    --------
-    >>> corner((218, 178), (128, 101))
-    (45, 38)
-
+    `whole, part` (height, width), pixels.
     """
     return (whole[0] - part[0]) // 2, (whole[1] - part[1]) // 2
 
 
 def parallel(function: Callable[[S], T], items: Sequence[S]) -> list[T]:
-    """Call a function for every item, many of them in several threads at once.
-
-    Parameters
-    ----------
-    function : callable
-        Gets one item; it should read or decode, which lets other threads run meanwhile.
-    items : sequence
-        What to call it with.
-
-    Returns
-    -------
-    list
-        Results in the order of the items.
-
-    Raises
-    ------
-    Exception
-        What the function raised, for the first item in their order that failed.
-
-    Examples
-    --------
-    >>> parallel(len, ["one", "three"])
-    [3, 5]
-
-    """
+    """Call a function for every item, many of them in several threads at once."""
     workers = min(threads, len(items))
     if len(items) <= _FEW or workers <= 1:
         return [function(item) for item in items]
@@ -365,17 +274,8 @@ def _with_channels(pixels: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[
 def resized(pixels: npt.NDArray[np.uint8], size: tuple[int, int] | None) -> npt.NDArray[np.uint8]:
     """Resize a picture, antialiased, until it just covers a size, and cut out the centre.
 
-    Parameters
-    ----------
-    pixels : (height, width, 1, 3 or 4) uint8
-        The picture.
-    size : (height, width) or None
-        None for as it is.
-
-    Returns
-    -------
-    (*size, channels) uint8; the picture itself where it has that size
-
+    `pixels` (height, width, 1, 3 or 4) uint8; `size` (height, width) or None; returns (*size, channels) uint8; the
+    picture itself where it has that size.
     """
     if size is None or pixels.shape[:2] == size:
         return pixels

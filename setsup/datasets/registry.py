@@ -26,7 +26,7 @@ from typing import Any, get_type_hints
 from setsup.checks import check_arguments
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, near
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 
 __all__ = ["load", "names", "options_in", "options_of"]
 
@@ -47,7 +47,7 @@ def names() -> list[str]:
 
     """
     from setsup.files import manifest_names
-    from setsup.files.foreign import foreign_entries
+    from setsup.files.manifests.packages import foreign_entries
 
     return sorted({*manifest_names(), *foreign_entries()})
 
@@ -103,39 +103,16 @@ def load(
 
 
 def options_of(name: str) -> dict[str, Parameter]:
-    """What the own ``open`` of a data set takes beside its root; no file of it is looked for.
-
-    Parameters
-    ----------
-    name : str
-        As for :func:`load`.
-
-    Returns
-    -------
-    dict of str to Parameter
-        By name, with types in the place of annotations that are texts, and where there are none those of the items of
-        a tuple by default; none of a folder of ``setsup render``.
-
-    Raises
-    ------
-    DataError
-        When there is no such data set, or what opens it cannot be imported.
-
-    Examples
-    --------
-    >>> {name: one.default for name, one in options_of("cars196").items()}
-    {'size': (128, 128), 'margin': 0.0, 'jitter': 0.0, 'seed': 0}
-
-    """
+    """What the own ``open`` of a data set takes beside its root; no file of it is looked for."""
     from setsup.files import manifest_names
-    from setsup.files.foreign import foreign_entries
+    from setsup.files.manifests.packages import foreign_entries
 
     foreign = foreign_entries()
     if name in manifest_names():
         return options_in(_own(name))
     if name in foreign:
         return options_in(_theirs(foreign[name]))
-    from setsup.datasets.rendered_folder import is_rendered
+    from setsup.rendered.folder import is_rendered
 
     if is_rendered(name):
         return {}
@@ -174,14 +151,14 @@ def _type(one: Parameter, among: dict[str, Any]) -> Any:
 
 def _open(name: str, root: Path | None, options: Mapping[str, Any]) -> object:
     from setsup.files import manifest_names
-    from setsup.files.foreign import foreign_entries
+    from setsup.files.manifests.packages import foreign_entries
 
     if name in manifest_names():
         return _open_own(name, root, options)
     foreign = foreign_entries()
     if name in foreign:
         return _opened(name, _theirs(foreign[name]), root, options)
-    from setsup.datasets.rendered_folder import is_rendered, open_rendered
+    from setsup.rendered.folder import is_rendered, open_rendered
 
     if is_rendered(name):
         if root is not None:
@@ -266,8 +243,8 @@ def _opened(name: str, opener: Callable[..., object], root: Path | None, options
 
 
 def _opened_split(dataset: Dataset, name: str, split: str) -> Dataset:
-    from setsup.datasets.splits import open_split
-    from setsup.files.foreign import find_manifest
+    from setsup.datasets.adapters.splits import open_split
+    from setsup.files.manifests.packages import find_manifest
 
     manifest = find_manifest(name)
     return open_split(dataset, split, () if manifest is None else manifest.splits)

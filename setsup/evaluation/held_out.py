@@ -13,29 +13,7 @@ __all__ = ["folds_of", "held_out"]
 def held_out(rows: int, seed: int, labels: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
     """Whether each of n rows is among the 10 % that a fit does not see, by :func:`setsup.factors.split`.
 
-    Parameters
-    ----------
-    rows : int
-        How many there are.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-    labels : (rows,) int64, optional
-        Known classes: each is divided alike, so that all occur in the fit.
-
-    Returns
-    -------
-    (rows,) bool
-
-    Raises
-    ------
-    DataError
-        When rows, or those of every class, are too few for any to be held out.
-
-    Examples
-    --------
-    >>> int(held_out(50, seed=0).sum())
-    5
-
+    `labels` (rows,) int64, optional; returns (rows,) bool.
     """
     return np.asarray(_parts(rows, {"fit": 0.9, "held out": 0.1}, seed, labels) == 1)
 
@@ -43,27 +21,7 @@ def held_out(rows: int, seed: int, labels: npt.NDArray[np.int64] | None = None) 
 def folds_of(rows: int, folds: int, seed: int) -> npt.NDArray[np.int64]:
     """Fold of each of n rows, 0 … folds − 1, of sizes that differ by one at most.
 
-    Parameters
-    ----------
-    rows, folds : int
-        How many there are; at least 2 folds.
-    seed : int
-        0 ≤ seed < 2⁶⁴.
-
-    Returns
-    -------
-    (rows,) int64
-
-    Raises
-    ------
-    DataError, SetsupError
-        When there are fewer rows than folds, or fewer than two folds.
-
-    Examples
-    --------
-    >>> np.bincount(folds_of(11, 5, seed=0)).tolist()
-    [2, 2, 3, 2, 2]
-
+    Returns (rows,) int64.
     """
     check_count(folds, "folds", 2)
     return _parts(rows, {str(fold): 1 / folds for fold in range(folds)}, seed, None)

@@ -17,17 +17,7 @@ Codes = npt.NDArray[np.int64]
 def checked_embeddings(embeddings: npt.ArrayLike, name: str = "embeddings") -> Reals:
     """Embeddings as (n, d) float64.
 
-    Parameters
-    ----------
-    embeddings : (n, d) numbers
-        One row an image; n and d at least 1, all finite.
-    name : str
-        What an error calls them.
-
-    Raises
-    ------
-    DataError
-        When they have another shape, or an entry is not finite.
+    `embeddings` (n, d) numbers.
 
     Examples
     --------
@@ -52,19 +42,7 @@ def checked_embeddings(embeddings: npt.ArrayLike, name: str = "embeddings") -> R
 def checked_factors(factors: npt.ArrayLike, rows: int, name: str = "factors") -> Codes:
     """Factors as (n, k) int64, -1 where unknown.
 
-    Parameters
-    ----------
-    factors : (n, k) integers
-        Codes of levels, one column a factor.
-    rows : int
-        Rows that they must have.
-    name : str
-        What an error calls them.
-
-    Raises
-    ------
-    DataError
-        When they have another shape, are no whole numbers, or one is below -1.
+    `factors` (n, k) integers.
 
     Examples
     --------
@@ -81,19 +59,7 @@ def checked_factors(factors: npt.ArrayLike, rows: int, name: str = "factors") ->
 def checked_labels(labels: npt.ArrayLike, rows: int, name: str = "labels") -> Codes:
     """Labels as (n,) int64, -1 where unknown.
 
-    Parameters
-    ----------
-    labels : (n,) integers
-        Codes of classes.
-    rows : int
-        Rows that they must have.
-    name : str
-        What an error calls them.
-
-    Raises
-    ------
-    DataError
-        When they have another shape, are no whole numbers, or one is below -1.
+    `labels` (n,) integers.
 
     Examples
     --------
@@ -119,21 +85,7 @@ def _checked_codes(given: Array, name: str) -> Codes:
 def known_part(codes: Codes, column: int) -> tuple[npt.NDArray[np.bool_], Codes]:
     """Rows where a factor is known, and its levels there as 0 … levels − 1 without gaps.
 
-    Parameters
-    ----------
-    codes : (n, k) int64
-        From :func:`checked_factors`.
-    column : int
-        Number of the factor.
-
-    Returns
-    -------
-    (n,) bool, (known,) int64
-
-    Raises
-    ------
-    DataError
-        When fewer than two levels are known, which leaves nothing to tell apart.
+    `codes` (n, k) int64; returns (n,) bool, (known,) int64.
 
     Examples
     --------
@@ -153,11 +105,6 @@ def known_part(codes: Codes, column: int) -> tuple[npt.NDArray[np.bool_], Codes]
 
 def check_count(value: Any, name: str, least: int = 1) -> int:
     """A whole number from ``least`` on.
-
-    Raises
-    ------
-    SetsupError
-        When it is none.
 
     Examples
     --------

@@ -106,29 +106,7 @@ def ranked(
     own: npt.ArrayLike | None = None,
     never: Keys = (),
 ) -> Iterator[tuple[slice, Codes]]:
-    """All gallery rows in order of distance, for a block of queries at a time.
-
-    Parameters
-    ----------
-    queries, gallery, metric, own, never
-        As for :func:`nearest`.
-
-    Yields
-    ------
-    slice, (block, g) int64
-        Queries of the block, and gallery rows, nearest first; -1 in place of the rows kept from a query, at the end.
-
-    Raises
-    ------
-    DataError, SetsupError
-        As :func:`nearest`.
-
-    Examples
-    --------
-    >>> [rows.tolist() for _, rows in ranked([[0.0], [9.0]], [[1.0], [2.0], [8.0]])]
-    [[[0, 1, 2], [2, 1, 0]]]
-
-    """
+    """All gallery rows in order of distance, for a block of queries at a time."""
     from scipy.spatial.distance import cdist
 
     asked, among = _embedded(queries, gallery, metric)

@@ -15,33 +15,42 @@ from setsup.errors import need
 if TYPE_CHECKING:
     from setsup.experiments.drawing import Sets
     from setsup.experiments.evaluating import evaluate
-    from setsup.experiments.preset import Augmentation, Data, Drawing, Evaluation, Learning, Measured, Preset, smoke
+    from setsup.experiments.preset import (
+        Augmentation,
+        Data,
+        Evaluation,
+        Measured,
+        MethodConfig,
+        Preset,
+        SamplerConfig,
+        smoke,
+    )
     from setsup.experiments.registry import find_preset, presets
     from setsup.experiments.report import Claim, Column, Report, Row
     from setsup.experiments.report.findings import Findings
     from setsup.experiments.report.picture import draw_report
     from setsup.experiments.report.registry import find_report, report_on, reports
     from setsup.experiments.run import Run, open_run
-    from setsup.experiments.trained import Trained, embed, load_trained
-    from setsup.experiments.training import How, train
+    from setsup.experiments.trained import TrainedRun, embed, load_trained
+    from setsup.experiments.training import RunConfig, train
 
 __all__ = [
     "Augmentation",
     "Claim",
     "Column",
     "Data",
-    "Drawing",
     "Evaluation",
     "Findings",
-    "How",
-    "Learning",
     "Measured",
+    "MethodConfig",
     "Preset",
     "Report",
     "Row",
     "Run",
+    "RunConfig",
+    "SamplerConfig",
     "Sets",
-    "Trained",
+    "TrainedRun",
     "draw_report",
     "embed",
     "evaluate",
@@ -60,15 +69,24 @@ if not TYPE_CHECKING:
     _HOMES = {
         "drawing": ("Sets",),
         "evaluating": ("evaluate",),
-        "preset": ("Augmentation", "Data", "Drawing", "Evaluation", "Learning", "Measured", "Preset", "smoke"),
+        "preset": (
+            "Augmentation",
+            "Data",
+            "SamplerConfig",
+            "Evaluation",
+            "MethodConfig",
+            "Measured",
+            "Preset",
+            "smoke",
+        ),
         "registry": ("find_preset", "presets"),
         "report": ("Claim", "Column", "Report", "Row"),
         "report.findings": ("Findings",),
         "report.picture": ("draw_report",),
         "report.registry": ("find_report", "report_on", "reports"),
         "run": ("Run", "open_run"),
-        "trained": ("Trained", "embed", "load_trained"),
-        "training": ("How", "train"),
+        "trained": ("TrainedRun", "embed", "load_trained"),
+        "training": ("RunConfig", "train"),
     }
     _NETWORKS = ("evaluating", "trained", "training")
 

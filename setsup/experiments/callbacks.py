@@ -31,7 +31,7 @@ from setsup.files.atomic import written
 from setsup.progress import Advance, progress
 from setsup.random import fold, stream_key
 
-__all__ = ["Bar", "Keeper", "Noise", "Settings"]
+__all__ = ["Bar", "CheckpointCallback", "NoiseScaleCallback", "Settings"]
 
 _FLUSH = 50  # steps whose metrics are held: reading one of a GPU waits for it
 _WAIT = 10.0  # seconds after which they are not held, either
@@ -39,7 +39,7 @@ _TOGETHER = 100  # counts of images that are added up
 _RECENT = 30.0  # seconds over which the speed is a mean, at least since the last look
 
 
-class Noise(Callback):
+class NoiseScaleCallback(Callback):
     """Seeds torch's generators before every step by (seed, step, rank): dropout and the like resume with the run."""
 
     def __init__(self, seed: int) -> None:
@@ -50,7 +50,7 @@ class Noise(Callback):
         torch.manual_seed(int(fold(int(fold(self._key, trainer.global_step)), trainer.global_rank)))
 
 
-class Keeper(Callback):
+class CheckpointCallback(Callback):
     """Keeps a line of metrics a step, a checkpoint every so many steps, and one more when the run is stopped.
 
     Metrics are everything that the method logs; loggers get the same, by the same steps. A signal to stop (Ctrl-C,

@@ -30,19 +30,6 @@ def opened(folder: Path, *, checked: bool = False) -> tuple[Path, dict[str, Any]
 
     Whoever asks is given the same one: where there is a previous checkpoint, all bytes are compared with their
     checksums, so that steps are never those of a checkpoint whose weights are not used.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the run.
-    checked : bool
-        Compare all bytes also where there is no other checkpoint, and log a warning where the last one is not used.
-
-    Raises
-    ------
-    DataError
-        When there is none, or none is whole: what is wrong with the last one.
-
     """
     try:
         return folder / CHECKPOINT, _read(folder / CHECKPOINT, checked or (folder / PREVIOUS).exists())
@@ -91,7 +78,7 @@ def _read(path: Path, checked: bool) -> dict[str, Any]:
     except Exception as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise DataError(f"{path} is damaged ({reason}): {_ADVICE}") from error
-    if not isinstance(found, dict) or not found.keys() >= _PARTS or "Keeper" not in found["callbacks"]:
+    if not isinstance(found, dict) or not found.keys() >= _PARTS or "CheckpointCallback" not in found["callbacks"]:
         raise DataError(f"{path} is no checkpoint of a run: {_ADVICE}")
     if checked and (damaged := _damaged(path)) is not None:
         raise DataError(f"{path} is damaged ({damaged}): {_ADVICE}")

@@ -29,22 +29,7 @@ def need_logger(name: str) -> None:
 
 
 def logger(name: str, title: str, folder: Path, identity: str, steps: int = 0) -> "Logger":
-    """Lightning's logger of a name, which writes into a run folder.
-
-    Parameters
-    ----------
-    name : {"tensorboard", "wandb"}
-        Its package.
-    title : str
-        Of the run, as wandb shows it.
-    folder : Path
-        Of the run.
-    identity : str
-        As :func:`run_identity` gives it: what wandb knows of a run of that identity is gone on with.
-    steps : int
-        After which the run goes on: TensorBoard drops what was logged of later ones, for they are trained again.
-
-    """
+    """Lightning's logger of a name, which writes into a run folder."""
     if name == "tensorboard":
         from lightning.pytorch.loggers import TensorBoardLogger
 

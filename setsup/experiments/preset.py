@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from setsup.datasets import Dataset
-    from setsup.experiments.trained import Trained
+    from setsup.experiments.trained import TrainedRun
     from setsup.factors import FactorTable
     from setsup.loading.batch import Transform
     from setsup.samplers import Sampler
 
-__all__ = ["Augmentation", "Data", "Drawing", "Evaluation", "Learning", "Measured", "Preset", "smoke"]
+__all__ = ["Augmentation", "Data", "Evaluation", "Measured", "MethodConfig", "Preset", "SamplerConfig", "smoke"]
 
 _OPTIONS = ("runs", "preset", "only", "root", "device", "json", "help")
 """Options of `setsup eval`, beside which those of evaluations stand under their names."""
 
 
-class Drawing(Protocol):
+class SamplerConfig(Protocol):
     """How sets are drawn: settings of a sampler."""
 
     def sampler(self, table: "FactorTable", seed: int) -> "Sampler":
         """The sampler of a run."""
 
 
-class Learning(Protocol):
+class MethodConfig(Protocol):
     """What learns from them: settings of a method, networks included."""
 
     def method(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
@@ -62,7 +62,7 @@ class Augmentation(Protocol):
 class Evaluation(Protocol):
     """What is measured on a trained method."""
 
-    def measure(self, trained: "Trained") -> "Measured":
+    def measure(self, trained: "TrainedRun") -> "Measured":
         """Measure it."""
 
 
@@ -156,9 +156,9 @@ class Preset:
         What the paper shows there, in one line.
     data : Data, optional
         What is trained on; none of the three for an experiment without a training, which is evaluated only.
-    drawing : Drawing, optional
+    drawing : SamplerConfig, optional
         Settings of the sampler.
-    learning : Learning, optional
+    learning : MethodConfig, optional
         Settings of the method.
     augmentation : str or Augmentation, optional
         Name of a recipe of :mod:`setsup.loading.transforms`, or settings of a transform.
@@ -185,8 +185,8 @@ class Preset:
     name: str
     shows: str
     data: Data | None = None
-    drawing: Drawing | None = None
-    learning: Learning | None = None
+    drawing: SamplerConfig | None = None
+    learning: MethodConfig | None = None
     augmentation: str | Augmentation | None = None
     eval_transform: str | Augmentation | None = None
     steps: int = 0

@@ -22,7 +22,7 @@ from types import ModuleType
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, near
 from setsup.experiments.preset import Preset
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 
 __all__ = ["find_preset", "in_file", "modules_of_others", "named", "own_modules", "presets", "run_file"]
 

@@ -16,7 +16,7 @@ from setsup.experiments.preset import Measured, Preset, smoke
 from setsup.experiments.settings import changes, filled, flat, learned, put
 from setsup.files.atomic import written
 from setsup.files.disk import need_regular
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 from setsup.files.locks import lock_file, locked
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Run:
         if not has_checkpoint(self.folder):
             return Progress(0, 0.0, 0)
         state = self.state()
-        kept = state["callbacks"]["Keeper"]
+        kept = state["callbacks"]["CheckpointCallback"]
         return Progress(int(state["global_step"]), float(kept["seconds"]), int(kept.get("images", 0)))
 
     def metrics(self) -> dict[str, float | None]:
@@ -219,27 +219,6 @@ def begin(
     A folder in which nothing has been trained yet is begun anew. In another the root is remembered that was given last,
     and where it goes on in another way, with other versions or with another file of presets than last, these stand
     below ``later``: settings that are equal are no reason to refuse a file in which a comment was corrected.
-
-    Parameters
-    ----------
-    folder : Path or str
-        Made where it is missing.
-    preset : Preset
-        What is to be trained.
-    seed : int
-        Of the run.
-    root : Path or str, optional
-        Folder of the published files, where evaluations look for them, too.
-    stand_in : bool
-        Whether the stand-in takes the place of the published data.
-    how : mapping
-        Precision, devices and the like, for the record.
-
-    Raises
-    ------
-    SetsupError
-        When the folder holds a run of something else; the message says what differs.
-
     """
     folder = Path(folder)
     description = {

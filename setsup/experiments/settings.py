@@ -18,19 +18,7 @@ _IDLE = ("seeds", "checkpoint_every", "eval_transform")
 
 
 def flat(settings: Any) -> dict[str, Any]:
-    """What a preset trains, as values that JSON keeps, by dotted names; settings within settings are of a class, too.
-
-    Examples
-    --------
-    >>> from setsup.experiments.preset import Preset
-    >>> list(flat(Preset(name="a/b", shows="nothing")))
-    ['data', 'drawing', 'learning', 'augmentation', 'eval_transform', 'steps', 'seeds', 'checkpoint_every']
-    >>> from setsup.experiments import find_preset
-    >>> mnist = flat(find_preset("abc/mnist"))
-    >>> mnist["learning"], mnist["learning.rate"]
-    ('ABCSettings', 0.0001)
-
-    """
+    """What a preset trains, as JSON values by dotted names; nested settings name their class."""
     found: dict[str, Any] = {}
     for name in _names(settings):
         value = getattr(settings, name)
@@ -43,15 +31,7 @@ def flat(settings: Any) -> dict[str, Any]:
 
 
 def about(evaluation: Any) -> dict[str, Any]:
-    """What an evaluation measures with: its class, under a name that no setting of it can have, and its settings.
-
-    Examples
-    --------
-    >>> from setsup.experiments.abc.measures import LossOverDimensions
-    >>> about(LossOverDimensions(sizes=(4,), dimensions=(1, 3)))
-    {'measure': 'LossOverDimensions', 'sizes': [4], 'dimensions': [1, 3], 'draws': 10000, 'error': 0.0}
-
-    """
+    """What an evaluation measures with: its class, under a name that no setting of it can have, and its settings."""
     return {"measure": type(evaluation).__qualname__, **flat(evaluation)}
 
 
@@ -59,13 +39,6 @@ def filled(settings: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Flat values, as an earlier version kept them, and the defaults of those settings that it did not have yet.
 
     Without a default there is nothing to fill in. A class that was not kept is taken to be that of the settings.
-
-    Examples
-    --------
-    >>> from setsup.experiments.preset import Data
-    >>> filled(Data("mnist", "train", where="digit != 9"), {"name": "mnist", "split": "test"})
-    {'name': 'mnist', 'split': 'test', 'stand_in': None, 'where': None, 'options': []}
-
     """
     return dict(values) | {name: value for name, value in _defaults(settings).items() if name not in values}
 
@@ -74,15 +47,6 @@ def learned(values: Mapping[str, Any], stand_in: bool) -> dict[str, Any]:
     """Those of a preset's flat settings that what a run learns depends on, on the stand-in or on the published data.
 
     Options of the data set that say where files lie are none of them, as the root is none.
-
-    Examples
-    --------
-    >>> learned({"data.stand_in": "shapes3d-procedural", "steps": 4, "seeds": 10}, stand_in=False)
-    {'steps': 4}
-    >>> moved = {"data.name": "edges2shoes", "data.options": [["zappos", "/mnt/zappos"], ["size", [64, 64]]]}
-    >>> learned(moved, stand_in=False)["data.options"]
-    [['size', [64, 64]]]
-
     """
     idle = _IDLE if stand_in else (*_IDLE, "data.stand_in")
     found = {name: value for name, value in values.items() if not {name, name.partition(".")[0]} & set(idle)}
@@ -105,20 +69,7 @@ def _places(name: Any) -> list[str]:
 
 
 def put(settings: Any, values: Mapping[str, Any]) -> Any:
-    """The settings with some values changed, by the names of :func:`flat`.
-
-    Raises
-    ------
-    SetsupError
-        When there is no such setting, it is of another type, or settings within them are of another class.
-
-    Examples
-    --------
-    >>> from setsup.experiments import Sets
-    >>> put(Sets(inactive=("shape",)), {"size": 8}).size
-    8
-
-    """
+    """The settings with some values changed, by the names of :func:`flat`."""
     known = flat(settings)
     inner: dict[str, dict[str, Any]] = {}
     changed: dict[str, Any] = {}
@@ -139,16 +90,7 @@ def put(settings: Any, values: Mapping[str, Any]) -> Any:
 
 
 def check(settings: Any, values: Mapping[str, Any]) -> None:
-    """Raise SetsupError unless values are what the fields of some settings are declared as, by their names.
-
-    Examples
-    --------
-    >>> from setsup.experiments.preset import Data
-    >>> check(Data("mnist"), {"split": 3})
-    Traceback (most recent call last):
-    setsup.errors.SetsupError: the setting split takes str | None, not 3
-
-    """
+    """Raise SetsupError unless values are what the fields of some settings are declared as, by their names."""
     try:
         types = get_type_hints(type(settings))
     except NameError:  # a name that is imported for type checkers only
@@ -159,14 +101,7 @@ def check(settings: Any, values: Mapping[str, Any]) -> None:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """What differs between two sets of flat settings: name → (before, after), None where there is none.
-
-    Examples
-    --------
-    >>> changes({"steps": 4, "seeds": 1}, {"steps": 8, "seeds": 1})
-    {'steps': (4, 8)}
-
-    """
+    """What differs between two sets of flat settings: name → (before, after), None where there is none."""
     names = [*before, *(name for name in after if name not in before)]
     return {name: (before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)}
 

@@ -26,7 +26,7 @@ from setsup.progress import progress
 from setsup.samplers import Draw, EpochSampler, Sampler
 from setsup.samplers.report import Entry, Report
 
-__all__ = ["Trained", "embed", "load_trained"]
+__all__ = ["TrainedRun", "embed", "load_trained"]
 
 Reals = npt.NDArray[np.float32]
 
@@ -34,7 +34,7 @@ _BATCH = 256
 
 
 @dataclass
-class Trained:
+class TrainedRun:
     """What an evaluation gets: the method of a run, and the data it was trained for.
 
     Attributes
@@ -54,7 +54,7 @@ class Trained:
     device : str
         Where networks run.
     precision : str
-        As in :class:`~setsup.experiments.How`.
+        As in :class:`~setsup.experiments.RunConfig`.
 
     """
 
@@ -118,7 +118,7 @@ class Trained:
 
 def load_trained(
     run: Run, *, root: Path | str | None = None, device: str | None = None, preset: Preset | None = None
-) -> Trained:
+) -> TrainedRun:
     """The method of a run, with the weights of its checkpoint.
 
     Parameters
@@ -145,13 +145,13 @@ def load_trained(
     preset = run.preset if preset is None else replace(preset, data=run.preset.data)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if preset.learning is None:
-        return Trained(preset, LightningModule(), run.seed, run.folder, device=device)
+        return TrainedRun(preset, LightningModule(), run.seed, run.folder, device=device)
     root = root or run.description.get("root")
     run.state()  # says what is missing before anything is opened
     method = fresh_method(preset, run.factors(root), run.seed)
     load_weights(method, run)
     precision = run.description["how"]["precision"]
-    return Trained(preset, method.eval().to(device), run.seed, run.folder, root, run.stand_in, device, precision)
+    return TrainedRun(preset, method.eval().to(device), run.seed, run.folder, root, run.stand_in, device, precision)
 
 
 def embed(

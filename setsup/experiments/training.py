@@ -18,7 +18,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from setsup.checks import check_arguments
 from setsup.datasets import Dataset
 from setsup.errors import SetsupError, need
-from setsup.experiments.callbacks import Bar, Keeper, Noise, Settings
+from setsup.experiments.callbacks import Bar, CheckpointCallback, NoiseScaleCallback, Settings
 from setsup.experiments.checkpoint import has_checkpoint
 from setsup.experiments.checks import need_runnable
 from setsup.experiments.loggers import end_run, logger, need_logger, run_identity
@@ -33,13 +33,13 @@ from setsup.loading.lightning import LightningBatches
 from setsup.random import stream_key
 from setsup.samplers import Sampler
 
-__all__ = ["How", "fresh_method", "load_weights", "train"]
+__all__ = ["RunConfig", "fresh_method", "load_weights", "train"]
 
 _PRECISION = {"float32": "32-true", "bf16": "bf16-mixed"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class How:
+class RunConfig:
     """How a preset is run. Only devices and nodes change what is learned by more than rounding.
 
     Attributes
@@ -85,7 +85,7 @@ def train(
     seed: int = 0,
     root: Path | str | None = None,
     stand_in: bool = False,
-    how: How | None = None,
+    how: RunConfig | None = None,
     begun: Callable[[Run], None] | None = None,
 ) -> Run:
     """Train a preset, or go on where its run was stopped.
@@ -105,7 +105,7 @@ def train(
         Folder of the published files.
     stand_in : bool
         Train on the preset's stand-in; everything that is measured on the run says so.
-    how : How, optional
+    how : RunConfig, optional
         Devices, precision and the like.
     begun : callable, optional
         Called with the run when all is checked and nothing is trained yet, to say what follows.
@@ -124,7 +124,7 @@ def train(
 
     """
     check_arguments(train, locals())
-    folder, how = Path(folder), how or How()
+    folder, how = Path(folder), how or RunConfig()
     if preset.data is None:
         run = begin(folder, preset, seed, root=root, stand_in=stand_in, how=asdict(how))
         if begun is not None:
@@ -147,11 +147,11 @@ def train(
     with ExitStack() as stack:
         stack.enter_context(_quiet())
         stack.enter_context(torch.random.fork_rng(devices=[]))
-        keeper = Keeper(preset, folder, allow_nonfinite=how.allow_nonfinite)
+        keeper = CheckpointCallback(preset, folder, allow_nonfinite=how.allow_nonfinite)
         about = {"preset": preset.name, "seed": seed, "stand_in": stand_in}
         settings = Settings(about | {"smoke": preset.shrunk} | flat(preset) | flat(how))
         identity = run_identity(folder, about | learned(flat(preset), stand_in))
-        trainer = _trainer(preset, folder, how, [Noise(seed), keeper, Bar(preset.steps), settings])
+        trainer = _trainer(preset, folder, how, [NoiseScaleCallback(seed), keeper, Bar(preset.steps), settings])
         stack.push(lambda error, *_: end_run(identity, failed=error is not None))
         if trainer.is_global_zero:
             stack.enter_context(_alone(folder))
@@ -198,7 +198,7 @@ def _alone(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _trainer(preset: Preset, folder: Path, how: How, callbacks: list[Callback]) -> Trainer:
+def _trainer(preset: Preset, folder: Path, how: RunConfig, callbacks: list[Callback]) -> Trainer:
     # under SLURM Lightning would keep checkpoints of its own, and prefer them to those of the run
     slurm = SLURMEnvironment.detect() and not TorchElasticEnvironment.detect()
     try:
@@ -271,7 +271,7 @@ def _shape(weight: object) -> tuple[int, ...] | None:
     return None
 
 
-def batches(preset: Preset, dataset: Dataset, seed: int, how: How) -> LightningBatches:
+def batches(preset: Preset, dataset: Dataset, seed: int, how: RunConfig) -> LightningBatches:
     """The batches that a preset trains on."""
     sampler, transform = _drawn(preset, dataset, seed)
     return LightningBatches(dataset, sampler, transform=transform, workers=how.workers)

@@ -24,7 +24,7 @@ from setsup.factors.infer import from_blocks
 from setsup.factors.stored import code_dtype
 from setsup.factors.table import FactorTable
 from setsup.files import written
-from setsup.files.listing import as_numpy
+from setsup.files.archives.listing import as_numpy
 from setsup.files.mapped import MappedFile
 
 __all__ = ["described", "from_arrow", "open_table", "reopened", "save_table", "to_arrow"]
@@ -36,31 +36,7 @@ _FORMAT = 1
 
 
 def save_table(table: FactorTable, path: Path) -> None:
-    """Write a table to an Arrow file that :func:`open_table` maps into memory.
-
-    Parameters
-    ----------
-    table : FactorTable
-        Grid or columns.
-    path : Path
-        An older file there is replaced once the new one is whole.
-
-    Raises
-    ------
-    DataError
-        When the disk refuses.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from setsup.factors import Factor, FactorTable, Kind
-    >>> grid = FactorTable([Factor("hue", Kind.NOMINAL, ("red", "blue")), Factor("size", Kind.ORDINAL, (1, 2, 3))])
-    >>> file = Path(tempfile.mkdtemp()) / "grid.arrow"
-    >>> save_table(grid, file)
-    >>> open_table(file)
-    FactorTable(6 rows as a grid: hue 2, size 3)
-
-    """
+    """Write a table to an Arrow file that :func:`open_table` maps into memory."""
     import pyarrow as pa
 
     if not path.name:
@@ -81,14 +57,7 @@ def save_table(table: FactorTable, path: Path) -> None:
 
 
 def open_table(path: Path) -> FactorTable:
-    """Table of a file written by :func:`save_table`; its columns are views of the file, read when they are used.
-
-    Raises
-    ------
-    DataError
-        When the file is missing, cut off, damaged, or something else.
-
-    """
+    """Table of a file written by :func:`save_table`; its columns are views of the file, read when they are used."""
     path = Path(path)
     with _damaged(path):
         mapped = MappedFile.open(path)
@@ -110,14 +79,7 @@ def open_table(path: Path) -> FactorTable:
 
 
 def reopened(path: str, fingerprint: str) -> FactorTable:
-    """Table of a file that another process has open; what a pickle of such a table holds.
-
-    Raises
-    ------
-    DataError
-        When the file is no longer the same, or as for :func:`open_table`.
-
-    """
+    """Table of a file that another process has open; what a pickle of such a table holds."""
     table = open_table(Path(path))
     if table.fingerprint != fingerprint:
         raise DataError(f"{path} is no longer the table that was sent here; open it again where it came from")
@@ -125,15 +87,7 @@ def reopened(path: str, fingerprint: str) -> FactorTable:
 
 
 def to_arrow(table: FactorTable) -> Any:
-    """Give a ``pyarrow.Table``: levels dictionary-encoded, unknown values null, the factors in its metadata.
-
-    Examples
-    --------
-    >>> from setsup.factors import FactorTable
-    >>> to_arrow(FactorTable.from_values({"shape": ["cube", None, "ball"]})).column("shape").to_pylist()
-    ['cube', None, 'ball']
-
-    """
+    """Give a ``pyarrow.Table``: levels dictionary-encoded, unknown values null, the factors in its metadata."""
     import pyarrow as pa
 
     arrays = []
@@ -162,27 +116,6 @@ def from_arrow(
 
     Columns of binary or nested types are left out. Factors are taken from ``factors``, else from the metadata that
     :func:`to_arrow` writes, else inferred.
-
-    Parameters
-    ----------
-    table : pyarrow.Table or pyarrow.RecordBatch
-        Foreign or ours.
-    factors : sequence of Factor
-        Factors that are known; their values must be levels.
-    kinds : mapping of str to Kind, optional
-        Kinds that are known while levels are not.
-
-    Raises
-    ------
-    FactorError
-        When a value is no level, a name stands twice, or nothing could be a factor.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from_arrow(pa.table({"digit": [7, 2, None], "image": [b"", b"", b""]}))
-    FactorTable(3 rows: digit 2)
-
     """
     import pyarrow as pa
 

@@ -71,35 +71,7 @@ def concat(tables: Sequence[FactorTable], parts: Sequence[str] | None = None) ->
 
 
 def join(table: FactorTable, other: FactorTable, on: str) -> FactorTable:
-    """Table with the factors of another one, whose rows are matched by the values of one factor.
-
-    Parameters
-    ----------
-    table : FactorTable
-        Its rows and factors stay.
-    other : FactorTable
-        At most one row for each value of ``on``, none with an unknown one.
-    on : str
-        Discrete factor of both, which may have different levels in each.
-
-    Returns
-    -------
-    FactorTable
-        Rows without a match have unknown values of the new factors.
-
-    Raises
-    ------
-    FactorError
-        When a value stands twice in ``other``, the tables share other factors, or ``on`` is not in both.
-
-    Examples
-    --------
-    >>> photos = FactorTable.from_values({"subject": ["ann", "bob", "ann"]})
-    >>> people = FactorTable.from_values({"subject": ["bob", "ann"], "age": [41, 38]})
-    >>> join(photos, people, on="subject").values("age")
-    array([38, 41, 38])
-
-    """
+    """Table with the factors of another one, whose rows are matched by the values of one factor."""
     check_instance(other, FactorTable, "what a table is joined with", FactorError)
     mine, theirs = table[on], other[on]
     if mine.levels is None or theirs.levels is None:
@@ -130,29 +102,6 @@ def binned(table: FactorTable, name: str, width: float) -> FactorTable:
     Bins start at whole multiples of the width; their levels are the lower edges, all from the lowest to the highest
     that occurs. With a period, numbers are wrapped into it, the bins fill it and the factor is cyclic. Unknown stays
     unknown. Since numbers are stored as float32, edges are rounded alike: 0.7 is in the bin that starts at 0.7.
-
-    Parameters
-    ----------
-    table : FactorTable
-        Grid or columns.
-    name : str
-        Continuous factor, or an ordinal or cyclic one with numbers as levels.
-    width : float
-        In the unit of the factor.
-
-    Raises
-    ------
-    FactorError
-        When the factor has no numbers, the width is not positive, makes too many bins or does not divide the period.
-
-    Examples
-    --------
-    >>> from setsup.factors import Factor, Kind
-    >>> table = FactorTable([Factor("azimuth", Kind.CONTINUOUS, period=360.0)], {"azimuth": [10.0, 359.0, -90.0]})
-    >>> table = binned(table, "azimuth", 90)
-    >>> table["azimuth_bin"].levels, table.codes("azimuth_bin")
-    ((0, 90, 180, 270), array([0, 3, 3]))
-
     """
     factor = table[name]
     name = factor.name

@@ -43,14 +43,7 @@ class CsvFile:
 
     @classmethod
     def of(cls, path: Path) -> "CsvFile":
-        """Read the header and see that the file is text.
-
-        Raises
-        ------
-        DataError
-            When it is missing or unreadable, holds NUL bytes, is not UTF-8, or has no proper header.
-
-        """
+        """Read the header and see that the file is text."""
         with _sentences(path):
             quotes = _survey(path)
             with path.open(encoding="utf-8-sig", newline="") as file:
@@ -68,14 +61,7 @@ class CsvFile:
         return [name for name in self.header if name]
 
     def blocks(self) -> Iterator[Any]:
-        """Read the rows from the first on, as Arrow record batches of text.
-
-        Raises
-        ------
-        DataError
-            When a row has too few or too many fields, a quote is open, bytes are no UTF-8, or there is no row.
-
-        """
+        """Read the rows from the first on, as Arrow record batches of text."""
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.factors.factor import Level
-from setsup.files.listing import as_numpy
+from setsup.files.archives.listing import as_numpy
 
 __all__ = ["BLANKS", "Sort", "distinct", "doubles", "is_text", "simplified", "sorts_of", "usable"]
 
@@ -100,13 +100,7 @@ def _truths(array: Any) -> npt.NDArray[np.bool_]:
 
 
 def distinct(array: Any, written: bool, levels: tuple[Level, ...] = (), repeated: bool = False) -> tuple[Any, Array]:
-    """Find the distinct values of an Arrow array, and which of them each row has; ``repeated`` lets floats be so.
-
-    Returns
-    -------
-    Arrow array without nulls, and (rows,) int64 with -1 for unknown
-
-    """
+    """Find the distinct values of an Arrow array, and which of them each row has; ``repeated`` lets floats be so."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

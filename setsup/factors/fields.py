@@ -27,20 +27,7 @@ ROLE_OF = {"id": "key", "path": "key", "split": "split", "part": "part"}
 
 
 class Field:
-    """A column as far as it has been read.
-
-    Parameters
-    ----------
-    name : str
-        The column's, and the factor's.
-    factor : Factor, optional
-        What it is, where that is known.
-    kind : Kind, optional
-        How its values relate, where only that is known.
-    written : bool
-        Values are what stands in a text file: numbers and truth values are read off texts.
-
-    """
+    """A column as far as it has been read."""
 
     def __init__(self, name: str, factor: Factor | None, kind: Kind | None, written: bool) -> None:
         self.name = name
@@ -171,14 +158,7 @@ class Field:
         return np.dtype(np.float32) if self._settled().continuous else code_dtype(len(self._settled()))
 
     def codes(self, array: Any) -> Array:
-        """Codes of the values of the next block, (rows,) as a table stores them.
-
-        Raises
-        ------
-        FactorError
-            When a value is no level, or no number that float32 holds.
-
-        """
+        """Codes of the values of the next block, (rows,) as a table stores them."""
         factor = self._settled()
         if factor.continuous:
             found = self._numbers(array)

@@ -46,30 +46,7 @@ _log = logging.getLogger("setsup")
 
 
 def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorTable:
-    r"""Table from a CSV file with a header line.
-
-    Parameters
-    ----------
-    path : Path
-        Comma-separated UTF-8. A first column without a name, as pandas writes its index, is left out.
-    factors : sequence of Factor
-        Factors that are known; their values must be levels.
-    kinds : mapping of str to Kind, optional
-        Kinds that are known while levels are not.
-
-    Raises
-    ------
-    DataError
-        When the file is missing or no such CSV, or a column mixes types; file and row are named.
-
-    Examples
-    --------
-    >>> file = Path(tempfile.mkdtemp()) / "photos.csv"
-    >>> _ = file.write_text("path,subject,angle\n0.png,007,1.5\n1.png,012,\n")
-    >>> from_csv(file)["subject"].levels
-    ('007', '012')
-
-    """
+    r"""Table from a CSV file with a header line."""
     file = CsvFile.of(Path(path))
     return _of_file(file.path, file.blocks, file.names, factors, kinds, written=True)
 
@@ -77,23 +54,7 @@ def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) ->
 def from_parquet(
     path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None, columns: Sequence[str] | None = None
 ) -> FactorTable:
-    """Table from a Parquet file; binary and nested columns are left out.
-
-    Parameters
-    ----------
-    path : Path
-        One Parquet file.
-    factors, kinds
-        As in :func:`from_csv`.
-    columns : sequence of str, optional
-        Those that are factors, in the order of the table; by default all that can be.
-
-    Raises
-    ------
-    DataError
-        When the file is missing or damaged, or a column cannot be a factor.
-
-    """
+    """Table from a Parquet file; binary and nested columns are left out."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -119,21 +80,6 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
     """Table from a ``pandas.DataFrame``, whose index is left out, as are columns of binary or nested values.
 
     Categories keep their order as levels: ordinal where the categorical is ordered, else nominal.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Any.
-    factors, kinds
-        As in :func:`from_csv`.
-
-    Raises
-    ------
-    DataError
-        When pandas is not installed.
-    FactorError
-        When a column mixes types, or a value is no level.
-
     """
     import pyarrow as pa
 
@@ -161,12 +107,6 @@ def to_pandas(table: FactorTable) -> Any:
     """Give a ``pandas.DataFrame``: categoricals, ordered for ordinal factors, and float32.
 
     ``FactorTable.from_pandas(frame, table.factors)`` gives the table back.
-
-    Raises
-    ------
-    DataError
-        When pandas is not installed.
-
     """
     pandas = imported("pandas", "pandas")
     columns = {}

@@ -183,23 +183,7 @@ class _Index:
 
 
 def group_by(table: FactorTable, names: Iterable[str], where: str | npt.NDArray[np.bool_] | None = None) -> Groups:
-    """Partition rows by the levels of the named factors and of those they are nested in.
-
-    Parameters
-    ----------
-    table : FactorTable
-        Grid or columns.
-    names : iterable of str
-        Discrete factors; none at all makes one group of all rows.
-    where : str or (rows,) bool, optional
-        Expression that rows must satisfy to be in a group, or the rows that do; row numbers stay those of the table.
-
-    Raises
-    ------
-    FactorError
-        When a name is unknown or the factor continuous, or ``where`` is no mask of all rows.
-
-    """
+    """Partition rows by the levels of the named factors and of those they are nested in."""
     chosen = closed(table, names)
     if not isinstance(where, str | np.ndarray | None):
         raise FactorError(f"where must be an expression or (rows,) bool, not a {type(where).__name__}")

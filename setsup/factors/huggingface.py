@@ -52,21 +52,6 @@ def from_huggingface(
 
     Class labels become nominal factors with their names, values are inferred, structs become a factor a field; images,
     lists, arrays and other features are left out. Factors that :func:`to_huggingface` wrote come back as they were.
-
-    Parameters
-    ----------
-    dataset : datasets.Dataset
-        One split, not streaming.
-    factors, kinds
-        As in :func:`setsup.factors.frames.from_csv`.
-
-    Raises
-    ------
-    DataError
-        When ``datasets`` is not installed.
-    FactorError
-        When this is no ``Dataset``, or none of its features can be a factor.
-
     """
     datasets = imported("datasets", "hf")
     if not isinstance(dataset, datasets.Dataset):
@@ -114,21 +99,6 @@ def to_huggingface(table: FactorTable) -> Any:
     """Give a ``datasets.Dataset``: class labels for text levels, values for numbers and truth values.
 
     ``FactorTable.from_huggingface(dataset)`` gives the table back.
-
-    Raises
-    ------
-    DataError
-        When ``datasets`` is not installed.
-
-    Examples
-    --------
-    >>> hue = Factor("hue", Kind.CYCLIC, (0.0, 0.5), unit="turn", period=1.0)
-    >>> table = FactorTable([hue, Factor("shape", Kind.NOMINAL, ("cube", "ball"))])
-    >>> to_huggingface(table).features
-    {'hue': Value('float64'), 'shape': ClassLabel(names=['cube', 'ball'])}
-    >>> from_huggingface(to_huggingface(table))["hue"] == hue
-    True
-
     """
     datasets = imported("datasets", "hf")
     columns, features = columns_and_features(table)
@@ -136,16 +106,7 @@ def to_huggingface(table: FactorTable) -> Any:
 
 
 def columns_and_features(table: FactorTable) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arrow arrays of all factors as Hugging Face stores them, null where unknown, and their features.
-
-    Raises
-    ------
-    DataError
-        When ``datasets`` is not installed.
-    FactorError
-        When whole numbers among the levels are too large for Arrow.
-
-    """
+    """Arrow arrays of all factors as Hugging Face stores them, null where unknown, and their features."""
     import pyarrow as pa
 
     datasets = imported("datasets", "hf")
@@ -182,17 +143,6 @@ def leaves(features: Mapping[str, Any]) -> dict[str, Leaf]:
     """Features by name, those of structs by the names of column and fields joined by ``_``.
 
     A struct of ``bytes`` and ``path`` is one feature: an encoded file, as Hugging Face keeps images.
-
-    Parameters
-    ----------
-    features : datasets.Features
-        Features of a data set.
-
-    Raises
-    ------
-    FactorError
-        When two get the same name.
-
     """
     found: dict[str, Leaf] = {}
     for path, feature in _walk(features):
@@ -219,10 +169,7 @@ def places(dataset: Any) -> npt.NDArray[np.int64] | None:
 
     ``select``, ``shuffle`` and ``filter`` leave the data as it is and keep such numbers.
 
-    Returns
-    -------
-    (rows,) int64 or None
-
+    Returns (rows,) int64 or None.
     """
     indices = dataset._indices  # there is no public name; gathering rows to avoid it takes minutes for some millions
     return None if indices is None else np.asarray(indices.column(0)).astype(np.int64)
@@ -246,14 +193,7 @@ def note(about: Mapping[str, Any]) -> str:
 
 
 def noted(name: str, feature: Any) -> dict[str, Any] | None:
-    """What :func:`note` kept in the ``id`` of a feature; None where that is something else.
-
-    Raises
-    ------
-    FactorError
-        When it begins like a note but is none.
-
-    """
+    """What :func:`note` kept in the ``id`` of a feature; None where that is something else."""
     text = getattr(feature, "id", None)
     if not isinstance(text, str) or not text.startswith(_MARK):
         return None

@@ -44,32 +44,7 @@ def from_values(
     factors: Sequence[Factor] = (),
     kinds: Mapping[str, Kind | str] | None = None,
 ) -> FactorTable:
-    """Table from plain values, whose kinds and levels are inferred where no factor is given.
-
-    Parameters
-    ----------
-    values : mapping of str to sequence
-        Columns of equal length: lists, tuples or numpy arrays of text, truth values or numbers; None is unknown.
-    factors : sequence of Factor
-        Factors that are known; their values must be levels.
-    kinds : mapping of str to Kind, optional
-        Kinds that are known while levels are not: ``{"age": "continuous"}``. The order of texts is not known from
-        them, so it is given too: ``{"light": "ordinal:low,mid,high"}``.
-
-    Raises
-    ------
-    FactorError
-        When a column mixes types, has another length, or a value that is no level of its factor; rows count from 0.
-
-    Examples
-    --------
-    >>> table = from_values({"shape": ["cube", "ball", None], "size": [2, 1, 2], "angle": [0.5, 1.5, 2.25]})
-    >>> table["shape"].levels, table["size"].kind.value, table["angle"].kind.value
-    (('ball', 'cube'), 'ordinal', 'continuous')
-    >>> table.codes("shape")
-    array([ 1,  0, -1])
-
-    """
+    """Table from plain values, whose kinds and levels are inferred where no factor is given."""
     import pyarrow as pa
 
     check_mapping(values, "values", FactorError)
@@ -93,27 +68,7 @@ def from_blocks(
     written: bool = False,
     store: Store | None = None,
 ) -> FactorTable:
-    """Table from Arrow record batches that can be read more than once.
-
-    Parameters
-    ----------
-    blocks : function
-        Gives the batches from the first one on, each time it is called.
-    names : sequence of str
-        Columns to use, in the order of the table.
-    factors, kinds
-        As in :func:`from_values`.
-    written : bool
-        All columns are text as it stands in a text file, from which numbers and truth values are to be read.
-    store : function, optional
-        Where columns are kept while they are read; in memory by default.
-
-    Raises
-    ------
-    FactorError
-        As in :func:`from_values`.
-
-    """
+    """Table from Arrow record batches that can be read more than once."""
     import pyarrow as pa
 
     fields = _fields(names, factors, {} if kinds is None else kinds, written)
@@ -195,14 +150,7 @@ def _in_memory(name: str, dtype: np.dtype[Any]) -> tuple[Callable[[Array], objec
 
 
 def arrow_array(name: str, column: Any) -> Any:
-    """Arrow array of the plain values of a column.
-
-    Raises
-    ------
-    FactorError
-        When they are of several types, or no sequence.
-
-    """
+    """Arrow array of the plain values of a column."""
     import pyarrow as pa
 
     if hasattr(column, "detach"):  # a tensor

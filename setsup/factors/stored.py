@@ -27,14 +27,7 @@ def code_dtype(levels: int) -> np.dtype[Any]:
 
 
 def check_rows(rows: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
-    """Row numbers as int64, checked to lie in 0 … length − 1.
-
-    Raises
-    ------
-    RowError
-        When one does not, or when they are no integers.
-
-    """
+    """Row numbers as int64, checked to lie in 0 … length − 1."""
     index = rows if isinstance(rows, np.ndarray) else check_array(rows, "row numbers", RowError)
     if index.dtype.kind not in "iu":
         if index.size:
@@ -84,20 +77,7 @@ def stored_column(factor: Factor, values: Any) -> Array:
 def check_finite(name: str, numbers: Array, stored: Array, first: int = 0) -> None:
     """Refuse numbers that are infinite, or become so as float32; NaN is unknown.
 
-    Parameters
-    ----------
-    name : str
-        The continuous factor, for the error.
-    numbers, stored : (rows,) array
-        As they came, and as float32.
-    first : int
-        Number of the first row.
-
-    Raises
-    ------
-    FactorError
-        The first such row is named.
-
+    `numbers, stored` (rows,) array.
     """
     for rows in _blocks(len(stored)):
         wrong = np.isinf(stored[rows])

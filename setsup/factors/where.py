@@ -67,39 +67,11 @@ _SHOWN = 120  # characters of an expression in an error
 def evaluate(expression: str, table: FactorTable) -> Mask:
     """Rows for which an expression holds.
 
-    Parameters
-    ----------
-    expression : str
-        Comparisons (``== != < <= > >= in``, ``not in``, chained ones too) of factors with values or other factors,
-        joined by ``and``, ``or``, ``not``; ``factor is None`` asks for unknown values; ``count(factor)`` and
-        ``factor % 2`` are compared with numbers.
-    table : FactorTable
-        Grid or columns.
+    Returns (rows,) bool.
 
-    Returns
-    -------
-    (rows,) bool
-
-    Raises
-    ------
-    FactorError
-        When the expression is no such thing, names an unknown factor, or asks for a level that a factor lacks; the
-        message points at the word.
-
-    Examples
-    --------
-    >>> from setsup.factors import Factor, Kind
-    >>> table = FactorTable([Factor("hue", Kind.NOMINAL, ("red", "blue")), Factor("size", Kind.ORDINAL, (1, 2, 3))])
-    >>> evaluate("hue == 'blue' and not size < 2", table)
-    array([False, False, False, False,  True,  True])
-    >>> evaluate("count(hue) >= 3 and size % 2 == 0", table)
-    array([False,  True, False, False,  True, False])
-    >>> evaluate("hue == 'bleu'", table)
-    Traceback (most recent call last):
-    setsup.errors.FactorError: factor 'hue' has no level 'bleu'; did you mean 'blue'?
-      hue == 'bleu'
-             ^^^^^^ column 8
-
+    `expression`: comparisons (``== != < <= > >= in``, ``not in``, chained ones too) of factors with values or
+    other factors, joined by ``and``, ``or``, ``not``; ``factor is None`` asks for unknown values;
+    ``count(factor)`` and ``factor % 2`` are compared with numbers.
     """
     if not isinstance(expression, str):
         raise FactorError(f'an expression must be a text such as "digit != 9", not {brief(expression)}')

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from setsup.files.atomic import written, written_folder
 from setsup.files.cache import cache_folder
-from setsup.files.check import FileState, State, check_files
 from setsup.files.digest import content_digest
 from setsup.files.disk import disk_errors, existing_folder, need_readable, need_space, readable_size
-from setsup.files.fetch import fetch
+from setsup.files.downloads.check import FileState, State, check_files
+from setsup.files.downloads.fetch import fetch
 from setsup.files.locks import locked
-from setsup.files.manifests import (
+from setsup.files.manifests.manifest import (
     Addresses,
     Licence,
     Manifest,
@@ -26,8 +26,8 @@ from setsup.files.manifests import (
 from setsup.files.roots import data_places, find_root
 
 if TYPE_CHECKING:
-    from setsup.files.members import Members, find_members, open_members
-    from setsup.files.unpacking import unpack
+    from setsup.files.archives.members import MemberIndex, find_members, open_members
+    from setsup.files.archives.unpacking import unpack
 
 __all__ = [
     "Addresses",
@@ -38,7 +38,7 @@ __all__ = [
     "ManifestFile",
     "ManifestModality",
     "ManifestSplit",
-    "Members",
+    "MemberIndex",
     "State",
     "cache_folder",
     "check_files",
@@ -66,10 +66,10 @@ __all__ = [
 if not TYPE_CHECKING:
     # these need numpy, which commands that only read manifests do without
     _HOMES = {
-        "Members": "setsup.files.members",
-        "find_members": "setsup.files.members",
-        "open_members": "setsup.files.members",
-        "unpack": "setsup.files.unpacking",
+        "MemberIndex": "setsup.files.archives.members",
+        "find_members": "setsup.files.archives.members",
+        "open_members": "setsup.files.archives.members",
+        "unpack": "setsup.files.archives.unpacking",
     }
 
     def __getattr__(name: str) -> object:

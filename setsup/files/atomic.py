@@ -107,39 +107,14 @@ def written_folder(path: Path | str) -> Iterator[Path]:
 
 
 def settle(temporary: Path, path: Path) -> None:
-    """Flush a finished temporary file to the disk and rename it to `path`.
-
-    Parameters
-    ----------
-    temporary : Path
-        The finished file, closed, on the same disk.
-    path : Path
-        Its final name; an older file of that name is replaced.
-
-    """
+    """Flush a finished temporary file to the disk and rename it to `path`."""
     _flush(temporary)
     temporary.replace(path)
     _flush(path.parent)
 
 
 def clear(path: Path) -> None:
-    """Remove temporary files and folders of `path` that processes left which were killed while they wrote it.
-
-    Parameters
-    ----------
-    path : Path
-        What is written next, under a lock without which nobody writes it: else it may be another's work that is lost.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "index.json"
-    >>> _ = path.with_name(".index-04353469-0123456789ab.tmp.json").write_text("hal")
-    >>> clear(path)
-    >>> list(path.parent.iterdir())
-    []
-
-    """
+    """Remove temporary files and folders of `path` that processes left which were killed while they wrote it."""
     start, end = _around(path)
     for left in path.parent.glob(".*.tmp*"):
         if is_temporary(left.name) and left.name.startswith(start) and left.name.endswith(end):
@@ -148,26 +123,12 @@ def clear(path: Path) -> None:
 
 
 def is_temporary(name: str | bytes) -> bool:
-    """Whether a file or folder of this name is being written, or was when its process was killed.
-
-    Examples
-    --------
-    >>> is_temporary(".index-04353469-0123456789ab.tmp.json"), is_temporary("index.json")
-    (True, False)
-
-    """
+    """Whether a file or folder of this name is being written, or was when its process was killed."""
     return _TEMPORARY.fullmatch(os.fsencode(name)) is not None
 
 
 def beside(path: Path) -> Path:
-    """Name for a temporary file or folder of `path`, which :func:`is_temporary` knows and :func:`clear` removes.
-
-    Examples
-    --------
-    >>> is_temporary(beside(Path("index.json")).name)
-    True
-
-    """
+    """Name for a temporary file or folder of `path`, which :func:`is_temporary` knows and :func:`clear` removes."""
     start, end = _around(path)
     return path.with_name(f"{start}{secrets.token_hex(6)}{end}")
 

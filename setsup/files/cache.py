@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 
 __all__ = ["cache_folder"]
 

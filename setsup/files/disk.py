@@ -43,20 +43,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def disk_errors(path: Path | str) -> Iterator[None]:
-    """Turn what the disk refuses while `path` is written into one sentence.
-
-    Parameters
-    ----------
-    path : Path or str
-        The file or folder that is being written, for the message.
-
-    Raises
-    ------
-    DataError
-        The disk is full or read-only, the folder may not be written, or the like. Errors about files outside the
-        folder of `path`, and other errors, pass through as they are.
-
-    """
+    """Turn what the disk refuses while `path` is written into one sentence."""
     try:
         yield
     except OSError as error:
@@ -66,14 +53,7 @@ def disk_errors(path: Path | str) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it, where they are missing.
-
-    Raises
-    ------
-    DataError
-        It cannot be made.
-
-    """
+    """Make a folder, and those above it, where they are missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -99,21 +79,7 @@ def write_error(error: OSError, path: Path | str) -> DataError:
 
 
 def need_readable(path: Path, expected: str) -> None:
-    """Refuse a path that is no file, or may not be read.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    expected : str
-        What it should be, for the message.
-
-    Raises
-    ------
-    DataError
-        It is missing, no file, or may not be read.
-
-    """
+    """Refuse a path that is no file, or may not be read."""
     # os.path, since Path.is_file raises where a folder may not be entered
     if not os.path.isfile(path):
         raise DataError(f"{path} {'is no file' if os.path.exists(path) else 'is not there'}; {expected} was expected")
@@ -126,16 +92,6 @@ def need_readable(path: Path, expected: str) -> None:
 def need_regular(path: Path) -> None:
     """Refuse pipes, sockets and devices, of which some would be waited for without end; what is not there may pass.
 
-    Parameters
-    ----------
-    path : Path
-        A file that is opened next, whose name was not given but found in a folder.
-
-    Raises
-    ------
-    DataError
-        It is there, and neither a file nor a folder: what a folder says is left to whoever opens it.
-
     Examples
     --------
     >>> import tempfile
@@ -143,8 +99,7 @@ def need_regular(path: Path) -> None:
     >>> os.mkfifo(pipe)
     >>> need_regular(pipe)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    setsup.errors.DataError: ...shards.json is a pipe, a socket or a device, not a file; remove it, or name another \
-folder
+    setsup.errors.DataError: ...shards.json is a pipe, a socket or a device, not a file; remove it, or ...
 
     """
     try:
@@ -157,16 +112,6 @@ folder
 
 def need_writable(path: Path) -> None:
     """Refuse a file that could not be written, before long work for it starts; nothing is left behind.
-
-    Parameters
-    ----------
-    path : Path
-        The file; its folder need not exist yet.
-
-    Raises
-    ------
-    DataError
-        A folder stands in its place, or its folder, or the nearest above that exists, may not be written.
 
     Examples
     --------

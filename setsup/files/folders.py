@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from setsup.errors import DataError
+from setsup.files.archives.listing import Listing
+from setsup.files.archives.names import as_bytes, as_text, escaped
 from setsup.files.atomic import is_temporary
-from setsup.files.listing import Listing
-from setsup.files.names import as_bytes, as_text, escaped
 from setsup.progress import Advance, progress
 
 __all__ = ["list_folder", "unchanged"]
@@ -24,19 +24,6 @@ def list_folder(folder: Path, apart: Path) -> Listing:
     A link to a folder is entered, unless it leads back to one of the folders that it lies in. Broken links, sockets
     and the like are left out, and so is what is being written here, or was when its process was killed; so are folders
     that may not be entered, but the listing is not to be kept then.
-
-    Parameters
-    ----------
-    folder : Path
-        Where to begin.
-    apart : Path
-        A folder that is left out: where indexes are kept, which would never stay as it was listed.
-
-    Raises
-    ------
-    DataError
-        The folder itself cannot be read.
-
     """
     top = os.fsencode(folder)
     names: list[bytes] = []
@@ -80,16 +67,7 @@ def list_folder(folder: Path, apart: Path) -> Listing:
 
 
 def unchanged(folder: Path, names: Iterable[str], times: Iterable[int]) -> bool:
-    """Tell whether no file was added to the folders listed, taken away or renamed.
-
-    Parameters
-    ----------
-    folder : Path
-        The one that was listed.
-    names, times
-        Folders below it, and when each was changed last (ns), as in :class:`Listing`.
-
-    """
+    """Tell whether no file was added to the folders listed, taken away or renamed."""
     top = os.fsencode(folder)
     try:
         return all(

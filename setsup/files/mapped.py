@@ -32,14 +32,7 @@ class MappedFile(mmap.mmap):
 
     @classmethod
     def open(cls, path: Path) -> "MappedFile":
-        """Map a file that is not empty.
-
-        Raises
-        ------
-        OSError, ValueError
-            It cannot be opened, or is empty.
-
-        """
+        """Map a file that is not empty."""
         with path.open("rb") as file:
             found = cls(file.fileno(), 0, access=mmap.ACCESS_READ)
         found.filename = path
@@ -49,29 +42,7 @@ class MappedFile(mmap.mmap):
 def check_mapped(array: npt.NDArray[np.generic]) -> None:
     """Refuse an array that is mapped from a file which has become shorter; all other arrays pass.
 
-    Parameters
-    ----------
-    array : array
-        In memory, or a view of a ``numpy.memmap`` or a :class:`MappedFile`.
-
-    Raises
-    ------
-    DataError
-        The file was cut off since it was mapped.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "numbers.bin"
-    >>> _ = path.write_bytes(bytes(8192))
-    >>> numbers = np.memmap(path, np.uint8, "r")
-    >>> check_mapped(numbers)
-    >>> os.truncate(path, 100)
-    >>> check_mapped(numbers[:10])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    setsup.errors.DataError: ...numbers.bin was cut off while it was read: it has 100 bytes, and 8,192 were there \
-before; put the whole file back, and open it again
-
+    `array` array.
     """
     if array.base is None:  # nearly all are in memory
         return

@@ -20,14 +20,7 @@ def refuse(label: str, what: str) -> NoReturn:
 
 
 def numbers(text: bytes, label: str) -> npt.NDArray[np.float64]:
-    """Read numbers that stand between white space.
-
-    Raises
-    ------
-    DataError
-        When a word is no number.
-
-    """
+    """Read numbers that stand between white space."""
     if text.translate(None, _ASCII):
         refuse(label, "holds other signs than numbers where numbers were expected")
     try:

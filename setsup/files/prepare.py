@@ -46,31 +46,6 @@ def prepare_array(
 
     Two blocks are held in memory: one is filled while the one before is written. Other processes that prepare the
     same array wait for this one.
-
-    Parameters
-    ----------
-    array : PreparedArray
-        What to convert.
-    rows : int
-        Rows of a block.
-    fill : Fill
-        Reads a block out of the container.
-    check : Check, optional
-        Compares a block of the finished array with the container, before the array gets its name.
-    advance : Advance, optional
-        Called with the rows done since its last call.
-
-    Returns
-    -------
-    Path
-        The ``.npy`` file.
-
-    Raises
-    ------
-    DataError
-        The disk is full or may not be written, the container is damaged or changes meanwhile, or the check fails;
-        nothing half-made is left then.
-
     """
     found = array.find()
     # a kill right at the end leaves these

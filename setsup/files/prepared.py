@@ -36,18 +36,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceIdentity:
-    """What tells one version of a source from another.
-
-    Parameters
-    ----------
-    size : int, bytes
-        Length of the file; of several, all together.
-    mtime_ns : int, nanoseconds
-        Time of its last change; of several, a number that follows from their sizes, times and order.
-    sha256 : str
-        Hexadecimal digest of its content; of several, that of their digests in order.
-
-    """
+    """What tells one version of a source from another."""
 
     size: int
     mtime_ns: int
@@ -55,26 +44,12 @@ class SourceIdentity:
 
     @classmethod
     def of(cls, *files: Path) -> "SourceIdentity":
-        """Read whole files for their identity.
-
-        Raises
-        ------
-        DataError
-            One is missing or cannot be read.
-
-        """
+        """Read whole files for their identity."""
         digest = _content(files)
         return cls(*_stated(files), digest)
 
     def unchanged(self, *files: Path) -> bool:
-        """Whether files still have the size and time of change seen here; their content is not read.
-
-        Raises
-        ------
-        DataError
-            One is missing or cannot be read.
-
-        """
+        """Whether files still have the size and time of change seen here; their content is not read."""
         return _stated(files) == (self.size, self.mtime_ns)
 
 
@@ -106,27 +81,7 @@ def _digest(path: Path, size: int, mtime_ns: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PreparedArray:
-    """An array that a slow container holds, and the place of its prepared copy; nothing is opened or written by it.
-
-    Parameters
-    ----------
-    source : Path
-        The container; its folder and the begin of its name are those of the prepared file.
-    name : str
-        What the container calls the array.
-    shape : tuple of int
-        Rows first.
-    dtype : str
-        Name that numpy knows.
-    files : tuple of Path
-        The files that the array is made of, where the container is several; `source` then need not be there.
-
-    Examples
-    --------
-    >>> PreparedArray(Path("/data/3dshapes.h5"), "images", (480000, 64, 64, 3), "uint8").places()[0]
-    PosixPath('/data/3dshapes.images.npy')
-
-    """
+    """An array that a slow container holds, and the place of its prepared copy; nothing is opened or written by it."""
 
     source: Path
     name: str
@@ -158,14 +113,7 @@ class PreparedArray:
         return prepared_place(*self.places())
 
     def find(self) -> Path | None:
-        """Find a whole prepared array that belongs to the source as it is now.
-
-        Raises
-        ------
-        DataError
-            The source is missing or cannot be read.
-
-        """
+        """Find a whole prepared array that belongs to the source as it is now."""
         return next((place for place in self.places() if self._whole(place) and self._current(place)), None)
 
     def outdated(self) -> Path | None:
@@ -175,15 +123,7 @@ class PreparedArray:
     def open(self) -> Array | None:
         """Map the prepared array into memory.
 
-        Returns
-        -------
-        array of ``shape`` and ``dtype``, read-only, or None where there is none that belongs to the source
-
-        Raises
-        ------
-        DataError
-            The source is missing or cannot be read.
-
+        Returns array of ``shape`` and ``dtype``, read-only, or None where there is none that belongs to the source.
         """
         found = self.find()
         return None if found is None else self.map(found)
@@ -252,15 +192,7 @@ def beside(place: Path) -> Path:
 
 
 def npy_header(shape: tuple[int, ...], dtype: str) -> bytes:
-    r"""Header of a ``.npy`` file in C order, padded to a page.
-
-    Examples
-    --------
-    >>> header = npy_header((480000, 64, 64, 3), "uint8")
-    >>> len(header), header[:6]
-    (4096, b'\x93NUMPY')
-
-    """
+    r"""Header of a ``.npy`` file in C order, padded to a page."""
     described = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": tuple(int(size) for size in shape)}
     text = str(described).encode("latin-1")
     start = b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little")

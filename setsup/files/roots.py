@@ -8,8 +8,8 @@ from pathlib import Path
 
 from setsup.errors import DataError
 from setsup.files.cache import cache_folder
-from setsup.files.foreign import find_manifest
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
+from setsup.files.manifests.packages import find_manifest
 
 __all__ = ["data_places", "find_root", "place_seen", "root_option", "some"]
 
@@ -131,14 +131,7 @@ def root_option(root: Path | str | None) -> str:
 
 
 def some(names: Sequence[str], between: str = ", ") -> str:
-    """List the first three names, or sentences with what stands between them, and count the others.
-
-    Examples
-    --------
-    >>> some(["a", "b"]), some(["a", "b", "c", "d", "e"])
-    ('a, b', 'a, b, c and 2 more')
-
-    """
+    """List the first three names, or sentences with what stands between them, and count the others."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return between.join(names[:_NAMED]) + more
 

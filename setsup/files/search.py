@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from setsup.errors import DataError
-from setsup.files.kinds import archive_kind
+from setsup.files.archives.archive_format import archive_kind
+from setsup.files.release_root import readable
 from setsup.files.roots import data_places, place_seen, root_option, some
-from setsup.files.tops import readable
 
 __all__ = ["archives_in", "not_found", "sources", "worded"]
 
@@ -19,25 +19,7 @@ _PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst"
 
 
 def sources(name: str, root: Path | str | None, archives: Sequence[str]) -> Iterator[tuple[Path, bool]]:
-    """Folders and archives that may hold a release, best first.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    root : Path, str or None
-        As in :func:`data_places`, or an archive.
-    archives : sequence of str
-        File names of archives that hold the release.
-
-    Yields
-    ------
-    source : Path
-        A folder or a file.
-    named : bool
-        False for an archive that merely lies in one of the folders.
-
-    """
+    """Folders and archives that may hold a release, best first."""
     places = data_places(name, root)
     if os.path.isfile(places[0]):
         yield places[0], True
@@ -55,17 +37,7 @@ def sources(name: str, root: Path | str | None, archives: Sequence[str]) -> Iter
 
 
 def archives_in(folder: Path, name: str) -> list[Path]:
-    """Zip and tar files that lie directly in a folder, at most 32.
-
-    Parameters
-    ----------
-    folder : Path
-        None are found where it is none, or may not be read.
-    name : str
-        Archives with this in their names come first, then by name those that end in ``.zip`` or ``.tar``, then those
-        that only their content tells.
-
-    """
+    """Zip and tar files that lie directly in a folder, at most 32."""
     there = _files(folder)
     ending = [each for each in there if each.lower().endswith(_ENDS)]
     found = sorted(ending, key=lambda each: name not in each.lower())[:_MOST_ARCHIVES]
@@ -76,31 +48,14 @@ def archives_in(folder: Path, name: str) -> list[Path]:
 
 
 def worded(patterns: Iterable[str], holds: Mapping[str, str] | Sequence[str]) -> str:
-    """Give what messages call some of the expressions of :func:`setsup.files.members.find_members`."""
+    """Give what messages call some of the expressions of :func:`setsup.files.archives.members.find_members`."""
     return ", ".join(holds[each] if isinstance(holds, Mapping) else readable(each) for each in patterns)
 
 
 def not_found(
     name: str, root: Path | str | None, words: str, empty: Sequence[str], notes: Sequence[str], apart: bool
 ) -> DataError:
-    """Make the sentence about a release that is not there.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    root : Path, str or None
-        As in :func:`sources`.
-    words : str
-        What is missing.
-    empty : sequence of str
-        Names of archives that hold nothing of it.
-    notes : sequence of str
-        What else was seen.
-    apart : bool
-        All is there, but not in one folder.
-
-    """
+    """Make the sentence about a release that is not there."""
     places = data_places(name, root)
     if os.path.isfile(places[0]):
         lacks = f"holds {words}, but not in one folder" if apart else f"holds no {words}"

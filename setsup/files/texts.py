@@ -5,57 +5,25 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from setsup.errors import DataError
+from setsup.files.archives.members import MemberIndex
 from setsup.files.disk import need_readable
-from setsup.files.members import Members
 
 __all__ = ["Place", "content_of", "find_beside", "label_of", "read_beside", "text_of"]
 
-Place = tuple[Members, int] | Path
+Place = tuple[MemberIndex, int] | Path
 """A file in a release, or one beside it."""
 
 
 def text_of(content: bytes, label: str, mend: str = "fetch it again") -> str:
-    r"""Decode a text, which is UTF-8; the mark that some editors put at its beginning is no part of it.
-
-    Parameters
-    ----------
-    content : bytes
-        Of the file.
-    label : str
-        What messages call it.
-    mend : str
-        What to do about one that is no text.
-
-    Raises
-    ------
-    DataError
-        It is no text.
-
-    Examples
-    --------
-    >>> text_of(b"\xef\xbb\xbfa car\n", "list.txt")
-    'a car\n'
-
-    """
+    r"""Decode a text, which is UTF-8; the mark that some editors put at its beginning is no part of it."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{label} is no text ({error.reason} at byte {error.start:,}); {mend}") from None
 
 
-def find_beside(members: Members, folders: Iterable[Path], names: Sequence[str]) -> Place | None:
-    """Find the first of some names: in the release, else in folders.
-
-    Parameters
-    ----------
-    members : Members
-        The files of the release.
-    folders : iterable of Path
-        Where else the file may lie.
-    names : sequence of str
-        Names it may have, best first, relative to the release and to each folder.
-
-    """
+def find_beside(members: MemberIndex, folders: Iterable[Path], names: Sequence[str]) -> Place | None:
+    """Find the first of some names: in the release, else in folders."""
     for name in names:
         if name in members:
             return members, members.place(name)
@@ -68,23 +36,7 @@ def label_of(place: Place) -> str:
 
 
 def content_of(place: Place, most: int, what: str) -> bytes:
-    """Read a file, in the release or beside it.
-
-    Parameters
-    ----------
-    place : Place
-        The file.
-    most : int
-        Bytes that it may hold.
-    what : str
-        What it should be, for messages: ``"a list of images"``.
-
-    Raises
-    ------
-    DataError
-        It is gone, cannot be read, or is far too long.
-
-    """
+    """Read a file, in the release or beside it."""
     return read_beside(place, most, what) if isinstance(place, Path) else place[0].read(place[1], most)
 
 

@@ -77,20 +77,7 @@ class Ray:
 
 
 class Cluster:
-    """A cluster that is connected, as a context manager; with its end, what was begun there ends.
-
-    Parameters
-    ----------
-    on : Ray
-        Which one, and what a unit needs.
-
-    Raises
-    ------
-    DataError
-        When Ray is not installed, the cluster cannot be reached or takes no work, or one of this machine alone has not
-        what a unit needs.
-
-    """
+    """A cluster that is connected, as a context manager; with its end, what was begun there ends."""
 
     def __init__(self, on: Ray) -> None:
         self.on = on
@@ -120,20 +107,7 @@ class Cluster:
     def results(
         self, function: Callable[[Any], Any], units: Sequence[Unit[Any]], advance: Advance, folder: Path | None
     ) -> list[Any]:
-        """Do units; see :func:`setsup.jobs.run`.
-
-        Parameters
-        ----------
-        function : callable
-            Called with the data of a unit; sent once.
-        units : sequence of Unit
-            In the order in which they are begun.
-        advance : callable
-            Told the size of each unit that is done.
-        folder : Path, optional
-            One that all machines must see.
-
-        """
+        """Do units; see :func:`setsup.jobs.run`."""
         sent = packed(function)
         try:
             with _token(folder) as token:

@@ -15,7 +15,7 @@ from setsup.jobs.sending import answer, function_of, outcome, packed
 from setsup.jobs.units import Unit
 from setsup.progress import Advance
 
-__all__ = ["Crew", "serve"]
+__all__ = ["LocalPool", "serve"]
 
 _TRIES = 2  # a process may be killed for what others do, such as for their memory
 _NONE = -1  # no unit
@@ -23,7 +23,7 @@ _NONE = -1  # no unit
 _log = logging.getLogger("setsup")
 
 
-class Crew:
+class LocalPool:
     """Worker processes that take units as they come free."""
 
     def __init__(

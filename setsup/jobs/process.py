@@ -22,16 +22,7 @@ _PATIENCE = 1.0  # seconds that a process has to end by itself
 
 
 class Process:
-    """A process that serves this one by messages.
-
-    Parameters
-    ----------
-    module : str
-        Its function ``serve`` is called with the number of the socket.
-    quiet : bool
-        Whether what it writes to standard output and standard error is dropped.
-
-    """
+    """A process that serves this one by messages."""
 
     def __init__(self, module: str, quiet: bool = False) -> None:
         self._socket, self._process = started(module, quiet=quiet)
@@ -58,20 +49,7 @@ class Process:
 def started(module: str, *files: IO[bytes], quiet: bool = False) -> "tuple[socket.socket, subprocess.Popen[bytes]]":
     """Start a process.
 
-    Parameters
-    ----------
-    module : str
-        Its function ``serve`` is called with the numbers of a socket and of open files.
-    files : open files
-        Which the process is given.
-    quiet : bool
-        Whether what it writes to standard output and standard error is dropped.
-
-    Returns
-    -------
-    (socket.socket, subprocess.Popen)
-        The other end of its socket, and the process.
-
+    Returns (socket.socket, subprocess.Popen).
     """
     ours, theirs = socket.socketpair()
     with theirs, _passed(theirs, *files) as numbers:
@@ -110,21 +88,7 @@ def ended(process: "subprocess.Popen[bytes]", patience: float = _PATIENCE) -> st
 
 
 def cause(how: str, advice: str) -> str:
-    """Say what most likely ended a process, and what to do.
-
-    Parameters
-    ----------
-    how : str
-        As :func:`ended` gives it.
-    advice : str
-        What to do for lack of memory.
-
-    Examples
-    --------
-    >>> cause("by SIGKILL", "use fewer processes")
-    'perhaps for lack of memory: use fewer processes'
-
-    """
+    """Say what most likely ended a process, and what to do."""
     if how == "by SIGBUS":
         return (
             "most likely because a file that it had mapped into memory was cut off or could not be read just then: see "
@@ -134,16 +98,7 @@ def cause(how: str, advice: str) -> str:
 
 
 def serve(module: str, numbers: Sequence[int]) -> None:
-    """Do in a process that was started what it is for.
-
-    Parameters
-    ----------
-    module : str
-        Its function ``serve`` is called.
-    numbers : sequence of int
-        Of the open files that it was given.
-
-    """
+    """Do in a process that was started what it is for."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the affair of who started this, and then lets go
     for number in numbers:
         os.set_inheritable(number, False)  # a child of this process would keep it open after the end of this one

@@ -192,14 +192,7 @@ class _Most(NamedTuple):
 
 
 def needs(cores: float, gpus: float) -> str:
-    """Cores and GPUs in words.
-
-    Examples
-    --------
-    >>> needs(1.0, 0.5), needs(2, 0)
-    ('1 core and 0.5 GPUs', '2 cores and no GPU')
-
-    """
+    """Cores and GPUs in words."""
     number = f"{gpus:g} GPU{'s' * (gpus != 1)}" if gpus else "no GPU"
     return f"{cores:g} core{'s' * (cores != 1)} and {number}"
 

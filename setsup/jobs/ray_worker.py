@@ -19,20 +19,7 @@ DONE, AMISS = "done", "amiss"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What must be the same where units are done.
-
-    Parameters
-    ----------
-    work : str
-        Tells this work from others.
-    version : str
-        Of setsup.
-    token : Path or None
-        A file that all machines must see.
-    folder : str
-        Where relative paths begin.
-
-    """
+    """What must be the same where units are done."""
 
     work: str
     version: str
@@ -41,14 +28,7 @@ class About:
 
 
 def task(path: list[str]) -> Callable[[Any, bytes, bytes], tuple[str, Any]]:
-    """Make the function that Ray is given.
-
-    Parameters
-    ----------
-    path : list of str
-        Where the process that asks for the work finds modules.
-
-    """
+    """Make the function that Ray is given."""
 
     def do(sent: Any, about: bytes, data: bytes) -> tuple[str, Any]:
         # what is defined within a function travels as code: where setsup is missing, that can be said
@@ -74,20 +54,7 @@ _held: tuple[bytes, Callable[[Any], Any]] | None = None
 def do_unit(sent: Any, about: bytes, data: bytes) -> tuple[str, Any]:
     """Do a unit.
 
-    Parameters
-    ----------
-    sent : list of one ray.ObjectRef
-        The function, which is fetched and opened once.
-    about : bytes
-        A pickled :class:`About`.
-    data : bytes
-        Of the unit, pickled.
-
-    Returns
-    -------
-    (str, any)
-        ``"done"`` and what the unit gave or raised, or ``"amiss"`` and what is wrong with this machine.
-
+    Returns (str, any).
     """
     global _held
     if _held is None or _held[0] != about:

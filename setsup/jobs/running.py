@@ -7,7 +7,7 @@ from typing import TypeVar
 from setsup.checks import check_arguments, check_integer
 from setsup.errors import SetsupError
 from setsup.jobs.cluster import Cluster, Ray
-from setsup.jobs.local import Crew
+from setsup.jobs.local import LocalPool
 from setsup.jobs.units import Data, Unit
 from setsup.progress import Advance, progress
 
@@ -84,18 +84,11 @@ def run(
                 return cluster.results(function, listed, advance, folder)
         if processes == 1 or len(listed) < 2:
             return [_done_here(function, unit, advance) for unit in listed]
-        return Crew(function, listed, min(processes, len(listed)), advance).results()
+        return LocalPool(function, listed, min(processes, len(listed)), advance).results()
 
 
 def check_processes(processes: int, on: Ray | Cluster | None = None) -> None:
-    """Refuse what is no number of processes, and any but 1 beside a cluster.
-
-    Raises
-    ------
-    SetsupError
-        When it is no integer from 1 on, or a cluster is to work.
-
-    """
+    """Refuse what is no number of processes, and any but 1 beside a cluster."""
     check_integer(processes, "processes", SetsupError, 1)
     if on is not None and processes != 1:
         raise SetsupError(f"a cluster itself decides how many units run at a time: leave out processes, {processes}")

@@ -16,14 +16,7 @@ __all__ = ["answer", "function_of", "outcome", "packed", "portable", "said"]
 
 
 def packed(thing: Any) -> bytes:
-    """A function, or the data of a unit, as it is sent to other processes.
-
-    Raises
-    ------
-    SetsupError
-        When it holds what does not pickle.
-
-    """
+    """A function, or the data of a unit, as it is sent to other processes."""
     try:
         found: bytes = cloudpickle.dumps(thing)
     except Exception as error:
@@ -58,16 +51,7 @@ def answer(function: Callable[[Any], Any], data: bytes) -> bytes:
 
 
 def outcome(sent: bytes, unit: str) -> Any:
-    """What a unit gave; or raise what it raised, with a note that names the unit.
-
-    Parameters
-    ----------
-    sent : bytes
-        From :func:`answer`.
-    unit : str
-        Name of the unit.
-
-    """
+    """What a unit gave; or raise what it raised, with a note that names the unit."""
     failed, found = pickle.loads(sent)  # noqa: S301 - our own process wrote it
     if not failed:
         return found
@@ -82,16 +66,7 @@ def said(error: BaseException) -> str:
 
 
 def portable(error: Exception, where: str) -> Exception:
-    """The exception, or where that does not survive the journey one that says the same.
-
-    Parameters
-    ----------
-    error : Exception
-        As it was raised; unless it is a SetsupError, whose sentence says it all, it is given a note of its traceback.
-    where : str
-        It was raised, such as ``"a worker process"``.
-
-    """
+    """The exception, or where that does not survive the journey one that says the same."""
     if not isinstance(error, SetsupError):
         error.add_note(f"in {where}:\n" + "".join(traceback.format_exception(error)).rstrip())
     try:

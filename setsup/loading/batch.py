@@ -12,7 +12,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.samplers import Draw
 
 if TYPE_CHECKING:
-    from setsup.loading.torch import Door
+    from setsup.loading.torch import TensorConverter
 
 __all__ = ["Batch", "Finish", "Transform", "batch_of", "check_names"]
 
@@ -28,27 +28,10 @@ def batch_of(
 ) -> Batch:
     """Fetch what a draw names.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Whose rows the draw holds.
-    step : int
-        Global number of the draw.
-    draw : Draw
-        One step.
-    modalities : sequence of str
-        What to fetch.
-    buffers : mapping of str to array, optional
-        Where to put modalities, each of the shape ``draw.indices.shape + modality.shape``.
-
-    Returns
-    -------
-    dict
-        Modalities ``(sets, size, …)``; ``step``, an int; ``indices`` (sets, size) int64; ``mask`` (sets, size) bool,
-        all True where every slot counts; ``inactive``, name → (sets,) codes; ``factors``, name → (sets, size) codes,
-        or float32 of continuous ones; and where the draw has canonical rows ``canonical`` (sets,) and
-        ``canonical_<modality>``.
-
+    Returns: Modalities ``(sets, size, …)``; ``step``, an int; ``indices`` (sets, size) int64; ``mask`` (sets,
+    size) bool, all True where every slot counts; ``inactive``, name → (sets,) codes; ``factors``, name → (sets,
+    size) codes, or float32 of continuous ones; and where the draw has canonical rows ``canonical`` (sets,) and
+    ``canonical_<modality>``.
     """
     batch: Batch = {}
     if buffers:
@@ -69,14 +52,7 @@ def batch_of(
 
 
 def check_names(dataset: str, modalities: Sequence[str]) -> None:
-    """Refuse modalities whose names mean something else in a batch.
-
-    Raises
-    ------
-    DataError
-        When one does.
-
-    """
+    """Refuse modalities whose names mean something else in a batch."""
     for name in modalities:
         if name in _ROLES or name.startswith("canonical"):
             raise DataError(
@@ -89,7 +65,7 @@ def check_names(dataset: str, modalities: Sequence[str]) -> None:
 class Finish:
     """What happens to a fetched batch before it is handed out: to tensors where they are wanted, then the transform."""
 
-    door: "Door | None"
+    door: "TensorConverter | None"
     transform: Transform | None
     described: Mapping[str, Modality]
     modalities: tuple[str, ...]

@@ -12,9 +12,9 @@ from setsup.checks import check_arguments, is_integer
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError, brief
 from setsup.loading.batch import Batch, Finish, Transform, check_names
-from setsup.loading.processes import Crew
+from setsup.loading.processes import WorkerPool
 from setsup.loading.stream import Job, Maker, Stream, ahead, inline, requests
-from setsup.loading.torch import Door, accelerated_processes
+from setsup.loading.torch import TensorConverter, accelerated_processes
 from setsup.samplers import Sampler
 
 __all__ = ["Loader", "loader"]
@@ -157,7 +157,7 @@ class Loader:
             plain = finish.transform is None and not on_device
             helps = plain and maker.copies and not _computes(self.dataset)
             return ahead(jobs, make, self._prefetch, helps=helps)
-        crew = Crew(maker, None if on_device else finish, int(self._workers), allocate)
+        crew = WorkerPool(maker, None if on_device else finish, int(self._workers), allocate)
         here = finish if on_device else _as_it_is
         return ahead(crew.batches(asked), here, self._prefetch, let_go=crew.let_go)
 
@@ -198,9 +198,9 @@ class Loader:
 loader = Loader
 
 
-def _door(to: str) -> Door | None:
+def _door(to: str) -> TensorConverter | None:
     """What turns batches of arrays into tensors; None where they stay arrays."""
-    return None if to == "numpy" else Door(to)
+    return None if to == "numpy" else TensorConverter(to)
 
 
 def _checked_workers(workers: int | str, dataset: Dataset) -> int | str:

@@ -16,28 +16,21 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
 from setsup.jobs.process import cause, ended, started
-from setsup.loading import wire
+from setsup.loading import ipc
 from setsup.loading.batch import Batch, Finish
 from setsup.loading.ring import Allocate, Ring
 from setsup.loading.stream import Maker, Request, Stream
 
-__all__ = ["Crew"]
+__all__ = ["WorkerPool"]
 
 _QUEUED = 2  # requests a worker has: one that it works on, and the next
 _SIZES = 16  # of arrays, whose buffers are kept
 
 
 def _for_workers(maker: Maker, finish: Finish | None) -> IO[bytes]:
-    """What every worker needs, written once.
-
-    Raises
-    ------
-    SetsupError
-        When the data set or the transform does not pickle.
-
-    """
+    """What every worker needs, written once."""
     try:
-        return wire.store((maker, finish))
+        return ipc.store((maker, finish))
     except Exception as error:
         culprit = "the transform" if finish is not None and not _pickles(finish.transform) else "the data set"
         raise SetsupError(
@@ -46,19 +39,8 @@ def _for_workers(maker: Maker, finish: Finish | None) -> IO[bytes]:
         ) from None
 
 
-class Crew:
-    """Worker processes that make batches by turns.
-
-    Parameters
-    ----------
-    maker, finish
-        What makes a batch in a worker, and what finishes it there, if anything.
-    workers : int
-        Processes; they start with the first batch that is asked for.
-    allocate : callable of (shape, dtype)
-        Makes the arrays in which batches arrive.
-
-    """
+class WorkerPool:
+    """Worker processes that make batches by turns."""
 
     def __init__(self, maker: Maker, finish: Finish | None, workers: int, allocate: Allocate) -> None:
         self._maker, self._finish, self._count = maker, finish, workers
@@ -124,13 +106,13 @@ class _Worker:
 
     def ask(self, request: Request) -> None:
         try:
-            wire.send(self._end, wire.packed(request))
+            ipc.send(self._end, ipc.packed(request))
         except OSError:
             raise self._ended() from None
 
     def answer(self, buffers: _Buffers) -> Batch:
         try:
-            answer = wire.receive(self._end, buffers)
+            answer = ipc.receive(self._end, buffers)
         except (EOFError, OSError):
             raise self._ended() from None
         if isinstance(answer, BaseException):

@@ -27,18 +27,7 @@ _FREE = _holders([object()], 0)  # what the list alone makes of it, which differ
 
 
 class Ring:
-    """Arrays of one shape, handed out and taken back without anyone giving them back.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of each array.
-    dtype : str
-        Of each array.
-    allocate : callable of (shape, dtype), optional
-        Makes an array; ``numpy.empty`` by default, page-locked memory where batches go to a GPU.
-
-    """
+    """Arrays of one shape, handed out and taken back without anyone giving them back."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str, allocate: Allocate = np.empty) -> None:
         self._shape, self._dtype, self._allocate = shape, np.dtype(dtype), allocate

@@ -14,7 +14,7 @@ from typing import Any
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset
-from setsup.datasets.derived import Selection
+from setsup.datasets.selections import Selection
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch, batch_of
 from setsup.loading.ring import Allocate, Ring
@@ -111,23 +111,7 @@ def ahead(
     helps: bool = False,
     let_go: Callable[[], None] = lambda: None,
 ) -> Stream:
-    """Batches made by one thread, ``prefetch`` of them ahead.
-
-    Parameters
-    ----------
-    jobs : generator
-        What batches are made of. One thread at a time takes the next.
-    make : callable of a job
-        Makes a batch.
-    prefetch : int
-        Batches that the thread makes ahead.
-    helps : bool
-        Who has to wait for the thread's batch makes the one after it meanwhile, if batches are made quickly: it has
-        nothing else to do, and need not be woken. Then `make` must allow two threads at once.
-    let_go : callable
-        Ends the thread's wait for the next job.
-
-    """
+    """Batches made by one thread, ``prefetch`` of them ahead."""
     ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
     room: queue.SimpleQueue[bool] = queue.SimpleQueue()  # True for each batch that may be made, False for the end
     stopped = threading.Event()

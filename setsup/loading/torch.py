@@ -14,7 +14,7 @@ from setsup.factors.stored import check_rows
 from setsup.loading.batch import Batch
 from setsup.samplers import Sampler, Shard
 
-__all__ = ["Door", "SetBatches", "TorchRows", "accelerated_processes", "as_torch", "set_batches"]
+__all__ = ["SetBatches", "TensorConverter", "TorchRows", "accelerated_processes", "as_torch", "set_batches"]
 
 Array = npt.NDArray[Any]
 
@@ -32,15 +32,8 @@ def _torch() -> Any:
     return torch
 
 
-class Door:
-    """Turns batches of arrays into batches of tensors on one device.
-
-    Parameters
-    ----------
-    to : str
-        ``"torch"`` for the CPU, or a device such as ``"cuda:0"``.
-
-    """
+class TensorConverter:
+    """Turns batches of arrays into batches of tensors on one device."""
 
     def __init__(self, to: str) -> None:
         self._torch, self._to = _torch(), to
@@ -55,9 +48,9 @@ class Door:
         except (AssertionError, RuntimeError) as error:
             raise SetsupError(f"torch cannot use {to!r} here: {str(error).splitlines()[0]}") from None
 
-    def __reduce__(self) -> tuple[type["Door"], tuple[str]]:
+    def __reduce__(self) -> tuple[type["TensorConverter"], tuple[str]]:
         """Leave torch itself out, which is imported where this is opened."""
-        return Door, (self._to,)
+        return TensorConverter, (self._to,)
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """Array for rows; page-locked where they go to a GPU, which makes the copy there faster."""
@@ -108,7 +101,7 @@ class TorchRows:
         names = tuple(fetched)
         fetched["index"] = index
         fetched["factors"] = self.dataset.factors.all_codes(index)
-        tensors = Door("torch").deliver(fetched, self.dataset.modalities, names)
+        tensors = TensorConverter("torch").deliver(fetched, self.dataset.modalities, names)
         return [_item(tensors, place) for place in range(len(index))]
 
 
@@ -203,12 +196,6 @@ class SetBatches:
         """Let the next pass be this one, from 0 on, as trainers call it; an endless sampler goes on where it is.
 
         A pass that ``start`` begins within stays where it is.
-
-        Raises
-        ------
-        SamplerError
-            When this is no number of a pass.
-
         """
         length = self.sampler.length
         if not is_integer(epoch) or not 0 <= epoch < _LAST // (length or 1):

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from setsup.errors import SetsupError
 from setsup.jobs.sending import portable, said
-from setsup.loading import wire
+from setsup.loading import ipc
 from setsup.loading.batch import Finish
 from setsup.loading.stream import Maker, Request
 
@@ -20,53 +20,43 @@ _WHERE = "a worker process of the loader"
 
 
 def serve(end: int, things: int) -> None:
-    """Make batches until the other end closes.
-
-    Parameters
-    ----------
-    end : int
-        Number of an open socket: requests come in, batches or exceptions go out.
-    things : int
-        Number of an open file with the maker of batches and what finishes them, or None, see
-        :func:`setsup.loading.wire.store`.
-
-    """
+    """Make batches until the other end closes."""
     loader = socket.socket(fileno=end)
     asked: queue.SimpleQueue[Request] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(loader, asked), daemon=True).start()
     make = _opened(things)
     with suppress(ConnectionError):  # the loader let go while a batch was on its way
         while True:
-            wire.send(loader, make(asked.get()))
+            ipc.send(loader, make(asked.get()))
 
 
 def _listen(loader: socket.socket, asked: "queue.SimpleQueue[Request]") -> None:
     """Take requests in, so that the loader never waits to send one, and end with the loader, even amid a slow fetch."""
     try:
         while True:
-            asked.put(wire.receive(loader))
+            asked.put(ipc.receive(loader))
     finally:
         os._exit(0)
 
 
-def _opened(things: int) -> Callable[[Request], wire.Parts]:
+def _opened(things: int) -> Callable[[Request], ipc.Parts]:
     """What makes batches, or exceptions, of requests, ready to be sent."""
     maker: Maker
     finish: Finish | None
     try:
-        maker, finish = wire.load(things)
+        maker, finish = ipc.load(things)
         os.close(things)
         _one_thread()
     except Exception as error:
         failed = SetsupError(f"{_WHERE} cannot open what it was sent: {said(error)}")
-        return lambda request: wire.packed(failed)
+        return lambda request: ipc.packed(failed)
 
-    def make(request: Request) -> wire.Parts:
+    def make(request: Request) -> ipc.Parts:
         try:
             batch = maker.make(request)
-            return wire.packed(batch if finish is None else finish(batch))
+            return ipc.packed(batch if finish is None else finish(batch))
         except Exception as error:
-            return wire.packed(portable(error, _WHERE))
+            return ipc.packed(portable(error, _WHERE))
 
     return make
 

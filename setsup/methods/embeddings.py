@@ -33,19 +33,7 @@ def check_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> N
 def the_same_type(*sets: Tensor) -> tuple[Tensor, ...]:
     """Check that sets of embeddings go together; give them in one type, float32 or float64.
 
-    Parameters
-    ----------
-    *sets : (..., any, d) floating
-        Embeddings. Half precision becomes float32.
-
-    Returns
-    -------
-    tuple of tensors shaped as ``sets``
-
-    Raises
-    ------
-    DataError
-        When one has no members or no numbers with a point, or leading axes or d differ.
+    `*sets` (..., any, d) floating.
 
     Examples
     --------
@@ -74,28 +62,7 @@ def padded(embeddings: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | No
     So padding is nothing that the set does not have anyway: not NaN, not far away, not 0, where a function of one's own
     might have no gradient. An empty set becomes zeros.
 
-    Parameters
-    ----------
-    embeddings : (..., n, d) floating
-        Sets of embeddings.
-    mask : (..., n) bool, optional
-        False for padding.
-
-    Returns
-    -------
-    tuple of (pairs, n, d) floating and (pairs, n) bool, or None where no mask is given
-
-    Raises
-    ------
-    DataError
-        When the mask does not fit.
-
-    Examples
-    --------
-    >>> padded(torch.tensor([[2.0], [torch.nan]]), torch.tensor([True, False]))
-    (tensor([[[2.],
-             [2.]]]), tensor([[ True, False]]))
-
+    `embeddings` (..., n, d) floating; `mask` (..., n) bool, optional.
     """
     members = embeddings.unsqueeze(0) if embeddings.ndim == 2 else embeddings.flatten(0, -3)
     if mask is None:
@@ -111,15 +78,6 @@ def padded(embeddings: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | No
 
 def without_autocast(embeddings: Tensor) -> AbstractContextManager[None]:
     """Compute in the types that tensors have, on the device of these embeddings, whatever autocast is about.
-
-    Parameters
-    ----------
-    embeddings : Tensor
-        Only its device is looked at.
-
-    Returns
-    -------
-    context manager
 
     Examples
     --------

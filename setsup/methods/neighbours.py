@@ -79,31 +79,8 @@ def averages(
 ) -> Tensor:
     """Soft nearest neighbours of sets that were checked, filled (`padded`) and moved to their `origin`.
 
-    Parameters
-    ----------
-    queries : (pairs, n, d) float32 or float64
-        Embeddings.
-    keys : (pairs, m, d) of the same type
-        What is averaged.
-    similarity : str or callable
-        As for `similarities`.
-    temperature : float
-        τ > 0.
-    key_mask : (pairs, m) bool, optional
-        False for padding.
-    seen_from : (pairs, 1, d) of that type, optional
-        Where 0 is moved for the averages, in the call that makes them.
-
-    Returns
-    -------
-    (pairs, n, d) of that type
-
-    Examples
-    --------
-    >>> keys, mask = torch.tensor([[[-1.0], [1.0], [5.0]]]), torch.tensor([[True, True, False]])
-    >>> averages(torch.zeros(1, 1, 1), keys, "l2", 1.0, mask)
-    tensor([[[0.]]])
-
+    `queries` (pairs, n, d) float32 or float64; `keys` (pairs, m, d) of the same type; `key_mask` (pairs, m) bool,
+    optional; `seen_from` (pairs, 1, d) of that type, optional; returns (pairs, n, d) of that type.
     """
     found = without_padding(logits(queries, keys, similarity, temperature), key_mask)
     weights = torch.softmax(found, -1, out=unrecorded(found))
@@ -131,16 +108,7 @@ def unrecorded(found: Tensor) -> Tensor | None:
 def without_padding(found: Tensor, mask: Tensor | None) -> Tensor:
     """Logits that give padding no weight; a set of nothing else keeps its own, against 0/0.
 
-    Parameters
-    ----------
-    found : (pairs, n, m) floating
-        Logits.
-    mask : (pairs, m) bool, optional
-        False for padding.
-
-    Returns
-    -------
-    (pairs, n, m) of that type
+    `found` (pairs, n, m) floating; `mask` (pairs, m) bool, optional; returns (pairs, n, m) of that type.
 
     Examples
     --------

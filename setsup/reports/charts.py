@@ -31,21 +31,7 @@ _ENTRIES = 24  # below each other
 
 
 def canvas(width: float, height: float, title: str) -> "Figure":
-    """An empty chart.
-
-    Parameters
-    ----------
-    width, height : float
-        Inches, of 140 dots each.
-    title : str
-        May be empty; broken into lines that fit.
-
-    Raises
-    ------
-    SetsupError
-        When matplotlib is not installed.
-
-    """
+    """An empty chart."""
     need("charts need", "matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -129,14 +115,7 @@ def drawn(figure: "Figure") -> Image.Image:
 
 
 def number(value: float) -> str:
-    """Write a number for a tick: ``100,000``, ``0.25``, ``−3``.
-
-    Examples
-    --------
-    >>> number(100000.0), number(0.25), number(-3.0), number(0.001), number(2e-7)
-    ('100,000', '0.25', '−3', '0.001', '2e−07')
-
-    """
+    """Write a number for a tick: ``100,000``, ``0.25``, ``−3``."""
     return f"{0.0 if value == 0 else value:,.6g}".replace("-", "−")
 
 

@@ -58,21 +58,7 @@ class Colouring:
 def checked_values(values: npt.ArrayLike, factor: Factor | None, rows: int) -> tuple[npt.NDArray[np.generic], Factor]:
     """Codes (rows,) int64 or numbers (rows,) float64, and their factor.
 
-    Parameters
-    ----------
-    values : (rows,) integers, numbers or text
-        With a factor, its codes, -1 where unknown, or its numbers, NaN where unknown. Without one, what has levels by
-        itself: text, whole numbers and truth values; or other numbers.
-    factor : Factor, optional
-        What they are of.
-    rows : int
-        Points there are.
-
-    Raises
-    ------
-    DataError
-        When the shape is another, a number is infinite, or a code is of no level.
-
+    `values` (rows,) integers, numbers or text.
     """
     given, name = np.asarray(values), "values" if factor is None else f"values of {factor.name!r}"
     if given.shape != (rows,) or given.dtype.kind not in "iufbU":

@@ -46,14 +46,7 @@ def line_height(size: int) -> int:
 
 
 def plain(text: str) -> str:
-    """Spell a text with the letters that fonts here have; what cannot be spelled becomes a question mark.
-
-    Examples
-    --------
-    >>> plain("2 × 32 ± 5°")
-    '2 x 32 ± 5°'
-
-    """
+    """Spell a text with the letters that fonts here have; what cannot be spelled becomes a question mark."""
     return "".join(_spelled(letter) for letter in unicodedata.normalize("NFC", text).translate(_SIGNS))
 
 
@@ -117,25 +110,7 @@ def text_width(text: str, size: int) -> int:
 
 
 def wrapped(text: str, width: int, styles: tuple[Style, Style], most: int = 4) -> Lines:
-    """Break a text into lines that fit.
-
-    Parameters
-    ----------
-    text : str
-        Paragraphs parted by line ends; the first has the first style, the others the second. Words that a no-break
-        space joins stay together.
-    width : int
-        Pixels.
-    styles : tuple of Style
-        Of the first paragraph, and of the others.
-    most : int
-        Lines a paragraph; a longer one ends in an ellipsis.
-
-    Returns
-    -------
-    list of (line, style)
-
-    """
+    """Break a text into lines that fit."""
     lines: Lines = []
     for number, paragraph in enumerate(text.split("\n")):
         style = styles[min(number, 1)]

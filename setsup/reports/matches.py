@@ -31,19 +31,7 @@ def matches_drawn(
 
     Colours go round the middle of view 1, so that neighbours look alike and crossing lines are told apart.
 
-    Parameters
-    ----------
-    view1, view2 : (h, w, 3) or (h, w, 4) uint8
-        sRGB; of the same height.
-    pairs : PixelPairs
-        All of which are drawn, so a few dozen at most.
-    hidden : bool
-        The places in view 2 do not show the point: they get a cross, and their lines are thin.
-
-    Returns
-    -------
-    RGB image
-
+    `view1, view2` (h, w, 3) or (h, w, 4) uint8.
     """
     check_arguments(matches_drawn, locals(), DataError)
     for view in (view1, view2):
@@ -79,39 +67,7 @@ def match_sheet(
     *,
     shown: int = 24,
 ) -> Image.Image:
-    r"""Lay out pairs of views one below the other: on the left what both show, on the right what view 2 hides.
-
-    Parameters
-    ----------
-    views : sequence of two arrays (h, w, 3 or 4) uint8
-        sRGB.
-    pairs : sequence of PixelPairs
-        One for each two views.
-    captions : sequence of str
-        One for each two views; the numbers of their pixels are added.
-    title : str
-        Title of the sheet; lines after ``\n`` are softer.
-    shown : int
-        Lines in each picture, drawn from all pairs.
-
-    Returns
-    -------
-    RGB image
-
-    Raises
-    ------
-    DataError
-        When there are not as many pairs and captions as views, or none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pairs = PixelPairs([[4, 4]], [[2, 4]], [[0, 0, 1]], [0], [0])
-    >>> view = np.zeros((16, 16, 3), np.uint8)
-    >>> match_sheet([(view, view)], [pairs], ["a pair"]).mode
-    'RGB'
-
-    """
+    r"""Lay out pairs of views one below the other: on the left what both show, on the right what view 2 hides."""
     check_arguments(match_sheet, locals(), DataError)
     if not len(views) or not len(views) == len(pairs) == len(captions):
         raise DataError(f"a sheet of {len(views)} pairs of views needs as many pixel pairs and captions, at least one")

@@ -49,20 +49,7 @@ def cell_for(pictures: Iterable[npt.NDArray[Any]]) -> Cell:
 
 
 class Page:
-    """A sheet that is being drawn.
-
-    Parameters
-    ----------
-    width : int
-        Pixels, margins included.
-    height : int
-        Pixels below the title, without margins.
-    title : str
-        First line large, the others soft; may be empty.
-    cell : Cell
-        Size of the thumbnails.
-
-    """
+    """A sheet that is being drawn."""
 
     def __init__(self, width: int, height: int, title: str, cell: Cell) -> None:
         header = wrapped(title, width - 2 * MARGIN, TITLES) if title else []

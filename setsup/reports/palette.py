@@ -31,21 +31,7 @@ _LINEAR = np.array(
 def cyclic_colours(turns: npt.ArrayLike) -> Reals:
     """Colours of a circle of hues, red at 0; equal steps look about equal, and none is close to white.
 
-    Parameters
-    ----------
-    turns : (n,) numbers
-        Part of the cycle; whole numbers are the same place.
-
-    Returns
-    -------
-    (n, 3) float64, sRGB from 0 to 1
-
-    Examples
-    --------
-    >>> colours = cyclic_colours([0.25, 1.25, 0.5])
-    >>> bool(np.allclose(colours[0], colours[1])), bool(np.allclose(colours[0], colours[2]))
-    (True, False)
-
+    `turns` (n,) numbers; returns (n, 3) float64, sRGB from 0 to 1.
     """
     angle = np.radians(29 + 360 * np.asarray(turns, dtype=np.float64))
     lightness = 0.66 + 0.14 * np.cos(angle - np.radians(105))  # yellow lighter than blue, as eyes expect

@@ -20,22 +20,7 @@ def cell_size(shapes: Iterable[tuple[int, ...]], target: int) -> tuple[int, int]
     Small pictures grow by a whole factor as long as their longer side stays within `target`; large ones shrink to
     1.75 times the target; those between stay as they are.
 
-    Parameters
-    ----------
-    shapes : iterable of (height, width, ...)
-        Shapes of the pictures.
-    target : int
-        Pixels.
-
-    Returns
-    -------
-    (width, height) int, pixels
-
-    Examples
-    --------
-    >>> cell_size([(28, 28, 1)], 64), cell_size([(64, 64, 3)], 64), cell_size([(400, 600, 3)], 64)
-    ((56, 56), (64, 64), (112, 75))
-
+    Returns (width, height) int, pixels.
     """
     scaled = [_fitted(shape[1], shape[0], target) for shape in set(shapes)]
     return max((width for width, _ in scaled), default=target), max((height for _, height in scaled), default=target)
@@ -54,22 +39,7 @@ def _fitted(width: int, height: int, target: int) -> tuple[int, int]:
 def thumbnail(pixels: npt.NDArray[Any], target: int) -> Image.Image:
     """Make a small picture; transparent parts are shown on white.
 
-    Parameters
-    ----------
-    pixels : (height, width, 1 to 4) uint8
-        Grey, red and green, sRGB, or sRGB with alpha.
-    target : int
-        Pixels, as in :func:`cell_size`.
-
-    Returns
-    -------
-    RGB image: enlarged by whole factors without smoothing, or reduced with it
-
-    Raises
-    ------
-    DataError
-        When the array is no picture.
-
+    `pixels` (height, width, 1 to 4) uint8.
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in _CHANNELS or 0 in pixels.shape:
         raise DataError(

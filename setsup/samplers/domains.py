@@ -25,11 +25,11 @@ from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, permute, stream_key
 from setsup.samplers.draw import Draw
-from setsup.samplers.holding import Holding, named_factors
-from setsup.samplers.members import check_small
+from setsup.samplers.groups.group_sampler import GroupSampler, named_factors
+from setsup.samplers.groups.members import check_small
+from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report, holding_report
 from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
-from setsup.samplers.within import Keys
 
 __all__ = ["DomainSampler"]
 
@@ -105,7 +105,7 @@ class DomainSampler(Sampler):
         check_choice(domains, DOMAINS, "domains", SamplerError)
         names = named_factors(domain, "domain")
         self.table, self.size, self._small = checked_table(table), positive(size, "size"), check_small(small)
-        self._holding = Holding(table, names, self.size, choose="groups", small=small, tolerance={}, where=where)
+        self._holding = GroupSampler(table, names, self.size, choose="groups", small=small, tolerance={}, where=where)
         self._count = len(self._holding.drawable)
         self.sets = positive(sets, "sets", MOST_SETS + 1)
         if domains == "all":

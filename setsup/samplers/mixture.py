@@ -22,9 +22,9 @@ from setsup.errors import RowError, SamplerError, brief
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
 from setsup.samplers.draw import Draw
+from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.report import Entry, Report
 from setsup.samplers.sampler import Sampler, Steps, length_of
-from setsup.samplers.within import MIX, Keys, distinct
 
 __all__ = ["Mixture", "Stepwise"]
 

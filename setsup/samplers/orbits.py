@@ -25,11 +25,11 @@ from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import fold, mix, spread, stream_key
 from setsup.samplers.draw import Draw
-from setsup.samplers.holding import Holding, named_factors
-from setsup.samplers.members import check_small
+from setsup.samplers.groups.group_sampler import GroupSampler, named_factors
+from setsup.samplers.groups.members import check_small
+from setsup.samplers.groups.within import GROUP, Keys, word
 from setsup.samplers.report import Report, holding_report
 from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
-from setsup.samplers.within import GROUP, Keys, word
 
 __all__ = ["OrbitSampler"]
 
@@ -107,7 +107,7 @@ class OrbitSampler(Sampler):
         self.sets = positive(sets, "sets", MOST_SETS + 1)
         need = 1 if size is None else positive(size, "size")
         taken = "short" if size is None else small  # a whole orbit repeats no row, however few it has
-        self._holding = Holding(table, names, need, choose=choose, small=taken, tolerance={}, where=where)
+        self._holding = GroupSampler(table, names, need, choose=choose, small=taken, tolerance={}, where=where)
         self._left_out = 0
         self._canonical = None if canonical is None else self._with_canonical(canonical)
         drawable, chooser = self._holding.drawable, self._holding.chooser
@@ -176,17 +176,7 @@ class OrbitSampler(Sampler):
 def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[str, Level]) -> Rows:
     """Canonical row of each orbit, -1 where there is none.
 
-    Parameters
-    ----------
-    table, groups : FactorTable, Groups
-        Orbits of the table.
-    canonical : str or mapping
-        As in :class:`OrbitSampler`.
-
-    Returns
-    -------
-    (groups,) int64
-
+    Returns (groups,) int64.
     """
     if isinstance(canonical, str) and canonical == "first":
         return groups.take(np.arange(len(groups)), 0)

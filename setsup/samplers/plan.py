@@ -10,10 +10,10 @@ from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, mix, spread
 from setsup.samplers.draw import Draw
-from setsup.samplers.holding import Holding
-from setsup.samplers.within import GROUP, ORDER, ROWS, SUBSET, Keys, word
+from setsup.samplers.groups.group_sampler import GroupSampler
+from setsup.samplers.groups.within import GROUP, ORDER, ROWS, SUBSET, Keys, word
 
-__all__ = ["Plan", "Plans"]
+__all__ = ["StepPlan", "StepPlans"]
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
@@ -23,7 +23,7 @@ Words = npt.NDArray[np.uint64]
 class Part:
     """The sets of a step that hold one list."""
 
-    def __init__(self, holding: Holding, places: list[int], size: int, small: str, values: str) -> None:
+    def __init__(self, holding: GroupSampler, places: list[int], size: int, small: str, values: str) -> None:
         self.holding, self.places = holding, places
         self._size, self._small, self._values = size, small, values
         self._numbers = np.array(places, dtype=np.uint64)
@@ -79,21 +79,10 @@ class Part:
         return np.repeat(chosen, sets, axis=1), dealt, counts
 
 
-class Plan:
-    """One list of held factors for each set of a step.
+class StepPlan:
+    """One list of held factors for each set of a step."""
 
-    Parameters
-    ----------
-    lists : sequence of Holding
-        One a set; sets with the same one are drawn together.
-    size : int
-        Rows a set.
-    small, values : str
-        As in :class:`setsup.samplers.SetSampler`.
-
-    """
-
-    def __init__(self, lists: Sequence[Holding], size: int, small: str, values: str) -> None:
+    def __init__(self, lists: Sequence[GroupSampler], size: int, small: str, values: str) -> None:
         self.lists, self.holdings = list(lists), list(dict.fromkeys(lists))
         self.shape = (len(lists), size)
         self._parts = []
@@ -120,7 +109,7 @@ class Plan:
         return Draw(indices, held, counts)
 
 
-class Plans:
+class StepPlans:
     """Alternative plans, of which each step takes one with equal chance.
 
     Attributes
@@ -130,7 +119,7 @@ class Plans:
 
     """
 
-    def __init__(self, plans: Sequence[Plan], table: FactorTable) -> None:
+    def __init__(self, plans: Sequence[StepPlan], table: FactorTable) -> None:
         self.plans, self._table = list(plans), table
         held = {name for plan in plans for holding in plan.holdings for name in holding.names}
         self.names = tuple(name for name in table.names if name in held)

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, stream_key, uniform
-from setsup.samplers.combinations import chance_of_any, log_combinations, log_sum
-from setsup.samplers.holding import Holding
-from setsup.samplers.members import EvenMembers, WeightedMembers
-from setsup.samplers.window import WindowMembers
+from setsup.samplers.groups.combinations import chance_of_any, log_combinations, log_sum
+from setsup.samplers.groups.group_sampler import GroupSampler
+from setsup.samplers.groups.members import EvenMembers, WeightedMembers
+from setsup.samplers.groups.window import WindowMembers
 
 __all__ = ["Entry", "Report", "holding_report"]
 
@@ -122,22 +122,9 @@ class Report:
 
 
 def holding_report(
-    table: FactorTable, holding: Holding, size: int, sets: int = 1, values: str = "independent", lists: int = 1
+    table: FactorTable, holding: GroupSampler, size: int, sets: int = 1, values: str = "independent", lists: int = 1
 ) -> Entry:
-    """Entry for the sets of a step that a holding draws.
-
-    Parameters
-    ----------
-    table, holding : FactorTable, Holding
-        What is drawn from.
-    size, sets : int
-        Rows a set, and sets a step.
-    values : str
-        ``independent``, ``equal`` or ``different``: how the sets of a step relate.
-    lists : int
-        Entries that the report will have, which share the rows that are looked at.
-
-    """
+    """Entry for the sets of a step that a holding draws."""
     groups, sizes = holding.groups, holding.members.sizes
     drawable, windows = holding.drawable, holding.members if isinstance(holding.members, WindowMembers) else None
     entry = Entry(
@@ -166,7 +153,7 @@ def holding_report(
     )
 
 
-def _never(holding: Holding) -> int:
+def _never(holding: GroupSampler) -> int:
     """Known rows that no draw has."""
     if isinstance(holding.members, WindowMembers):
         return holding.members.unreachable(holding.drawable)
@@ -192,7 +179,7 @@ class _Sets:
     """Whether rows are drawn with repeats."""
 
     @classmethod
-    def of(cls, holding: Holding, size: int, together: int) -> "_Sets":
+    def of(cls, holding: GroupSampler, size: int, together: int) -> "_Sets":
         """Sets of so many rows, so many of them together from one group."""
         rows = holding.groups.sizes[holding.drawable]
         few = rows < size * together
@@ -227,7 +214,7 @@ class _Sets:
 
 
 def _distinct(
-    table: FactorTable, holding: Holding, sets_of: _Sets, chance: npt.NDArray[np.float64], budget: int
+    table: FactorTable, holding: GroupSampler, sets_of: _Sets, chance: npt.NDArray[np.float64], budget: int
 ) -> tuple[dict[str, float], bool]:
     """Expected distinct values of each factor that varies within groups, and whether all rows were looked at."""
     factors = [
@@ -258,7 +245,7 @@ def _distinct(
 
 
 def _looked_at(
-    holding: Holding, chance: npt.NDArray[np.float64], budget: int
+    holding: GroupSampler, chance: npt.NDArray[np.float64], budget: int
 ) -> tuple[Rows, npt.NDArray[np.float64], list[Rows], npt.NDArray[np.float64], bool]:
     """Groups by their numbers among the drawable ones, weights, rows, how many rows each stands for; whether all."""
     groups, drawable = holding.groups, holding.drawable

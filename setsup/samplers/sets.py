@@ -23,9 +23,9 @@ from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key
 from setsup.samplers.draw import Draw
-from setsup.samplers.holding import Holding, held_factors, row_weights
-from setsup.samplers.members import check_small
-from setsup.samplers.plan import Plan, Plans
+from setsup.samplers.groups.group_sampler import GroupSampler, held_factors, row_weights
+from setsup.samplers.groups.members import check_small
+from setsup.samplers.plan import StepPlan, StepPlans
 from setsup.samplers.report import Report, holding_report
 from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
 
@@ -135,9 +135,9 @@ class SetSampler(Sampler):
         options = self._options(inactive, active, unconstrained, random)
         together = self.size * self.sets if values == "equal" else self.size
         row_weight = row_weights(table, weights)
-        holdings: dict[tuple[str, ...], Holding] = {}
+        holdings: dict[tuple[str, ...], GroupSampler] = {}
         for names in dict.fromkeys(itertools.chain.from_iterable(options)):
-            holdings[names] = Holding(
+            holdings[names] = GroupSampler(
                 table,
                 names,
                 together,
@@ -148,8 +148,8 @@ class SetSampler(Sampler):
                 where=where,
                 shared=values == "equal",
             )
-        plans = [Plan([holdings[names] for names in option], self.size, small, values) for option in options]
-        self._plans = Plans(plans, table)
+        plans = [StepPlan([holdings[names] for names in option], self.size, small, values) for option in options]
+        self._plans = StepPlans(plans, table)
         held = {place for option in options for place, names in enumerate(option) if names}
         self.free_sets = frozenset(range(self.sets)) - held
         for name in self._tolerance:

@@ -18,10 +18,10 @@ from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
 from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.draw import Draw
-from setsup.samplers.holding import Holding, named_factors
+from setsup.samplers.groups.group_sampler import GroupSampler, named_factors
+from setsup.samplers.groups.within import GROUP, word
 from setsup.samplers.report import Report, holding_report
 from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
-from setsup.samplers.within import GROUP, word
 
 __all__ = ["TripletSampler"]
 
@@ -90,7 +90,9 @@ class TripletSampler(Sampler):
             )
         self.table, self.triplets = checked_table(table), positive(triplets, "triplets", MOST_SETS + 1)
         need_memory(3 * self.triplets, "a draw", "triplets")
-        self._holding = Holding(table, names, 2, choose=choose, small=small, tolerance={}, where=where, policies=_SMALL)
+        self._holding = GroupSampler(
+            table, names, 2, choose=choose, small=small, tolerance={}, where=where, policies=_SMALL
+        )
         groups = self._holding.groups
         if len(groups) < 2:
             raise SamplerError(f"there is only one orbit of {self._holding.describe()}, so no row is a negative")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from setsup.scenes.camera import Camera
     from setsup.scenes.frame import Frame, Renderer
-    from setsup.scenes.importing import check_size, load_mesh, mesh_from_trimesh
-    from setsup.scenes.mesh import Material, Mesh
+    from setsup.scenes.meshes.importing import check_size, load_mesh, mesh_from_trimesh
+    from setsup.scenes.meshes.mesh import Material, Mesh
     from setsup.scenes.rays import Rays
     from setsup.scenes.recipe import Recipe
     from setsup.scenes.renderers import RendererState, renderer, renderer_states
@@ -44,16 +44,16 @@ if not TYPE_CHECKING:
     _HOMES = {
         "Camera": "camera",
         "Frame": "frame",
-        "Material": "mesh",
-        "Mesh": "mesh",
+        "Material": "meshes.mesh",
+        "Mesh": "meshes.mesh",
         "Rays": "rays",
         "Recipe": "recipe",
         "Renderer": "frame",
         "RendererState": "renderers",
-        "check_size": "importing",
-        "load_mesh": "importing",
+        "check_size": "meshes.importing",
+        "load_mesh": "meshes.importing",
         "load_scene": "storage",
-        "mesh_from_trimesh": "importing",
+        "mesh_from_trimesh": "meshes.importing",
         "renderer": "renderers",
         "renderer_states": "renderers",
         "save_scene": "storage",

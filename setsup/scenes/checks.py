@@ -15,21 +15,7 @@ Reals = npt.NDArray[np.float64]
 
 
 def checked_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:
-    """Three bytes of sRGB.
-
-    Parameters
-    ----------
-    values : 3 ints
-        To be checked.
-    what : str
-        What the message calls them.
-
-    Raises
-    ------
-    SetsupError
-        When they are no whole numbers 0 … 255.
-
-    """
+    """Three bytes of sRGB."""
     found = _array(values)
     if found.shape != (3,) or found.dtype.kind not in "iu" or found.min() < 0 or found.max() > 255:
         raise SetsupError(f"{what} is three bytes of sRGB, 0 … 255, not {_one_line(values)}")
@@ -40,20 +26,7 @@ def checked_color(values: npt.ArrayLike, what: str) -> tuple[int, int, int]:
 def checked_numbers(values: npt.ArrayLike, shape: tuple[int, ...], what: str) -> Reals:
     """Finite numbers of a shape, as a read-only copy; −0 becomes 0, so that what is equal has equal digests.
 
-    Parameters
-    ----------
-    values : array of float
-        To be checked.
-    shape : tuple of int
-        What they must have.
-    what : str
-        What the message calls them.
-
-    Raises
-    ------
-    SetsupError
-        When the shape is another, or a number is none or not finite.
-
+    `values` array of float.
     """
     found: Reals = _array(values, np.float64) + 0.0
     if found.shape != shape or not np.isfinite(found).all():

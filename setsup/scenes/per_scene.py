@@ -20,11 +20,6 @@ class PerScene(Generic[Made]):
 
     Safe to use from several threads, and after fork.
 
-    Parameters
-    ----------
-    make : callable of a scene
-        What it gives must not hold the scene, which would then stay for ever.
-
     Examples
     --------
     >>> names = PerScene(lambda scene: dict(scene.names))

@@ -24,10 +24,7 @@ _COS = (-1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.755731435139
 def sin_cos(angle: npt.ArrayLike) -> tuple[Reals, Reals]:
     """Sines and cosines, to about one unit in the last place, by the polynomials of fdlibm [1]_.
 
-    Parameters
-    ----------
-    angle : array of float, radians
-        Up to a million.
+    `angle` array of float, radians.
 
     References
     ----------
@@ -54,14 +51,7 @@ def sin_cos(angle: npt.ArrayLike) -> tuple[Reals, Reals]:
 
 
 def product(rows: npt.ArrayLike, matrix: npt.ArrayLike) -> Reals:
-    """Product of rows (..., n) and a matrix (n, m), or a vector (n,): ``rows @ matrix``, for small n.
-
-    Examples
-    --------
-    >>> product([[1, 2], [3, 4]], [[0, 1], [1, 0]]).tolist(), float(product([1, 2], [3, 4]))
-    ([[2.0, 1.0], [4.0, 3.0]], 11.0)
-
-    """
+    """Product of rows (..., n) and a matrix (n, m), or a vector (n,): ``rows @ matrix``, for small n."""
     left, right = np.asarray(rows, np.float64), np.asarray(matrix, np.float64)
     found = np.empty((*left.shape[:-1], *right.shape[1:]))
     for column in np.ndindex(right.shape[1:]):
@@ -74,14 +64,7 @@ def product(rows: npt.ArrayLike, matrix: npt.ArrayLike) -> Reals:
 
 
 def length(vectors: npt.ArrayLike) -> Any:
-    """Lengths of vectors (..., n), for small n.
-
-    Examples
-    --------
-    >>> float(length([3, 4]))
-    5.0
-
-    """
+    """Lengths of vectors (..., n), for small n."""
     parts = np.asarray(vectors, np.float64)
     square = parts[..., 0] * parts[..., 0]
     for column in range(1, parts.shape[-1]):

@@ -30,9 +30,9 @@ import numpy.typing as npt
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError, SetsupError, imported
-from setsup.scenes.coincident import joined, seen, shown_sides_of
-from setsup.scenes.coplanar import barycentric, coplanar_of
-from setsup.scenes.holes import PiercedEngine, holes_of
+from setsup.scenes.meshes.coincident import joined, seen, shown_sides_of
+from setsup.scenes.meshes.coplanar import barycentric, coplanar_of
+from setsup.scenes.meshes.holes import PiercedEngine, holes_of
 from setsup.scenes.per_scene import PerScene
 from setsup.scenes.scene import Scene
 
@@ -96,7 +96,7 @@ class Rays:
         self.scene = scene
 
     def hit(self, origins: npt.ArrayLike, directions: npt.ArrayLike) -> tuple[Numbers, Floats]:
-        """First triangle that each ray meets; of several in one place, that of :mod:`setsup.scenes.coplanar`.
+        """First triangle that each ray meets; of several in one place, that of :mod:`setsup.scenes.meshes.coplanar`.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from setsup.checks import check_boolean, is_number
 from setsup.errors import SetsupError, brief
 from setsup.scenes.checks import checked_color, checked_numbers, checked_rotation
-from setsup.scenes.mesh import FARTHEST, Mesh
+from setsup.scenes.meshes.mesh import FARTHEST, Mesh
 from setsup.scenes.portable import product
 
 __all__ = ["STUDIO", "Ambient", "Directional", "Lamp", "Light", "Placement", "Scene", "Triangles"]

@@ -39,30 +39,6 @@ class Framing:
     """Room, camera, object and light, fitted to frames that were published with the set.
 
     Any renderer that wants pictures framed like Shapes3D takes its numbers from here (see the module's convention).
-
-    Parameters
-    ----------
-    room_half_side, wall_height : float, room units
-        The square room reaches from ``-room_half_side`` to ``room_half_side``; above its walls is the sky.
-    camera_radius, camera_height : float, room units
-        The camera's distance from the z axis and height over the floor.
-    focal_length : float, pixels
-        For a picture 64 pixels wide; the camera's axis meets it in the middle.
-    cube_half_side, cylinder_radius, cylinder_height, sphere_radius : float, room units
-        At scale 1, as the following.
-    capsule_radius, capsule_straight : float, room units
-        A capsule is ``capsule_straight + 2 · capsule_radius`` high.
-    lamp : tuple of 3 float, room units
-        Position of the lamp, fixed in the room; it shines straight down and throws the shadow.
-    lamp_exponent : int
-        The lamp fades with this power of the cosine of the angle off its axis.
-    lamp_light, ambient_light, camera_light : float
-        Light from the lamp, from everywhere, and along the camera's axis; 1 shows a colour as it is.
-    gloss : float
-        White added on the object where the lamp reaches it.
-    sky : tuple of 3 float
-        RGB of the sky, sRGB values.
-
     """
 
     room_half_side: float = 3.095
@@ -90,19 +66,7 @@ FRAMING = Framing()
 
 
 def factors() -> tuple[Factor, ...]:
-    """List the six factors in the order of the published labels.
-
-    Returns
-    -------
-    tuple of Factor
-        floor_hue, wall_hue, object_hue, scale, shape, orientation: as a grid 10 · 10 · 10 · 8 · 4 · 15 = 480,000 rows.
-
-    Examples
-    --------
-    >>> [(factor.name, len(factor)) for factor in factors()][2:]
-    [('object_hue', 10), ('scale', 8), ('shape', 4), ('orientation', 15)]
-
-    """
+    """List the six factors in the order of the published labels."""
     hues = (
         Factor(name, Kind.CYCLIC, HUES, unit="turn", period=1.0) for name in ("floor_hue", "wall_hue", "object_hue")
     )
@@ -121,28 +85,7 @@ _NEAR = 1e-3
 def codes(name: str, labels: ArrayLike) -> NDArray[np.int64]:
     """Level codes of a column of published labels, which are numbers as a computation left them.
 
-    Parameters
-    ----------
-    name : str
-        Factor that the labels belong to.
-    labels : array of float, any shape
-        Turns for hues, degrees for the orientation, 0 … 3 for shapes.
-
-    Returns
-    -------
-    int64, same shape
-        Code of the level that lies within 0.001 of the label; -1 where none does.
-
-    Raises
-    ------
-    FactorError
-        When there is no factor of that name.
-
-    Examples
-    --------
-    >>> codes("scale", [0.75, 0.75 + 0.5 / 7, 0.8]).tolist()
-    [0, 1, -1]
-
+    `labels` array of float, any shape.
     """
     if name not in _LABELS:
         raise FactorError(f"Shapes3D has no factor {name!r}{near(name, _LABELS)}")

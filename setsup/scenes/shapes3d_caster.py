@@ -52,15 +52,7 @@ _OFFSETS = (-0.4, 0.0, 0.4)
 class Samples:
     """What the samples of one picture see; axis 0 runs over the samples of a pixel.
 
-    Parameters
-    ----------
-    surface : (9, 64, 64) uint8
-        SKY, FLOOR, WALL or OBJECT.
-    light : (9, 64, 64) float64
-        Factor on the surface's colour; may exceed 1.
-    gloss : (9, 64, 64) float64
-        White added on top.
-
+    `surface` (9, 64, 64) uint8; `light` (9, 64, 64) float64; `gloss` (9, 64, 64) float64.
     """
 
     surface: NDArray[np.uint8]
@@ -69,21 +61,7 @@ class Samples:
 
 
 def trace(scale: int, shape: int, orientation: int, framing: Framing = FRAMING) -> Samples:
-    """Cast every ray of one state.
-
-    Parameters
-    ----------
-    scale, shape, orientation : int
-        Level codes.
-    framing : Framing
-        Room, camera, object and light.
-
-    Returns
-    -------
-    Samples
-        Surfaces and light, 9 samples a pixel.
-
-    """
+    """Cast every ray of one state."""
     # Sample by sample, so that the arrays fit the processor's cache.
     casts = [
         _cast(scale, shape, _rays(orientation - 7, across, down, framing), framing)
@@ -179,19 +157,7 @@ def planes(samples: Samples, sky: tuple[float, float, float] = FRAMING.sky) -> N
     Planes 0 … 5 are what the floor adds to a channel in which its colour has 0 … 5 fifths, 6 … 11 the same of the
     walls, 12 … 17 of the object, and 18 … 20 what the sky adds to red, green and blue.
 
-    Parameters
-    ----------
-    samples : Samples
-        From :func:`trace`.
-    sky : tuple of 3 float
-        RGB of the sky.
-
-    Returns
-    -------
-    (21, 64, 64) uint8
-        A pixel that shows one surface only is rounded to the nearest byte, one on an edge is rounded down surface by
-        surface: so planes of different surfaces never add up to more than 255.
-
+    Returns (21, 64, 64) uint8.
     """
     found = np.empty((21, SIDE, SIDE), np.uint8)
     for surface, first in ((FLOOR, 0), (WALL, 6), (OBJECT, 12)):
@@ -217,18 +183,7 @@ def _plane(values: Array, seen: NDArray[np.bool_]) -> Array:
 def compose(state: NDArray[np.uint8], floor: int, wall: int, thing: int) -> NDArray[np.uint8]:
     """Picture of a state in the given hues.
 
-    Parameters
-    ----------
-    state : (21, 64, 64) uint8
-        From :func:`planes`.
-    floor, wall, thing : int
-        Hue codes of floor, walls and object.
-
-    Returns
-    -------
-    (64, 64, 3) uint8
-        sRGB, a view with strides of its own.
-
+    `state` (21, 64, 64) uint8; returns (64, 64, 3) uint8.
     """
     picture: NDArray[np.uint8] = state[HUE_FIFTHS[floor]]
     picture += state[6 + HUE_FIFTHS[wall]]

@@ -25,13 +25,7 @@ Vector = tuple[Array, Array, Array]
 class Hit:
     """Where rays first meet an object from outside.
 
-    Parameters
-    ----------
-    distance : (n,) float64
-        In multiples of the ray's direction; inf where the ray misses.
-    normal : 3 arrays (n,) float64
-        Outward normal of the surface, of any positive length; of no meaning where the ray misses.
-
+    `distance` (n,) float64.
     """
 
     distance: Array
@@ -50,25 +44,7 @@ def unit(a: Vector) -> Vector:
 
 
 def meet(shape: str, scale: float, framing: Framing, origin: Vector, direction: Vector) -> Hit:
-    """First intersection of rays with the object that stands on the floor at the origin.
-
-    Parameters
-    ----------
-    shape : str
-        ``"cube"``, ``"cylinder"``, ``"sphere"`` or ``"capsule"``.
-    scale : float
-        Factor on the sizes in ``framing``.
-    framing : Framing
-        Sizes at scale 1.
-    origin, direction : 3 arrays (n,) float64, room units
-        Rays that start outside the object.
-
-    Returns
-    -------
-    Hit
-        Of shape (n,).
-
-    """
+    """First intersection of rays with the object that stands on the floor at the origin."""
     if shape == "cube":
         half = framing.cube_half_side * scale
         return _box(half, origin, direction)

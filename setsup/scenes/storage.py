@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from setsup.checks import check_arguments
 from setsup.errors import DataError
-from setsup.files.archives import read_file
+from setsup.files.archives.contents import read_file
+from setsup.files.archives.names import shown
 from setsup.files.atomic import written
-from setsup.files.names import shown
-from setsup.scenes.mesh import Material, Mesh
+from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.scene import Ambient, Directional, Lamp, Placement, Scene
 
 __all__ = ["load_scene", "save_scene"]
@@ -55,7 +55,7 @@ def save_scene(scene: Scene, path: Path | str) -> None:
     Examples
     --------
     >>> import tempfile
-    >>> from setsup.scenes.primitives import box
+    >>> from setsup.scenes.meshes.primitives import box
     >>> scene = Scene((Placement(box(), name="box"), Placement(box(), translation=(0, 0, 2))))
     >>> file = Path(tempfile.mkdtemp()) / "boxes.scene"
     >>> save_scene(scene, file)

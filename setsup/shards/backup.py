@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.listing import as_numpy
+from setsup.files.archives.listing import as_numpy
 from setsup.shards.index import GROUP, SOURCE_ROW
 from setsup.shards.layout import BACKUP, Catalogue, parsed
 
@@ -46,20 +46,7 @@ class Backup:
 
 
 def write_backup(path: Path, index: Path, catalogue: Catalogue, card: str) -> None:
-    """Write the second copy of a set.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    index : Path
-        The index of the set, with source rows.
-    catalogue : Catalogue
-        Its catalogue.
-    card : str
-        Text of its data card.
-
-    """
+    """Write the second copy of a set."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -74,14 +61,7 @@ def write_backup(path: Path, index: Path, catalogue: Catalogue, card: str) -> No
 
 
 def read_backup(path: Path) -> Backup:
-    """Read the second copy of a set.
-
-    Raises
-    ------
-    DataError
-        It is damaged, or none.
-
-    """
+    """Read the second copy of a set."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

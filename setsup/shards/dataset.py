@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_arguments
+from setsup.datasets.adapters.image_sources import fetch_images, without_orientation
 from setsup.datasets.dataset import Dataset, fetch_request, of_row
 from setsup.datasets.images import Source, checked_size, parallel
-from setsup.datasets.sources import fetch_images, without_orientation
 from setsup.errors import DataError
-from setsup.files.tar_headers import BLOCK
+from setsup.files.archives.tar_headers import BLOCK
 from setsup.progress import progress
 from setsup.shards.decoding import (
     PICTURES,
@@ -297,7 +297,7 @@ class ShardedDataset(Dataset):
 
 
 class _Pictures:
-    """Pictures whose bytes are there, as :func:`setsup.datasets.sources.fetch_images` takes them."""
+    """Pictures whose bytes are there, as :func:`setsup.datasets.adapters.image_sources.fetch_images` takes them."""
 
     def __init__(self, contents: Mapping[int, memoryview], named: Callable[[int], str], upright: bool) -> None:
         self._contents, self._named = contents, named

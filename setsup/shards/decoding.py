@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from setsup.datasets import images
 from setsup.datasets.dataset import Modality
-from setsup.datasets.depth_images import decode_depth, deep_size
+from setsup.datasets.formats.depth_images import decode_depth, deep_size
 from setsup.datasets.formats.png import PngHead, png_head
 from setsup.datasets.images import resized
 from setsup.errors import DataError
@@ -59,21 +59,7 @@ _HEAD = re.compile(
 
 
 def check_members(members: Mapping[str, Member], source: str) -> None:
-    """Refuse a catalogue with members that cannot be decoded, before anything is made room for.
-
-    Parameters
-    ----------
-    members : mapping of str to Member
-        By the names of the modalities.
-    source : str
-        Path or address of the catalogue, for messages.
-
-    Raises
-    ------
-    DataError
-        When a format is none that is read, or the modality is none that the format can hold.
-
-    """
+    """Refuse a catalogue with members that cannot be decoded, before anything is made room for."""
     for name, member in members.items():
         shape, dtype = member.modality.shape, member.modality.dtype
         if (name, member) == (CAMERA, VIEW):
@@ -105,15 +91,7 @@ def is_deep(member: Member) -> bool:
 def deep_array(content: memoryview, label: str) -> Array:
     """Decode a PNG of one channel of 16 bits.
 
-    Returns
-    -------
-    (height, width) uint16
-
-    Raises
-    ------
-    DataError
-        When it is another picture, or damaged.
-
+    Returns (height, width) uint16.
     """
     whole = bytes(content)
     return decode_depth(whole, label, deep_size(whole) or (0, 0))
@@ -132,18 +110,7 @@ def sideways_members(members: Mapping[str, Member]) -> dict[str, Member]:
 def resized_modalities(members: Mapping[str, Member], size: tuple[int, int] | None) -> dict[str, Modality]:
     """Modalities when all pictures are resized.
 
-    Parameters
-    ----------
-    members : mapping of str to Member
-        What is stored; pictures are those with a colour space.
-    size : (height, width) or None, pixels
-        None for as they are.
-
-    Raises
-    ------
-    DataError
-        When there is no picture that could be resized.
-
+    `size` (height, width) or None, pixels.
     """
     found = {name: member.modality for name, member in members.items()}
     if size is None:
@@ -160,13 +127,7 @@ def resized_modalities(members: Mapping[str, Member], size: tuple[int, int] | No
 def shrunk(picture: Array, size: tuple[int, int]) -> Array:
     """Resize a picture of any number of channels as :func:`setsup.datasets.images.resized` does.
 
-    Parameters
-    ----------
-    picture : (height, width, channels) uint8
-        Two channels are resized one by one: neither is transparency.
-    size : (height, width)
-        What it shall have.
-
+    `picture` (height, width, channels) uint8; `size` (height, width).
     """
     if picture.shape[2] != 2:
         return resized(picture, size)
@@ -174,15 +135,7 @@ def shrunk(picture: Array, size: tuple[int, int]) -> Array:
 
 
 def plain_head(modality: Modality) -> bytes:
-    r"""Bytes with which ``numpy.save`` begins an array of a modality; none where its shape is not one.
-
-    Examples
-    --------
-    >>> head = plain_head(Modality((64, 64, 3), "uint8"))
-    >>> len(head), head[:8]
-    (128, b'\x93NUMPY\x01\x00')
-
-    """
+    r"""Bytes with which ``numpy.save`` begins an array of a modality; none where its shape is not one."""
     if None in modality.shape:
         return b""
     described = {"descr": np.dtype(modality.dtype).str, "fortran_order": False, "shape": modality.shape}
@@ -194,15 +147,7 @@ def plain_head(modality: Modality) -> bytes:
 def copy_plain(contents: Sequence[memoryview], skip: int, out: Array) -> None:
     """Copy the numbers behind headers.
 
-    Parameters
-    ----------
-    contents : sequence of memoryview
-        Whole members of one size.
-    skip : int, bytes
-        Of each header.
-    out : (n, …) array in C order
-        Where they go, one after the other.
-
+    `out` (n, …) array in C order.
     """
     if not out.size:
         return
@@ -219,19 +164,7 @@ def put_pngs(contents: Sequence[memoryview], out: npt.NDArray[np.uint8]) -> bool
     For small pictures the general decoder spends a third of its time on what is known here: their size, and that
     they are whole.
 
-    Parameters
-    ----------
-    contents : sequence of memoryview
-        Whole files.
-    out : (n, height, width, 1, 3 or 4) uint8, in C order
-        Where the pictures go.
-
-    Returns
-    -------
-    bool
-        False where the general decoder has to look at them: one is of another size or kind, or several threads are
-        faster, which this one does not let run meanwhile.
-
+    `out` (n, height, width, 1, 3 or 4) uint8, in C order.
     """
     if images.threads > _FEW:
         return False
@@ -260,29 +193,7 @@ def put_pngs(contents: Sequence[memoryview], out: npt.NDArray[np.uint8]) -> bool
 def npy_array(content: memoryview, label: str) -> Array:
     """Read a ``.npy`` that holds plain numbers.
 
-    Parameters
-    ----------
-    content : memoryview or bytes
-        All of it.
-    label : str
-        What messages call it.
-
-    Returns
-    -------
-    array of the shape, the order and the byte order that it was written in, read-only; a view of `content`
-
-    Raises
-    ------
-    DataError
-        When it is damaged, cut off, or holds anything but numbers.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> np.save(file, np.arange(6, dtype=">i2").reshape(2, 3))
-    >>> npy_array(memoryview(file.getvalue()), "grid.npy").tolist()
-    [[0, 1, 2], [3, 4, 5]]
-
+    Returns array of the shape, the order and the byte order that it was written in, read-only; a view of `content`.
     """
     start = _start(content)
     found = _described(bytes(content[:start])) if 0 < start <= len(content) else None

@@ -28,19 +28,7 @@ def _unseen(done: int = 1, /) -> None:
 
 
 def read_catalogue(store: Store) -> Catalogue:
-    """Read ``shards.json``.
-
-    Parameters
-    ----------
-    store : Store
-        Where it lies.
-
-    Raises
-    ------
-    DataError
-        When it is damaged, or there is none; the message says what there is instead, and what to do.
-
-    """
+    """Read ``shards.json``."""
     if store.folder is not None:
         need_regular(store.folder / CATALOGUE)
     try:
@@ -82,21 +70,7 @@ def _no_catalogue(store: Store) -> DataError:
 
 
 def index_file(store: Store, catalogue: Catalogue) -> Path:
-    """Give the index as a file on a disk: that of a store is copied once, to the cache folder under its digest.
-
-    Parameters
-    ----------
-    store : Store
-        Where catalogue and index lie.
-    catalogue : Catalogue
-        What the index must be.
-
-    Raises
-    ------
-    DataError
-        When there is no index, or another one, the store refuses, or the disk is full.
-
-    """
+    """Give the index as a file on a disk: that of a store is copied once, to the cache folder under its digest."""
     index = catalogue.index
     if store.folder is not None:
         if not os.path.exists(store.folder / index.name):
@@ -132,25 +106,7 @@ def _no_index(store: Store, catalogue: Catalogue) -> DataError:
 
 
 def is_whole(store: Store, shard: Shard, check: str, advance: Advance = _unseen) -> bool:
-    """Whether a file is there with the size and the digest that the catalogue tells.
-
-    Parameters
-    ----------
-    store : Store
-        Where it lies.
-    shard : Shard
-        What it must be.
-    check : str
-        CRC32C where the digest is that of the whole content, HEADER where it is that of a tar's headers.
-    advance : Advance, optional
-        Called with bytes that have been compared.
-
-    Raises
-    ------
-    DataError
-        When the store refuses.
-
-    """
+    """Whether a file is there with the size and the digest that the catalogue tells."""
     if store.size(shard.name) != shard.size:
         advance(shard.size)
         return False

@@ -33,9 +33,9 @@ from setsup.factors import FactorTable
 from setsup.factors.frames import LARGE
 from setsup.factors.stored import check_rows
 from setsup.files import cache_folder, content_digest, need_readable, written
-from setsup.files.listing import as_numpy
+from setsup.files.archives.listing import as_numpy
+from setsup.files.archives.tar_headers import BLOCK
 from setsup.files.mapped import check_mapped
-from setsup.files.tar_headers import BLOCK
 from setsup.shards.layout import Catalogue
 
 __all__ = ["GROUP", "KEY", "SOURCE_ROW", "Places", "Spans", "open_index", "part", "write_index"]

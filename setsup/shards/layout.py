@@ -31,8 +31,8 @@ from typing import Any
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor
-from setsup.files.fields import Fields
-from setsup.files.values import digest, matching, one_of, relative, text, whole
+from setsup.files.manifests.strict_yaml import Fields
+from setsup.files.manifests.validators import digest, matching, one_of, relative, text, whole
 
 __all__ = [
     "BACKUP",

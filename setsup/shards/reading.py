@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.tar_headers import BLOCK, header_check
+from setsup.files.archives.tar_headers import BLOCK, header_check
 from setsup.shards.layout import CRC32C, HEADER, Catalogue
 
 __all__ = ["MAPS", "OPEN", "LocalReader", "Reader", "checksums", "mend"]
@@ -33,35 +33,12 @@ class Reader(Protocol):
     ) -> list[memoryview]:
         """Bytes of shards, in the order asked for.
 
-        Parameters
-        ----------
-        shards : (n,) integer array
-            Numbers of the shards in the catalogue.
-        starts, sizes : (n,) int64, bytes
-            Where each stretch begins, and its length; all lie inside their shards as the catalogue has them.
-
-        Returns
-        -------
-        list of memoryview
-            Read-only bytes, of the very lengths asked for.
-
-        Raises
-        ------
-        DataError
-            When a shard is missing, cannot be read, or has another size than in the catalogue.
-
+        `shards` (n,) integer array; `starts, sizes` (n,) int64, bytes.
         """
         ...
 
     def drop(self, shard: int) -> None:
-        """Forget what is kept of a shard, since it is not what the index says.
-
-        Parameters
-        ----------
-        shard : int
-            Its number in the catalogue.
-
-        """
+        """Forget what is kept of a shard, since it is not what the index says."""
         ...
 
 
@@ -72,25 +49,6 @@ class LocalReader:
     somebody reads in it. The size of each is looked at again before a read, since a process that reads a page which a
     tar no longer has is killed by SIGBUS. Nothing here is locked, so that a fork finds all as it was; at worst two
     threads map the same tar.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the tars lie.
-    catalogue : Catalogue
-        Their names and sizes.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from setsup.shards.layout import CRC32C, Catalogue, Shard
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "data-00000.tar").write_bytes(bytes(range(256)) * 8)
-    >>> shard, index = Shard("data-00000.tar", 1, 2048, "0" * 64), Shard("index.parquet", 1, 9, "0" * 64)
-    >>> reader = LocalReader(folder, Catalogue("numbers", (), {}, (shard,), index, CRC32C, "", "0.0"))
-    >>> [list(found) for found in reader.read(np.array([0, 0]), np.array([512, 3]), np.array([2, 1]))]
-    [[0, 1], [3]]
-
     """
 
     def __init__(self, folder: Path, catalogue: Catalogue) -> None:
@@ -129,19 +87,7 @@ class LocalReader:
 
 
 def mend(check: str) -> str:
-    """What to do where a tar is not the one that was indexed.
-
-    Parameters
-    ----------
-    check : str
-        By what the catalogue has members checked, which tells whether setsup wrote them.
-
-    Examples
-    --------
-    >>> mend("header")
-    'index it anew with `setsup index`, or fetch it again'
-
-    """
+    """What to do where a tar is not the one that was indexed."""
     if check == CRC32C:
         return "fetch the tar again, or remove it and start the same `setsup shard` again"
     return "index it anew with `setsup index`, or fetch it again"
@@ -219,21 +165,7 @@ def _changed(path: Path, found: int, size: int, advice: str) -> DataError:
 
 
 def checksums(contents: Sequence[memoryview], check: str) -> list[int]:
-    """Checksums of members, as an index has them.
-
-    Parameters
-    ----------
-    contents : sequence of memoryview
-        Members; where the headers are compared, the header right before each as well.
-    check : str
-        :data:`setsup.shards.layout.CRC32C` or :data:`setsup.shards.layout.HEADER`.
-
-    Examples
-    --------
-    >>> checksums([memoryview(b"123456789")], "crc32c") == [0xE3069283]
-    True
-
-    """
+    """Checksums of members, as an index has them."""
     if check == HEADER:
         return [header_check(bytes(content[:BLOCK])) for content in contents]
     from google_crc32c import value

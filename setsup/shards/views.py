@@ -39,7 +39,7 @@ class ShardedViews(ShardedDataset):
     Examples
     --------
     >>> import setsup, tempfile
-    >>> from setsup.datasets.rendered import RenderedDataset
+    >>> from setsup.rendered.dataset import RenderedDataset
     >>> from setsup.scenes.recipes import Shapes3D
     >>> shapes = RenderedDataset(Shapes3D(size=(16, 16)), renderer="embree").select(range(0, 480_000, 48_000))
     >>> shards = setsup.write_shards(shapes, tempfile.mkdtemp(), modalities=["image"])

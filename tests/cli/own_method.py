@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from lightning.pytorch import LightningModule
 
-from setsup.experiments import Data, Measured, Preset, Sets, Trained
+from setsup.experiments import Data, Measured, Preset, Sets, TrainedRun
 
 __all__ = ["PRESETS"]
 
@@ -78,7 +78,7 @@ class Spread:
     samples: int = 50
     scale: float = 1.0
 
-    def measure(self, trained: Trained) -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         found = trained.embed(rows=trained.sample(self.samples)).std() * self.scale
         return Measured(values={"deviation": found, "nothing": float("nan")}, curves={"line": ([0, 1], [0.5, found])})
 
@@ -87,7 +87,7 @@ class Spread:
 class Count:
     """Rows; nothing can be set."""
 
-    def measure(self, trained: Trained) -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         return Measured({"rows": len(trained.dataset)})
 
 

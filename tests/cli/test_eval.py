@@ -210,8 +210,8 @@ def test_a_preset_without_evaluations(setsup: Run, digits: Path) -> None:
 
 def test_words_behind_a_setting_are_its_values() -> None:
     """Which settings there are is known only when the runs are: words behind one are no further runs."""
-    from setsup_cli.eval import Options
-    from setsup_cli.usage import words_given
+    from setsup_cli.commands.eval import Options
+    from setsup_cli.parsing.usage import words_given
 
     given = words_given(Options, ["runs/a", "runs/b", "--components.maps", "pca", "tsne", "--device", "cpu"])
     assert given == {"": ["runs/a", "runs/b"], "--components.maps": ["pca", "tsne"], "--device": ["cpu"]}
@@ -242,6 +242,6 @@ def test_a_setting_that_is_typed_reaches_all_runs_be_it_the_default_of_the_first
 
 def test_names_that_the_verb_needs_itself_are_those_that_presets_refuse() -> None:
     from setsup.experiments.preset import _OPTIONS
-    from setsup_cli.eval import Options
+    from setsup_cli.commands.eval import Options
 
     assert {field.name for field in fields(Options)} | {"help"} == set(_OPTIONS)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from setsup_cli import cache, sample
+from setsup_cli.commands import cache, sample
 from setsup_cli.main import VERBS, main
-from setsup_cli.usage import check_words
+from setsup_cli.parsing.usage import check_words
 
 Run = Callable[..., Any]
 

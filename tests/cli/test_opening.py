@@ -17,7 +17,7 @@ from PIL import Image, ImageOps
 import setsup as library
 from setsup.datasets.registry import options_of
 from setsup.errors import DataError
-from setsup_cli.opening import described, option_words, path_options, read_options
+from setsup_cli.parsing.opening import described, option_words, path_options, read_options
 from tests.true_files import imagenet_100
 
 Run = Callable[..., Any]
@@ -167,8 +167,8 @@ def test_what_says_where_data_lie_is_given_anew(setsup: Run, synsets: Path) -> N
 
 
 def test_all_verbs_that_open_by_name_take_them(setsup: Run, digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("setsup_cli.bench._SECONDS", 0.01)
-    monkeypatch.setattr("setsup_cli.bench._DRAWS", 1)
+    monkeypatch.setattr("setsup_cli.commands.bench._SECONDS", 0.01)
+    monkeypatch.setattr("setsup_cli.commands.bench._DRAWS", 1)
     opened = ["affine-mnist", "--root", digits, "--option", "copies=1"]
     rows = len(library.load("affine-mnist", digits, copies=1))
     found = setsup("info", *opened)

@@ -116,7 +116,8 @@ class TestInfo:
         found = setsup("info", "pascal3d", "--root", releases("pascal3d"))
         lines = found.out.splitlines()
         assert (
-            "beside fetch: cad_model(category, index), cameras(rows), photo(row); see setsup.datasets.pascal3d" in lines
+            "beside fetch: cad_model(category, index), cameras(rows), photo(row); "
+            "see setsup.datasets.benchmarks.pascal3d" in lines
         )
         words = "options: size=N,N, margin=NUMBER, jitter=NUMBER, seed=N; "
         assert words + 'as in load("pascal3d", size=...), or --option size=N,N' in lines

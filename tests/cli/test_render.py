@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 import setsup as library
-from setsup.datasets.rendered import RenderedDataset
-from setsup.datasets.rendered_folder import open_rendered
-from setsup.datasets.rendered_layout import OUTPUTS, Layout
-from setsup.datasets.rendered_table import sampled
-from setsup.datasets.rendered_writing import render
 from setsup.files import locked
+from setsup.rendered.dataset import RenderedDataset
+from setsup.rendered.folder import open_rendered
+from setsup.rendered.layout import OUTPUTS, Layout
+from setsup.rendered.table import sampled
+from setsup.rendered.writing import render
 
 pytest.importorskip("embreex")
 
 from setsup.scenes.recipes import ObjectView, Shapes3D
-from setsup_cli.render import _what
+from setsup_cli.commands.render import _what
 
 Run = Callable[..., Any]
 FEW = ["--size", 16, 24, "--renderer", "embree", "--where", "floor_hue == 0.1 and wall_hue == 0.6 and object_hue == 0"]

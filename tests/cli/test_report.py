@@ -26,7 +26,9 @@ def measured(folder: Path, name: str, seed: int, values: dict[str, float], stand
     how = {"precision": "float32", "devices": 1, "nodes": 1}
     run = begin(folder, preset, seed, stand_in=stand_in, how=how)
     parts = {"state_dict": {}, "optimizer_states": [], "LightningBatches": {}}
-    torch.save({"global_step": preset.steps, "callbacks": {"Keeper": {"seconds": 1.0}}, **parts}, run.checkpoint)
+    torch.save(
+        {"global_step": preset.steps, "callbacks": {"CheckpointCallback": {"seconds": 1.0}}, **parts}, run.checkpoint
+    )
     for evaluation, settings in preset.evaluations.items():
         run.keep(evaluation, Measured(values), flat(settings))
 

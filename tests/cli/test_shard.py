@@ -20,7 +20,7 @@ from setsup.errors import DataError
 from setsup.experiments.preset import Data
 from setsup.shards.dataset import open_shards
 from setsup.shards.stores.places import is_shards
-from setsup_cli.shard import _there
+from setsup_cli.commands.shard import _there
 from tests.stores import Bucket
 from tests.true_files import mnist
 
@@ -225,7 +225,7 @@ def test_a_card_of_shards(setsup: Run, folder: Path) -> None:
 
 
 def test_rates_of_shards(setsup: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("setsup_cli.bench._SECONDS", 0.01)
+    monkeypatch.setattr("setsup_cli.commands.bench._SECONDS", 0.01)
     found = setsup("bench", folder, "--json")
     assert (found.code, found.err) == (0, "")
     assert (found.json["dataset"], found.json["inactive"]) == ("mnist", ["digit"])

@@ -36,7 +36,7 @@ class TestDatasets:
 
     def test_data_sets_of_other_packages(self, setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         entry = importlib.metadata.EntryPoint("my-rooms", "nowhere.rooms:open", "setsup.datasets")
-        monkeypatch.setattr("setsup_cli.datasets.entry_points", lambda group: [entry])
+        monkeypatch.setattr("setsup_cli.commands.datasets.entry_points", lambda group: [entry])
         listed = {entry["name"]: entry for entry in setsup("datasets", "--json").json}
         assert listed["my-rooms"]["package"] == "nowhere.rooms"
         assert "my-rooms" in setsup("datasets").out
@@ -226,8 +226,8 @@ class TestDoctor:
 
 @pytest.mark.long("large or genuine files")
 def test_bench(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("setsup_cli.bench._SECONDS", 0.01)
-    monkeypatch.setattr("setsup_cli.bench._DRAWS", 1)
+    monkeypatch.setattr("setsup_cli.commands.bench._SECONDS", 0.01)
+    monkeypatch.setattr("setsup_cli.commands.bench._DRAWS", 1)
     data = setsup("bench", "--json").json
     assert data["dataset"] == "shapes3d-procedural"
     assert data["inactive"] == ["floor_hue"]

@@ -2,7 +2,7 @@ import pytest
 
 from setsup.errors import SetsupError
 from setsup.jobs import Ray
-from setsup_cli.workers import cluster
+from setsup_cli.parsing.workers import cluster
 
 
 def test_what_options_ask_for() -> None:

@@ -13,7 +13,7 @@ import torch
 from setsup.correspondence import PixelPairs, Status, partners, planar, spatial
 from setsup.correspondence.from_depth import from_depth, recorded_camera
 from setsup.scenes import Camera, Mesh, Placement, Scene
-from setsup.scenes.primitives import box, cylinder, plane, sphere
+from setsup.scenes.meshes.primitives import box, cylinder, plane, sphere
 
 LIMIT = 1 - 1e-4
 EDGE_ON = 1e-9

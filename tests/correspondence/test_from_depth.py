@@ -5,7 +5,7 @@ import pytest
 
 from setsup.correspondence import Status, spatial
 from setsup.correspondence.from_depth import from_depth, recorded_camera
-from setsup.datasets.scenenn import frames as scenenn_frames
+from setsup.datasets.benchmarks.scenenn import frames as scenenn_frames
 from setsup.errors import SetsupError
 from setsup.scenes import Camera
 from tests.correspondence.brute_force import check_depth, furnished, quaternion

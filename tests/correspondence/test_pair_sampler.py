@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import setsup
-from setsup.correspondence import PairSampler
+from setsup.correspondence import PixelPairSampler
 from setsup.errors import SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.samplers import from_dict
@@ -34,7 +34,7 @@ def test_views_of_a_pair_differ_and_share_their_scene(rooms: list[int], seed: in
     counts = np.bincount(rooms)
     if counts.max() < 2:
         return
-    draw = PairSampler(Views(rooms), pairs=5, seed=seed)[step]
+    draw = PixelPairSampler(Views(rooms), pairs=5, seed=seed)[step]
     assert draw.indices.shape == (5, 2)
     found = np.array(rooms)[draw.indices]
     assert (found[:, 0] == found[:, 1]).all()
@@ -43,7 +43,7 @@ def test_views_of_a_pair_differ_and_share_their_scene(rooms: list[int], seed: in
 
 def test_scenes_and_ordered_pairs_come_equally_often() -> None:
     rooms = [0, 0, 0, 1, 1, 2]  # room 2 has a single view and is left out
-    block = PairSampler(Views(rooms), pairs=4).block(0, 3000).indices.reshape(-1, 2)
+    block = PixelPairSampler(Views(rooms), pairs=4).block(0, 3000).indices.reshape(-1, 2)
     names, counts = np.unique(block, axis=0, return_counts=True)
     wanted = {(a, b): 1 / 12 for a in range(3) for b in range(3) if a != b} | {(3, 4): 1 / 4, (4, 3): 1 / 4}
     assert {tuple(pair) for pair in names.tolist()} == set(wanted)
@@ -53,7 +53,7 @@ def test_scenes_and_ordered_pairs_come_equally_often() -> None:
 
 def test_a_tolerance_keeps_the_views_near_each_other() -> None:
     views = Views([0] * 36)
-    block = PairSampler(views, ["room", "azimuth"], tolerance={"azimuth": 30.0}, pairs=8).block(0, 50).indices
+    block = PixelPairSampler(views, ["room", "azimuth"], tolerance={"azimuth": 30.0}, pairs=8).block(0, 50).indices
     azimuth = views.factors.values("azimuth", block)
     apart = np.abs((azimuth[..., 0] - azimuth[..., 1] + 180) % 360 - 180)
     assert apart.max() <= 30
@@ -62,19 +62,19 @@ def test_a_tolerance_keeps_the_views_near_each_other() -> None:
 
 def test_it_is_a_set_sampler_that_can_be_written_down() -> None:
     views = Views([0, 0, 1, 1])
-    pairs = PairSampler(views, pairs=3, seed=5)
+    pairs = PixelPairSampler(views, pairs=3, seed=5)
     again = from_dict(pairs.to_dict(), views.factors)
     np.testing.assert_array_equal(again[7].indices, pairs[7].indices)
     assert "pairs of views" in str(pairs.report())
-    np.testing.assert_array_equal(PairSampler(views, "room", pairs=3, seed=5)[7].indices, pairs[7].indices)
+    np.testing.assert_array_equal(PixelPairSampler(views, "room", pairs=3, seed=5)[7].indices, pairs[7].indices)
     other = setsup.SetSampler(views.factors, ["room"], size=2, sets=3, choose="groups", seed=5)
     assert (other.block(0, 20).indices != pairs.block(0, 20).indices).any(), "it has a stream of its own"
 
 
 def test_what_no_pair_can_be_drawn_from_is_said() -> None:
     with pytest.raises(SamplerError, match="in which factors two views of views agree"):
-        PairSampler(Views([0, 0], ()))
+        PixelPairSampler(Views([0, 0], ()))
     with pytest.raises(SamplerError, match="small"):
-        PairSampler(Views([0, 0]), small="short")
+        PixelPairSampler(Views([0, 0]), small="short")
     with pytest.raises(SamplerError):
-        PairSampler(Views([0, 1, 2]), small="error")
+        PixelPairSampler(Views([0, 1, 2]), small="error")

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import setsup
-from setsup.correspondence import PairSampler, RenderedPairs, Status, pair_table, spatial, stored, view_pairs
+from setsup.correspondence import PixelPairSampler, RenderedPairs, Status, pair_table, spatial, stored, view_pairs
 from setsup.correspondence.view_pairs import Match, traced
-from setsup.datasets.derived import concat
-from setsup.datasets.rendered import RenderedDataset
-from setsup.datasets.rendered_writing import render
+from setsup.datasets.selections import concat
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.random import fold
+from setsup.rendered.dataset import RenderedDataset
+from setsup.rendered.writing import render
 from setsup.scenes.recipes import Shapes3D
 
 pytest.importorskip("embreex", reason="embreex is not installed")
@@ -81,7 +81,7 @@ def test_what_is_on_disk_serves_as_the_scenes_do(views: RenderedPairs, folder: P
     assert kept.pair_factors == ("view_pair",)
     for name in ("partners", "status"):
         np.testing.assert_array_equal(kept.fetch(np.arange(6), [name])[name], views.fetch(np.arange(6), [name])[name])
-    rows = PairSampler(kept, pairs=3, seed=9)[0].indices
+    rows = PixelPairSampler(kept, pairs=3, seed=9)[0].indices
     from_disk, wanted = view_pairs(kept, rows, KEYS, match=stored), view_pairs(views, rows, KEYS)
     for name in ("partner", "positive", "valid"):
         np.testing.assert_array_equal(getattr(from_disk, name), getattr(wanted, name))

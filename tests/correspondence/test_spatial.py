@@ -17,7 +17,7 @@ from setsup.correspondence.spatial import drawn_pixels
 from setsup.correspondence.spatial_rays import exact_rays
 from setsup.errors import SetsupError
 from setsup.scenes import Camera, Mesh, Placement, Rays, Scene, load_mesh
-from setsup.scenes.primitives import box, plane, sphere
+from setsup.scenes.meshes.primitives import box, plane, sphere
 from tests.correspondence.brute_force import (
     CHECKS,
     brute_force,

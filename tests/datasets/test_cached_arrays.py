@@ -7,7 +7,7 @@ import pytest
 
 from setsup.datasets.cached_arrays import cached_array, file_states, made_once, release_state
 from setsup.errors import DataError
-from setsup.files.members import open_members
+from setsup.files.archives.members import open_members
 
 ENTRY = np.dtype([("time", np.float32), ("pose", np.float32, (4, 4))])
 

@@ -10,10 +10,10 @@ import pytest
 from PIL import Image, ImageOps
 
 from setsup.datasets import images
+from setsup.datasets.adapters.image_sources import MemberImages, fetch_images
 from setsup.datasets.images import decode, header, parallel
-from setsup.datasets.sources import MemberImages, fetch_images
 from setsup.errors import DataError
-from setsup.files.members import open_members
+from setsup.files.archives.members import open_members
 from tests.fuzzing import mutations, survives
 from tests.true_files.toys import toy
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from setsup.datasets import Dataset, Modality, fetch_request, load, names, registry
-from setsup.datasets.imagenet.subset import read_synsets
-from setsup.datasets.pascal3d.lists import read_abc_list
+from setsup.datasets.benchmarks.imagenet.subset import read_synsets
+from setsup.datasets.benchmarks.pascal3d.lists import read_abc_list
 from setsup.datasets.registry import options_in
 from setsup.errors import DataError, FactorError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files import foreign
+from setsup.files.manifests import packages
 
 
 class Rooms(Dataset):
@@ -56,7 +56,7 @@ def brought(monkeypatch):
         ]
     ]
     found.append(EntryPoint("my-broken", "no_such_module_anywhere", "setsup.datasets"))
-    monkeypatch.setattr(foreign, "entry_points", lambda group: EntryPoints(found).select(group=group))
+    monkeypatch.setattr(packages, "entry_points", lambda group: EntryPoints(found).select(group=group))
 
 
 def test_names_are_manifests_and_entry_points(brought):

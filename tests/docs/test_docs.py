@@ -13,7 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
-from setsup.experiments import Trained, find_preset, load_trained, presets, train
+from setsup.experiments import TrainedRun, find_preset, load_trained, presets, train
 from setsup.experiments.training import fresh_method
 from setsup.files import load_manifest, manifest_names
 from setsup_cli.main import VERBS, main
@@ -180,7 +180,7 @@ def test_a_method_of_ones_own_learns_what_sets_hold(tmp_path: Path) -> None:
     assert len(code) <= 60
     preset = find_preset(str(OWN))
     trained = load_trained(train(preset, tmp_path / "run"))
-    fresh = Trained(preset, trained.untrained, 0, tmp_path)
+    fresh = TrainedRun(preset, trained.untrained, 0, tmp_path)
     before, after = (preset.evaluations["neighbours"].measure(method).values for method in (fresh, trained))
     assert min(after["wall_hue"], after["floor_hue"]) > 0.98 > max(before["wall_hue"], before["floor_hue"])
     assert after["object_hue"] < 0.3 < 0.5 < before["object_hue"]

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import kstest
 
 pytest.importorskip("torch")
-from setsup.datasets import mnist
+from setsup.datasets.benchmarks import mnist
 from setsup.errors import DataError, SetsupError
 from setsup.evaluation import digits as of_digits
 from setsup.evaluation.across import nearest_across

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from setsup.experiments import How, callbacks, train
+from setsup.experiments import RunConfig, callbacks, train
 from setsup.methods.abc import ABC
 from tests.experiments.small import PLAIN, PRESETS
 
@@ -66,7 +66,7 @@ def work(order: dict[str, Any]) -> int:
         send(*order["send"])
     callbacks._FLUSH = order.get("flush", callbacks._FLUSH)
     try:
-        train(preset, order["folder"], seed=order.get("seed", 0), how=How(workers=order.get("workers", 0)))
+        train(preset, order["folder"], seed=order.get("seed", 0), how=RunConfig(workers=order.get("workers", 0)))
     except KeyboardInterrupt:
         return STOPPED
     except BaseException:
@@ -78,7 +78,7 @@ def work(order: dict[str, Any]) -> int:
 def main() -> None:
     """Follow orders until there are no more."""
     with tempfile.TemporaryDirectory() as folder:  # what the first checkpoint imports takes longer than a run
-        train(PLAIN, Path(folder, "run"), how=How(workers=0))
+        train(PLAIN, Path(folder, "run"), how=RunConfig(workers=0))
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()

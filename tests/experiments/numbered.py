@@ -10,7 +10,7 @@ import torch
 from lightning.pytorch import LightningModule
 
 from setsup.datasets import Dataset, Modality, fetch_request
-from setsup.experiments import Preset, Trained
+from setsup.experiments import Preset, TrainedRun
 from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["Numbered", "OneHot", "RowNumbers", "trained"]
@@ -69,8 +69,8 @@ class Held:
         return self.whole if split is None else self.whole.where(f"split == '{split}'")
 
 
-def trained(method: LightningModule, dataset: Dataset, **options: Any) -> Trained:
+def trained(method: LightningModule, dataset: Dataset, **options: Any) -> TrainedRun:
     """The method as if it had been trained on the data set."""
     parts = {"data": Held(dataset), "drawing": object(), "learning": object(), "steps": 1}
     preset = Preset(name="small/held", shows="nothing", **parts)
-    return Trained(**{"preset": preset, "method": method.eval(), "seed": 0, "folder": Path("nowhere")} | options)
+    return TrainedRun(**{"preset": preset, "method": method.eval(), "seed": 0, "folder": Path("nowhere")} | options)

@@ -15,12 +15,12 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import DataError  # noqa: E402
-from setsup.experiments import How, callbacks, load_trained, open_run, train  # noqa: E402
-from setsup.experiments.callbacks import Keeper  # noqa: E402
+from setsup.experiments import RunConfig, callbacks, load_trained, open_run, train  # noqa: E402
+from setsup.experiments.callbacks import CheckpointCallback  # noqa: E402
 from setsup.files import written  # noqa: E402
 from tests.experiments.small import PLAIN  # noqa: E402
 
-HERE = How(workers=0)
+HERE = RunConfig(workers=0)
 PRESET = replace(PLAIN, steps=9, checkpoint_every=3)
 
 
@@ -31,15 +31,15 @@ class Stopped(Exception):
 @pytest.fixture
 def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run that ended right after its checkpoint of step 6."""
-    whole = Keeper._save
+    whole = CheckpointCallback._save
 
-    def save(self: Keeper, trainer: Any, last: bool) -> None:
+    def save(self: CheckpointCallback, trainer: Any, last: bool) -> None:
         whole(self, trainer, last)
         if trainer.global_step == 6:
             raise Stopped
 
     with monkeypatch.context() as patch:
-        patch.setattr(Keeper, "_save", save)
+        patch.setattr(CheckpointCallback, "_save", save)
         with pytest.raises(Stopped):
             train(PRESET, tmp_path, how=HERE)
     assert (steps(tmp_path / "last.ckpt"), steps(tmp_path / "previous.ckpt")) == (6, 3)
@@ -129,13 +129,13 @@ def test_a_disk_without_links_keeps_it_as_well(tmp_path: Path, monkeypatch: pyte
         raise OSError("no links here")
 
     monkeypatch.setattr(os, "link", refused)
-    kept, whole = [], Keeper._save
+    kept, whole = [], CheckpointCallback._save
 
-    def save(self: Keeper, trainer: Any, last: bool) -> None:
+    def save(self: CheckpointCallback, trainer: Any, last: bool) -> None:
         whole(self, trainer, last)
         kept.append({path.name: steps(path) for path in tmp_path.glob("*.ckpt")})
 
-    monkeypatch.setattr(Keeper, "_save", save)
+    monkeypatch.setattr(CheckpointCallback, "_save", save)
     train(PRESET, tmp_path, how=HERE)
     assert kept == [{"last.ckpt": 3}, {"last.ckpt": 6, "previous.ckpt": 3}, {"last.ckpt": 9}]
     assert len([json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]) == 9

@@ -14,11 +14,11 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from torch import nn  # noqa: E402
 
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import How, Preset, train  # noqa: E402
+from setsup.experiments import Preset, RunConfig, train  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
 from tests.experiments.small import PLAIN, Pooled  # noqa: E402
 
-HERE = How(workers=0)
+HERE = RunConfig(workers=0)
 
 
 class Told(ABC):
@@ -42,7 +42,7 @@ class ToldSettings:
 TOLD = replace(PLAIN, name="small/told", learning=ToldSettings(), steps=9, checkpoint_every=2)
 
 
-def one_sentence(preset: Preset, folder: Path, pattern: str, how: How = HERE) -> None:
+def one_sentence(preset: Preset, folder: Path, pattern: str, how: RunConfig = HERE) -> None:
     """Training is refused."""
     with pytest.raises(SetsupError, match=pattern) as caught:
         train(preset, folder, how=how)

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
-from setsup.experiments import How, Preset, open_run, train  # noqa: E402
+from setsup.experiments import Preset, RunConfig, open_run, train  # noqa: E402
 from setsup.experiments.training import fresh_method  # noqa: E402
 from setsup.methods.abc import ABC  # noqa: E402
 from tests.experiments.banked import BANKED, NORMED  # noqa: E402
@@ -118,7 +118,7 @@ def test_all_processes_stop_at_one_step_and_one_goes_on_with_the_next_draw(
         return whole(self, batch, batch_idx)
 
     monkeypatch.setattr(ABC, "training_step", training_step)
-    assert train(PLAIN, folder, seed=5, how=How(workers=0)).finished
+    assert train(PLAIN, folder, seed=5, how=RunConfig(workers=0)).finished
     left = PLAIN.steps - STOPPED
     np.testing.assert_array_equal(seen, SETS.block(2 * STOPPED, 2 * STOPPED + left).indices)
     lines = (folder / "metrics.jsonl").read_text().splitlines()
@@ -136,7 +136,7 @@ def test_rows_that_each_process_writes_for_itself_are_not_lost_without_a_word(tr
     run = open_run(trained / preset.name, preset)
     assert run.progress().steps < at + preset.checkpoint_every
     # one process writes all of its rows
-    alone = train(preset, trained / f"{preset.name} alone", how=How(workers=0))
+    alone = train(preset, trained / f"{preset.name} alone", how=RunConfig(workers=0))
     assert alone.finished
     assert alone.state()["state_dict"]["bank"].any()
 

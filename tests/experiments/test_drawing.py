@@ -13,7 +13,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import How, Sets, find_preset, train  # noqa: E402
+from setsup.experiments import RunConfig, Sets, find_preset, train  # noqa: E402
 from setsup.experiments.settings import flat, put  # noqa: E402
 from setsup.experiments.training import fresh_method  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
@@ -93,7 +93,7 @@ def test_five_inactive_factors_leave_short_sets_that_train(tmp_path: Path, learn
     preset = replace(PLAIN, drawing=Sets(inactive=FIVE, size=32, small="short"), steps=2)
     if learning == "paper":
         preset = replace(preset, learning=find_preset("abc/fig3a").learning)
-    run = train(preset, tmp_path, how=How(workers=0))
+    run = train(preset, tmp_path, how=RunConfig(workers=0))
     assert run.finished
     assert run.progress().images == 2 * 2 * 10
     draw = preset.drawing.sampler(SHAPES.factors, 0)[0]

@@ -17,7 +17,7 @@ from torch import nn  # noqa: E402
 
 import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import How, evaluate, find_preset, load_trained, train  # noqa: E402
+from setsup.experiments import RunConfig, evaluate, find_preset, load_trained, train  # noqa: E402
 from setsup.experiments.measures import Components  # noqa: E402
 from setsup.experiments.settings import put  # noqa: E402
 from setsup.loading.transforms import Augment, ColorViews, Compose, Crop, evaluation_transform, recipes  # noqa: E402
@@ -25,7 +25,7 @@ from setsup.methods.abc import ABC  # noqa: E402
 from setsup_cli.main import main  # noqa: E402
 from tests.experiments.small import PLAIN  # noqa: E402
 
-HERE = How(workers=0)
+HERE = RunConfig(workers=0)
 SHAPES = setsup.load("shapes3d-procedural")
 ROWS = np.arange(0, 480_000, 96_001)
 

@@ -12,10 +12,10 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 from setsup.errors import DataError, FactorError, SetsupError  # noqa: E402
 from setsup.experiments import (  # noqa: E402
     Data,
-    How,
     Measured,
     Run,
-    Trained,
+    RunConfig,
+    TrainedRun,
     evaluate,
     find_preset,
     open_run,
@@ -27,7 +27,7 @@ from setsup.experiments.measures import Probes  # noqa: E402
 from setsup.experiments.run import begin  # noqa: E402
 from tests.experiments.small import PLAIN, Tiny  # noqa: E402
 
-HERE = How(workers=0)
+HERE = RunConfig(workers=0)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Weights:
 
     times: float = 1.0
 
-    def measure(self, trained: Trained) -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         assert trained.device == "cpu"
         return Measured({"sum": self.times * sum(float(w.detach().abs().sum()) for w in trained.method.parameters())})
 
@@ -45,7 +45,7 @@ class Weights:
 class Broken:
     """An evaluation that fails."""
 
-    def measure(self, trained: Trained) -> Measured:
+    def measure(self, trained: TrainedRun) -> Measured:
         raise DataError("it cannot be measured: measure something else")
 
 

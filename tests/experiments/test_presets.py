@@ -16,8 +16,8 @@ import setsup  # noqa: E402
 from setsup.errors import DataError, SetsupError  # noqa: E402
 from setsup.experiments import (  # noqa: E402
     Data,
-    How,
     Preset,
+    RunConfig,
     evaluate,
     find_preset,
     open_run,
@@ -101,7 +101,7 @@ def test_its_sets_hold_what_they_should(name: str, digits: Path) -> None:
 
 def test_transforms_of_presets_give_two_copies() -> None:
     preset = find_preset("abc/augmentation")
-    data = batches(smoke(preset), SHAPES, 0, How(workers=0))
+    data = batches(smoke(preset), SHAPES, 0, RunConfig(workers=0))
     assert data.state_dict() == {"delivered": 0}
     named = {preset.augmentation for preset in presets().values()} - {None}
     assert named == {"abc-shapes3d"}
@@ -179,7 +179,7 @@ def trained_and_measured(name: str, folder: Path, digits: Path) -> None:
     """The preset shrunk: it trains, what is asked of it is measured, and all is there when the run is opened again."""
     preset = smoke(find_preset(name))
     stand_in = preset.data is not None and preset.data.stand_in is not None
-    run = train(preset, folder, root=None if stand_in else digits, stand_in=stand_in, how=How(workers=0))
+    run = train(preset, folder, root=None if stand_in else digits, stand_in=stand_in, how=RunConfig(workers=0))
     assert run.finished
     assert run.progress().steps == min(4, find_preset(name).steps)
     again = open_run(folder)

@@ -20,12 +20,12 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import DataError, SetsupError  # noqa: E402
-from setsup.experiments import Data, How, Measured, Run, load_trained, open_run, smoke, train  # noqa: E402
+from setsup.experiments import Data, Measured, Run, RunConfig, load_trained, open_run, smoke, train  # noqa: E402
 from setsup.experiments.run import Progress, begin  # noqa: E402
 from tests.experiments.small import DROPOUT, PLAIN, Tiny  # noqa: E402
 from tests.fuzzing import mutations  # noqa: E402
 
-HERE = How(workers=0)
+HERE = RunConfig(workers=0)
 SHORT = replace(PLAIN, steps=5, checkpoint_every=3)
 
 
@@ -210,7 +210,7 @@ def test_each_way_of_going_on_is_remembered(folder: Path) -> None:
     assert train(SHORT, folder, how=HERE).finished
     assert open_run(folder, SHORT).draws_a_step == (1, 4, 1)
     kept = (folder / "run.json").read_text()
-    train(SHORT, folder, how=How(workers=1))
+    train(SHORT, folder, how=RunConfig(workers=1))
     assert (folder / "run.json").read_text() == kept, "nothing went on"
 
 
@@ -286,7 +286,7 @@ def test_another_seed_preset_or_precision_is_refused(folder: Path) -> None:
     refused(SetsupError, "seed 0 there, 3 asked", lambda: train(SHORT, folder, seed=3, how=HERE))
     refused(SetsupError, "preset 'small/plain' there, 'small/dropout' asked", lambda: train(DROPOUT, folder, how=HERE))
     refused(SetsupError, "smoke False there, True asked", lambda: train(replace(SHORT, shrunk=True), folder, how=HERE))
-    bf16 = How(workers=0, precision="bf16")
+    bf16 = RunConfig(workers=0, precision="bf16")
     refused(SetsupError, "precision 'float32' there, 'bf16' asked", lambda: train(SHORT, folder, how=bf16))
     longer = replace(SHORT, steps=6, learning=Tiny(rate=1.0))
     refused(

@@ -12,16 +12,16 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
-from setsup.datasets import mnist as digits  # noqa: E402
+from setsup.datasets.benchmarks import mnist as digits  # noqa: E402
 from setsup.errors import DataError, RowError, SetsupError  # noqa: E402
-from setsup.experiments import How, embed, find_preset, load_trained, open_run, train  # noqa: E402
+from setsup.experiments import RunConfig, embed, find_preset, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.run import begin  # noqa: E402
 from setsup.experiments.training import fresh_method  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, RowNumbers, trained  # noqa: E402
 from tests.experiments.small import DROPOUT, PLAIN, Tiny  # noqa: E402
 from tests.true_files import mnist  # noqa: E402
 
-HERE = How(workers=0)
+HERE = RunConfig(workers=0)
 SHORT = replace(PLAIN, steps=2)
 ROWS = RowNumbers().eval()
 

@@ -30,8 +30,8 @@ import setsup  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.experiments import (  # noqa: E402
     Data,
-    How,
     Run,
+    RunConfig,
     callbacks,
     embed,
     load_trained,
@@ -39,7 +39,7 @@ from setsup.experiments import (  # noqa: E402
     smoke,
     train,
 )
-from setsup.experiments.callbacks import Keeper  # noqa: E402
+from setsup.experiments.callbacks import CheckpointCallback  # noqa: E402
 from setsup.experiments.drawing import Sets  # noqa: E402
 from setsup.experiments.training import fresh_method  # noqa: E402
 from setsup.factors import FactorTable  # noqa: E402
@@ -49,7 +49,7 @@ from tests.experiments.by_hand import draws, looped  # noqa: E402
 from tests.experiments.small import AUGMENTED, DROPOUT, FEW, HALVED, PLAIN, Pooled, Tiny  # noqa: E402
 
 SHAPES = setsup.load("shapes3d-procedural")
-HERE = How(workers=0)
+HERE = RunConfig(workers=0)
 SHORT = replace(PLAIN, steps=6)
 DROPOUT_SHORT = replace(DROPOUT, steps=6)
 
@@ -128,7 +128,7 @@ def test_the_table_of_metrics_has_what_the_lines_have(tmp_path: Path) -> None:
 @pytest.mark.long("trainings")
 def test_bfloat16_stays_close_to_float32(tmp_path: Path) -> None:
     plain = train(SHORT, tmp_path / "32", how=HERE)
-    half = train(SHORT, tmp_path / "16", how=How(workers=0, precision="bf16"))
+    half = train(SHORT, tmp_path / "16", how=RunConfig(workers=0, precision="bf16"))
     assert losses(half) != losses(plain)
     np.testing.assert_allclose(losses(half), losses(plain), rtol=0.1)
     weights = half.state()["state_dict"]
@@ -145,7 +145,7 @@ def test_bfloat16_stays_close_to_float32(tmp_path: Path) -> None:
 def checked_compiled(folder: Path) -> None:
     """A compiled run finds what one finds that is not, and its checkpoint has the same names."""
     plain = train(SHORT, folder / "plain", how=HERE)
-    compiled = train(SHORT, folder / "compiled", how=How(workers=0, compile=True))
+    compiled = train(SHORT, folder / "compiled", how=RunConfig(workers=0, compile=True))
     np.testing.assert_allclose(losses(compiled), losses(plain), rtol=1e-4)
     assert compiled.state()["state_dict"].keys() == plain.state()["state_dict"].keys()
     rows = np.arange(0, 40_000, 4_001)
@@ -178,7 +178,7 @@ def test_tensorboard_gets_every_metric(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.plugins.hparams import metadata
 
-    run = train(SHORT, tmp_path, how=How(workers=0, log=("tensorboard",)))
+    run = train(SHORT, tmp_path, how=RunConfig(workers=0, log=("tensorboard",)))
     logs = EventAccumulator(str(tmp_path / "tensorboard"))
     logs.Reload()
     np.testing.assert_allclose([event.value for event in logs.Scalars("loss")], losses(run), rtol=1e-7)
@@ -208,7 +208,7 @@ def test_tensorboard_counts_the_steps_of_the_metrics_once_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
 ) -> None:
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
-    how, preset = How(workers=0, log=("tensorboard",)), replace(LOGGING, checkpoint_every=4)
+    how, preset = RunConfig(workers=0, log=("tensorboard",)), replace(LOGGING, checkpoint_every=4)
     monkeypatch.setattr(callbacks, "_FLUSH", 1)  # all steps were logged before the run was gone
     monkeypatch.setattr(Logging, "fails_at", fails_at)
     with pytest.raises(ConnectionError):
@@ -224,7 +224,7 @@ def test_tensorboard_counts_the_steps_of_the_metrics_once_each(
 def test_two_optimisers_count_alike_for_tensorboard(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
     preset = replace(SHORT, name="small/two", learning=AlternatingSettings())
-    train(preset, tmp_path, how=How(workers=0, log=("tensorboard",)))
+    train(preset, tmp_path, how=RunConfig(workers=0, log=("tensorboard",)))
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [step for step, _ in scalars(tmp_path)] == [line["step"] for line in lines] == [2, 4, 6]
 
@@ -285,7 +285,7 @@ def fake_wandb(monkeypatch: pytest.MonkeyPatch) -> list[FakeRun]:
 def test_wandb_goes_on_in_the_run_that_was_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_wandb: list[FakeRun]
 ) -> None:
-    how, preset = How(workers=0, log=("wandb",)), replace(LOGGING, checkpoint_every=2)
+    how, preset = RunConfig(workers=0, log=("wandb",)), replace(LOGGING, checkpoint_every=2)
     monkeypatch.setattr(Logging, "fails_at", 4)
     with pytest.raises(ConnectionError):
         train(preset, tmp_path / "a", how=how)
@@ -315,7 +315,7 @@ def test_a_logger_that_is_not_installed_is_said_before_data_are_opened(
     monkeypatch.setattr("setsup.errors.installed", lambda module: module != "wandb")
     monkeypatch.setattr(Data, "open", lambda *_, **__: pytest.fail("the data were opened"))
     with pytest.raises(SetsupError, match=r"^--log wandb needs wandb, which is not installed: pip install wandb$"):
-        train(SHORT, tmp_path / "run", how=How(workers=0, log=("wandb",)))
+        train(SHORT, tmp_path / "run", how=RunConfig(workers=0, log=("wandb",)))
     assert not (tmp_path / "run").exists()
 
 
@@ -383,7 +383,7 @@ def test_without_a_terminal_there_is_a_line_a_minute(
 )
 def test_a_way_to_run_that_there_is_not(changed: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SetsupError, match=sentence):
-        How(**changed)
+        RunConfig(**changed)
 
 
 @dataclass(frozen=True)
@@ -427,7 +427,7 @@ class Digits:
         ({"data": Data("mnist")}, {}, "setsup fetch mnist"),
         ({}, {"stand_in": True}, "nothing stands in for shapes3d-procedural"),
         ({}, {"seed": -1}, "the seed must be a whole number"),
-        ({}, {"how": How(workers=-1)}, "workers must be"),
+        ({}, {"how": RunConfig(workers=-1)}, "workers must be"),
         ({"drawing": Sets(inactive=("wall_hue",), sets=3, size=4)}, {}, "the objective 'correspondence' takes pairs"),
         ({"learning": Tiny(objective="double")}, {}, "the objective 'double' takes pairs of sets whose images come in"),
         ({"learning": Digits()}, {}, "but this network reads"),
@@ -508,7 +508,7 @@ def test_a_small_draw_is_tried_and_the_whole_one_where_that_is_refused(
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_device_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SetsupError, match=r"^Lightning cannot train with accelerator gpu"):
-        train(SHORT, tmp_path, how=How(accelerator="gpu", workers=0))
+        train(SHORT, tmp_path, how=RunConfig(accelerator="gpu", workers=0))
     assert train(SHORT, tmp_path, how=HERE).finished, "nothing was trained, so that the folder is begun anew"
 
 
@@ -622,13 +622,13 @@ def test_two_optimisers_are_two_steps_a_batch_and_the_run_ends_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     preset = replace(SHORT, name="small/two", learning=AlternatingSettings(), steps=steps, checkpoint_every=3)
-    saved, whole = [], Keeper._save
+    saved, whole = [], CheckpointCallback._save
 
-    def save(self: Keeper, trainer: Any, last: bool) -> None:
+    def save(self: CheckpointCallback, trainer: Any, last: bool) -> None:
         saved.append(trainer.global_step)
         whole(self, trainer, last)
 
-    monkeypatch.setattr(Keeper, "_save", save)
+    monkeypatch.setattr(CheckpointCallback, "_save", save)
     run = train(preset, tmp_path / "whole", how=HERE)
     ends = 2 * -(-steps // 2)
     assert run.finished

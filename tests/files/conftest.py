@@ -114,7 +114,7 @@ def _handler(mirror: Mirror) -> type[BaseHTTPRequestHandler]:
 @pytest.fixture
 def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr("setsup.files.transfer._WAITS", (0.0, 0.0))
+    monkeypatch.setattr("setsup.files.downloads.transfer._WAITS", (0.0, 0.0))
     mirror = Mirror("")
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(mirror))
     server.daemon_threads = True

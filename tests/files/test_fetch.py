@@ -481,7 +481,7 @@ def test_what_the_published_zips_of_div2k_would_be_fetched_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[str] = []
-    module = importlib.import_module("setsup.files.fetch")
+    module = importlib.import_module("setsup.files.downloads.fetch")
     monkeypatch.setattr(module, "download", lambda file, target: taken.append(file.path))
     monkeypatch.setattr(module, "need_space", lambda *_: None)
     fetch(load_manifest("div2k"), tmp_path)
@@ -501,7 +501,7 @@ def test_a_redirect_is_followed(tmp_path: Path, mirror: Any, noise: Noise) -> No
 def test_a_mirror_that_stalls_is_left_and_the_next_goes_on(
     tmp_path: Path, mirror: Any, noise: Noise, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("setsup.files.transfer._TIMEOUTS", (5.0, 0.3))
+    monkeypatch.setattr("setsup.files.downloads.transfer._TIMEOUTS", (5.0, 0.3))
     body, never = noise(100_000), threading.Event()
     stalls = mirror.add("stalls/x.bin", body, go_on=never)
     try:

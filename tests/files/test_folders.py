@@ -75,7 +75,7 @@ def test_bytes_that_are_no_utf8_and_backslashes(tmp_path):
 
 
 def test_a_kept_index_of_such_folders(tmp_path, monkeypatch):
-    monkeypatch.setattr("setsup.files.member_index.KEPT_FROM", 1)
+    monkeypatch.setattr("setsup.files.archives.member_index.KEPT_FROM", 1)
     top = tmp_path / "top"
     (top / os.fsdecode(b"caf\xe9")).mkdir(parents=True)
     (top / os.fsdecode(b"caf\xe9") / "back\\slash").write_bytes(b"1")
@@ -114,7 +114,7 @@ def test_a_file_that_changes_after_it_was_listed(tmp_path):
 def test_a_cache_inside_of_it(tmp_path, monkeypatch):
     top = folder_of({"a/1": b"", "b/2": b""}, tmp_path / "top")
     monkeypatch.setenv("SETSUP_CACHE", str(top / "cache"))
-    monkeypatch.setattr("setsup.files.member_index.KEPT_FROM", 1)
+    monkeypatch.setattr("setsup.files.archives.member_index.KEPT_FROM", 1)
     assert names(top) == ["a/1", "b/2"]
     settle(top)
     assert names(top) == names(top) == ["a/1", "b/2"]
@@ -123,7 +123,7 @@ def test_a_cache_inside_of_it(tmp_path, monkeypatch):
 
 def test_a_folder_that_may_not_be_read(tmp_path, monkeypatch, caplog):
     top = folder_of({"a/1": b"", "b/2": b""}, tmp_path / "top")
-    monkeypatch.setattr("setsup.files.member_index.KEPT_FROM", 1)
+    monkeypatch.setattr("setsup.files.archives.member_index.KEPT_FROM", 1)
     real = os.scandir
 
     def refused(path):

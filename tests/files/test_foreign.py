@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from setsup.errors import DataError
-from setsup.files import foreign, load_manifest
-from setsup.files.foreign import find_manifest
+from setsup.files import load_manifest
+from setsup.files.manifests import packages
+from setsup.files.manifests.packages import find_manifest
 
 CARD = "title: Rooms\ndescription: Two of them.\nlicence: {name: MIT}\n"
 
@@ -28,7 +29,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "mnist": "houses_of_mine",
     }
     found = EntryPoints(EntryPoint(name, value, "setsup.datasets") for name, value in entries.items())
-    monkeypatch.setattr(foreign, "entry_points", lambda group: found.select(group=group))
+    monkeypatch.setattr(packages, "entry_points", lambda group: found.select(group=group))
     return tmp_path
 
 
@@ -58,7 +59,7 @@ def test_where_there_is_none(package: Path) -> None:
 def test_setsups_own_cannot_be_taken_over(package: Path) -> None:
     (package / "houses_of_mine" / "mnist.yaml").write_text(f"name: mnist\n{CARD}")
     assert find_manifest("mnist") == load_manifest("mnist")
-    assert "mnist" not in foreign.foreign_entries()
+    assert "mnist" not in packages.foreign_entries()
 
 
 def test_a_wrong_manifest_is_named(package: Path) -> None:

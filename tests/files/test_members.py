@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setsup.errors import DataError, RowError
-from setsup.files import Members, find_members, open_members
-from setsup.files.member_index import KEPT_FROM
-from setsup.files.tops import readable
+from setsup.files import MemberIndex, find_members, open_members
+from setsup.files.archives.member_index import KEPT_FROM
+from setsup.files.release_root import readable
 from tests.files.archives import KINDS, cached, folder_of, gz_of, settle, tar_of, zip_of
 from tests.fuzzing import survives
 
@@ -38,7 +38,7 @@ NAMES = st.lists(PARTS, min_size=1, max_size=3).map("/".join)
 
 
 @pytest.fixture(params=KINDS)
-def members(request, tmp_path) -> Members:
+def members(request, tmp_path) -> MemberIndex:
     return open_members(KINDS[request.param](FILES, tmp_path / "release"))
 
 
@@ -199,7 +199,7 @@ class TestLookup:
 
     @pytest.mark.parametrize("many", [False, True])
     def test_places(self, members, many, monkeypatch):
-        monkeypatch.setattr("setsup.files.members._HASHED_FROM", 0 if many else 10)
+        monkeypatch.setattr("setsup.files.archives.members._HASHED_FROM", 0 if many else 10)
         names = ["cars0", "", "nothing", *SORTED, "cars0", "cars/1"]
         expected = [SORTED.index(name) if name in SORTED else -1 for name in names]
         for given_names in (names, pa.array(names), pa.chunked_array([names[:3], names[3:]])):
@@ -323,7 +323,7 @@ class TestKept:
     @pytest.fixture
     def listings(self, monkeypatch):
         """What was listed, and not read from a kept index."""
-        import setsup.files.member_index as module
+        import setsup.files.archives.member_index as module
 
         found = []
         for name in ("list_zip", "list_tar", "list_folder"):
@@ -333,7 +333,7 @@ class TestKept:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_listed_once(self, tmp_path, own_cache, listings, kind, monkeypatch):
-        monkeypatch.setattr("setsup.files.member_index.KEPT_FROM", 1)
+        monkeypatch.setattr("setsup.files.archives.member_index.KEPT_FROM", 1)
         first = of(kind, FILES, tmp_path / "x")
         assert len(cached(own_cache)) == 1
         again = open_members(tmp_path / "x")
@@ -356,7 +356,7 @@ class TestKept:
         assert len(cached(own_cache)) == 1
 
     def test_a_changed_folder_is_listed_anew(self, tmp_path, own_cache, listings, monkeypatch):
-        monkeypatch.setattr("setsup.files.member_index.KEPT_FROM", 1)
+        monkeypatch.setattr("setsup.files.archives.member_index.KEPT_FROM", 1)
         of("folder", FILES, tmp_path / "x")
         (tmp_path / "x" / "cars" / "1" / "new").write_bytes(b"n")
         assert "cars/1/new" in open_members(tmp_path / "x")
@@ -377,7 +377,7 @@ class TestKept:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_what_was_just_written_is_not_trusted_to_be_whole(self, tmp_path, own_cache, kind, monkeypatch):
-        monkeypatch.setattr("setsup.files.member_index.KEPT_FROM", 1)
+        monkeypatch.setattr("setsup.files.archives.member_index.KEPT_FROM", 1)
         KINDS[kind](FILES, tmp_path / "x")
         os.utime(tmp_path / "x")
         assert open_members(tmp_path / "x").names.to_pylist() == SORTED

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setsup.errors import DataError
-from setsup.files import tar_runs
-from setsup.files.tar_runs import Runs
-from setsup.files.tars import Stretch, joined, walk
+from setsup.files.archives import tar_runs
+from setsup.files.archives.tar_runs import Runs
+from setsup.files.archives.tars import Stretch, joined, walk
 
 FORMS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 

@@ -3,7 +3,7 @@ import codecs
 import pytest
 
 from setsup.errors import DataError
-from setsup.files.members import open_members
+from setsup.files.archives.members import open_members
 from setsup.files.texts import content_of, find_beside, label_of, read_beside, text_of
 
 

@@ -23,7 +23,7 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.loading.batch import Finish
-from setsup.loading.processes import _SIZES, Crew, _Buffers
+from setsup.loading.processes import _SIZES, WorkerPool, _Buffers
 from setsup.loading.stream import Maker, requests
 
 FACTORS = FactorTable([Factor("shape", Kind.NOMINAL, ("a", "b", "c")), Factor("size", Kind.ORDINAL, tuple(range(40)))])
@@ -246,7 +246,7 @@ def test_buffers_of_ever_new_sizes_are_not_all_kept() -> None:
 @pytest.mark.long("worker processes")
 def test_a_crew_let_go_before_it_is_there_makes_nothing() -> None:
     maker = Maker(Pictures(), ("image",))
-    crew = Crew(maker, Finish(None, None, maker.dataset.modalities, ("image",)), 2, np.empty)
+    crew = WorkerPool(maker, Finish(None, None, maker.dataset.modalities, ("image",)), 2, np.empty)
     crew.let_go()
     assert list(crew.batches(requests(sets().shard(0, 1)))) == []
     assert all(worker._process.returncode is not None for worker in crew._workers)

@@ -14,7 +14,7 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.errors import SamplerError
 from setsup.factors import FactorTable
 from setsup.loading.ring import Ring
-from setsup.loading.torch import Door
+from setsup.loading.torch import TensorConverter
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -128,7 +128,7 @@ def test_tensors_of_any_kind_come_from_worker_processes(shapes, sets) -> None:
 
 def test_page_locked_arrays_are_kept_by_their_views(monkeypatch) -> None:
     monkeypatch.setattr(torch.Tensor, "pin_memory", torch.Tensor.clone)  # there may be no GPU
-    door = Door("torch")
+    door = TensorConverter("torch")
     door.device = torch.device("cuda:0")
     ring = Ring((4, 2), "float32", door.allocate)
     first = ring.take()

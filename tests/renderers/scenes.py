@@ -19,7 +19,7 @@ from setsup.scenes import (
     Scene,
     load_mesh,
 )
-from setsup.scenes.primitives import box, capsule, cylinder, plane, sphere
+from setsup.scenes.meshes.primitives import box, capsule, cylinder, plane, sphere
 
 AMBIENT: tuple[Light, ...] = (Ambient(),)
 LIT: tuple[Light, ...] = (

@@ -14,7 +14,7 @@ import pytest
 from setsup.errors import DataError, SetsupError
 from setsup.scenes import Ambient, Camera, Light, Material, Mesh, Placement, Rays, Renderer, Scene, renderer
 from setsup.scenes.color import linear
-from setsup.scenes.primitives import plane
+from setsup.scenes.meshes.primitives import plane
 from setsup.scenes.recipes.room import Room
 from tests.renderers.scenes import (
     AMBIENT,
@@ -278,7 +278,7 @@ def test_a_fork_after_one_renderer_drew_refuses_the_other_and_does_not_hang(
 import multiprocessing, sys
 from setsup.errors import DataError
 from setsup.scenes import Camera, Placement, Scene, renderer
-from setsup.scenes.primitives import plane
+from setsup.scenes.meshes.primitives import plane
 scene = Scene((Placement(plane((9, 9))),))
 camera = Camera.look_at((0, 0, 3), (0, 0, 0), height=8, width=8, focal_length=9)
 def draw(name):

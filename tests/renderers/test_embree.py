@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from setsup.errors import DataError, SetsupError
 from setsup.scenes import Ambient, Camera, Directional, Material, Mesh, Placement, Scene, renderer
 from setsup.scenes.color import LINEAR, to_bytes
-from setsup.scenes.primitives import box, plane, sphere
+from setsup.scenes.meshes.primitives import box, plane, sphere
 from setsup_renderers import embree
 from setsup_renderers.embree import EmbreeRenderer
 from tests.renderers.scenes import primitives

@@ -203,7 +203,7 @@ def test_a_driver_that_crashes(tmp_path: Path) -> None:
     crash = """
     import os, sys
 
-    if "setsup_renderers.asking" in " ".join(sys.orig_argv):
+    if "setsup_renderers.gl_probe" in " ".join(sys.orig_argv):
         os.abort()
     """
     line = run("try: GLRenderer.check()\nexcept DataError as error: print(error)", **site(tmp_path, crash))

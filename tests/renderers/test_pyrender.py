@@ -27,7 +27,7 @@ from setsup.scenes import (
     Scene,
 )
 from setsup.scenes.color import linear, to_bytes
-from setsup.scenes.primitives import box, plane, sphere
+from setsup.scenes.meshes.primitives import box, plane, sphere
 from setsup_renderers.embree import EmbreeRenderer
 from setsup_renderers.pyrender import PyrenderRenderer
 from tests.renderers.scenes import AMBIENT, COLORS, alike, around, primitives, room, turned, within
@@ -343,7 +343,7 @@ def elsewhere(code: str, **environment: str) -> str:
         name: value for name, value in os.environ.items() if name not in ("PYOPENGL_PLATFORM", "EGL_DEVICE_ID")
     }
     start = "from setsup.scenes import *\nfrom setsup_renderers.pyrender import PyrenderRenderer\n"
-    start += "from setsup.errors import DataError\nfrom setsup.scenes.primitives import plane\n"
+    start += "from setsup.errors import DataError\nfrom setsup.scenes.meshes.primitives import plane\n"
     start += "camera = Camera.look_at((0, 0, 4), (0, 0, 0), height=48, width=64, field_of_view=0.6)\n"
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", start + textwrap.dedent(code)],

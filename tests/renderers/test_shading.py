@@ -10,7 +10,7 @@ from scipy import ndimage
 
 from setsup.scenes import Ambient, Camera, Directional, Lamp, Material, Mesh, Placement, Scene
 from setsup.scenes.color import LINEAR, to_bytes
-from setsup.scenes.primitives import box, plane, sphere
+from setsup.scenes.meshes.primitives import box, plane, sphere
 from setsup_renderers.embree import EmbreeRenderer
 from tests.renderers.scenes import turned
 

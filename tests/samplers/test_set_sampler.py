@@ -15,7 +15,8 @@ from scipy import stats
 
 from setsup.errors import FactorError, RowError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.samplers import SetSampler, from_dict, within
+from setsup.samplers import SetSampler, from_dict
+from setsup.samplers.groups import within
 
 RARE = 1e-5  # seeds are fixed, so no statistic below can flicker
 NAMES = "abc"

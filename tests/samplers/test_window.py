@@ -119,7 +119,7 @@ def test_neighbourhoods_do_not_depend_on_how_many_are_sought_at_a_time(monkeypat
     table = table_of(random.uniform(0, 360, 300), random.integers(0, 3, 300), period)
     options = {"size": 4, "tolerance": {"x": 9.0}, "small": "drop"}
     draws = [SetSampler(table, ["a", "x"], **options).block(0, 50).indices]
-    monkeypatch.setattr("setsup.samplers.window._BLOCK", 7)
+    monkeypatch.setattr("setsup.samplers.groups.window._BLOCK", 7)
     draws.append(SetSampler(table, ["a", "x"], **options).block(0, 50).indices)
     np.testing.assert_array_equal(*draws)
 

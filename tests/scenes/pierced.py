@@ -3,7 +3,7 @@
 import numpy as np
 
 from setsup.scenes import Ambient, Camera, Directional, Lamp, Material, Mesh, Placement, Scene
-from setsup.scenes.primitives import plane, sphere
+from setsup.scenes.meshes.primitives import plane, sphere
 
 DICE = np.random.default_rng(7)
 MASK = DICE.random((7, 9)) < 0.6

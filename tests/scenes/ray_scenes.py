@@ -3,7 +3,7 @@
 import numpy as np
 
 from setsup.scenes import Mesh, Placement, Scene
-from setsup.scenes.primitives import box, sphere
+from setsup.scenes.meshes.primitives import box, sphere
 
 
 def ball_and_boxes():

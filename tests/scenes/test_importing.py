@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation
 
 from setsup.errors import DataError, SetsupError
 from setsup.scenes import Mesh, Placement, Rays, Scene, load_mesh, mesh_from_trimesh
-from setsup.scenes.importing import _warn_once, check_size
-from setsup.scenes.primitives import box
+from setsup.scenes.meshes.importing import _warn_once, check_size
+from setsup.scenes.meshes.primitives import box
 from tests.fuzzing import survives
 
 trimesh = pytest.importorskip("trimesh")
@@ -562,8 +562,8 @@ def test_the_genuine_cow(genuine, caplog):
 
 
 def test_the_genuine_chair_with_its_textures(genuine, caplog):
-    from setsup.datasets.meshes import load_obj
-    from setsup.files.members import open_members
+    from setsup.datasets.adapters.meshes import load_obj
+    from setsup.files.archives.members import open_members
 
     (path,) = (genuine / "keypointnet" / "models").glob("*/*/models/model_normalized.obj")
     mesh = load_mesh(path, top=path.parents[1])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from setsup.errors import SetsupError
 from setsup.scenes import Material
-from setsup.scenes.primitives import box, capsule, cylinder, plane, sphere
+from setsup.scenes.meshes.primitives import box, capsule, cylinder, plane, sphere
 
 trimesh = pytest.importorskip("trimesh")
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from setsup.errors import DataError, SetsupError
 from setsup.scenes import Camera, Mesh, Placement, Rays, Scene
-from setsup.scenes.primitives import box, cylinder, sphere
+from setsup.scenes.meshes.primitives import box, cylinder, sphere
 from setsup.scenes.rays import _say_slow
 from tests.scenes.ray_scenes import ball_and_boxes, fine_box, first_by_brute_force, soup, ways
 
@@ -267,7 +267,7 @@ print(before, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 _MANY = """
 import numpy as np
 from setsup.scenes import Placement, Rays, Scene
-from setsup.scenes.primitives import box
+from setsup.scenes.meshes.primitives import box
 
 def resident():
     with open("/proc/self/statm") as file:

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from setsup.errors import SetsupError
 from setsup.scenes import STUDIO, Ambient, Directional, Lamp, Material, Mesh, Placement, Scene
-from setsup.scenes.primitives import box, sphere
+from setsup.scenes.meshes.primitives import box, sphere
 
 TURN = Rotation.from_euler("xyz", [20, 40, 60], degrees=True).as_matrix()
 

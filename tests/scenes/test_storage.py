@@ -8,7 +8,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.scenes import Ambient, Directional, Lamp, Material, Mesh, Placement, Scene, load_scene, save_scene
-from setsup.scenes.primitives import box, cylinder, sphere
+from setsup.scenes.meshes.primitives import box, cylinder, sphere
 from tests.fuzzing import survives
 
 TEXTURE = np.random.default_rng(0).integers(0, 256, (40, 30, 3), np.uint8)

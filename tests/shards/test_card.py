@@ -6,17 +6,17 @@ import yaml
 
 import setsup
 from setsup.datasets import Modality
-from setsup.datasets.huggingface_card import manifests_of
+from setsup.datasets.own.huggingface.card import manifests_of
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.shards.writing.card import about, shards_card
 from setsup.shards.writing.encoding import stored
-from setsup.shards.writing.plan import Plan
+from setsup.shards.writing.plan import ShardPlan
 from tests.sharded import MODALITIES, Varied
 
 
 def made(dataset, names=None, order="keep"):
     members = {name: stored(name, dataset.modalities[name], "png") for name in names or dataset.modalities}
-    plan = Plan(dataset.name, "f" * 32, "c" * 64, members, order, 0, (0, len(dataset)), "0.1")
+    plan = ShardPlan(dataset.name, "f" * 32, "c" * 64, members, order, 0, (0, len(dataset)), "0.1")
     return shards_card(dataset, plan, manifests_of(dataset))
 
 

@@ -6,7 +6,7 @@ import pytest
 from setsup.factors import Factor, Kind
 from setsup.shards.dataset import open_shards
 from setsup.shards.foreign import factors as foreign_factors
-from setsup.shards.foreign import spool
+from setsup.shards.foreign import spill_buffer
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
 from tests.shards.foreign_tars import documents, pack, png, refused
 
@@ -188,7 +188,7 @@ def test_too_many_fields(tmp_path):
 
 def test_a_set_that_does_not_fit_into_memory(tmp_path, written, monkeypatch):
     plain = index_shards(written, tmp_path / "plain")
-    monkeypatch.setattr(spool, "IN_MEMORY", 1000)
+    monkeypatch.setattr(spill_buffer, "IN_MEMORY", 1000)
     index_shards(written, tmp_path / "spooled")
     for name in ("index.parquet", "shards.json"):
         assert (tmp_path / "plain" / name).read_bytes() == (tmp_path / "spooled" / name).read_bytes()

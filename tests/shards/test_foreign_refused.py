@@ -13,7 +13,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.shards.dataset import open_shards
-from setsup.shards.foreign import spool
+from setsup.shards.foreign import spill_buffer
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
 from setsup.shards.layout import parsed
 from tests.fuzzing import survives
@@ -106,13 +106,13 @@ def test_the_index_of_other_tars_is_not_replaced(written, tmp_path):
 
 
 def test_a_full_disk(written, monkeypatch):
-    monkeypatch.setattr(spool, "IN_MEMORY", 1000)
+    monkeypatch.setattr(spill_buffer, "IN_MEMORY", 1000)
 
     class Full(io.BytesIO):
         def write(self, content):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(spool.tempfile, "SpooledTemporaryFile", lambda most: Full())
+    monkeypatch.setattr(spill_buffer.tempfile, "SpooledTemporaryFile", lambda most: Full())
     refused(written, "the disk is full")
 
 

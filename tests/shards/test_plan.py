@@ -11,7 +11,7 @@ from setsup.datasets import Modality
 from setsup.errors import DataError, FactorError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.shards.layout import Member
-from setsup.shards.writing.plan import Plan, cut, keys, ordered, rows_a_shard
+from setsup.shards.writing.plan import ShardPlan, cut, keys, ordered, rows_a_shard
 
 FACTORS = [
     Factor("category", Kind.NOMINAL, ("chair", "table", "lamp")),
@@ -142,9 +142,9 @@ def test_keys_have_one_length_and_no_dot():
     assert keys(1_000_001, 0, 1) == ["0000000"]
 
 
-def plan(**changes) -> Plan:
+def plan(**changes) -> ShardPlan:
     members = {"image": Member(Modality((None, 5, 3), "uint8", color="srgb"), "png")}
-    return replace(Plan("shapes", "f" * 32, "c" * 64, members, "keep", 0, (0, 5, 8), "0.1"), **changes)
+    return replace(ShardPlan("shapes", "f" * 32, "c" * 64, members, "keep", 0, (0, 5, 8), "0.1"), **changes)
 
 
 def test_equal_plans_have_equal_digests_and_others_do_not():

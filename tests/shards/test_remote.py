@@ -319,7 +319,7 @@ def test_threads_that_fork_meanwhile(served):
 
 
 def test_the_command_lists_and_clears_the_copies(served, capsys):
-    from setsup_cli.cache import Options, run
+    from setsup_cli.commands.cache import Options, run
 
     assert right(reader_of(served), 1, 5)
     run(Options(json=True))

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 import setsup
-from setsup.correspondence import PairSampler, RenderedPairs, pair_table, stored, view_pairs
+from setsup.correspondence import PixelPairSampler, RenderedPairs, pair_table, stored, view_pairs
 from setsup.datasets.dataset import of_row
-from setsup.datasets.rendered import RenderedDataset
-from setsup.datasets.rendered_folder import open_rendered
-from setsup.datasets.rendered_writing import render
 from setsup.errors import DataError, RowError
+from setsup.rendered.dataset import RenderedDataset
+from setsup.rendered.folder import open_rendered
+from setsup.rendered.writing import render
 from setsup.scenes import Camera
 from setsup.shards.foreign.indexing import write_foreign_index
 from setsup.shards.views import ShardedViews, view_of
 from setsup.shards.writing.writer import write_shards
 from tests.fuzzing import survives
-from tests.rendered import Crayon, Dots
+from tests.rendered_scenes import Crayon, Dots
 from tests.sharded import Varied, contents
 from tests.shards.foreign_tars import streamed
 
@@ -180,7 +180,7 @@ def test_pairs_of_pixels_are_those_of_the_rendering(tmp_path):
     drawn = render(RenderedPairs(recipe, pair_table(recipe, 6), "embree"), tmp_path / "drawn")
     shards = write_shards(drawn, tmp_path / "set", order="shuffle", seed=5, per_shard=5)
     rows = shards.source_rows(np.arange(12))
-    sampler, other = PairSampler(drawn, pairs=4), PairSampler(shards, pairs=4)
+    sampler, other = PixelPairSampler(drawn, pairs=4), PixelPairSampler(shards, pairs=4)
     assert sorted(other[0].inactive) == sorted(sampler[0].inactive) == ["view_pair"]
     # the same pairs of rows, wherever they lie
     place = np.argsort(rows)
@@ -197,7 +197,7 @@ def test_pairs_of_pixels_are_those_of_the_rendering(tmp_path):
         lambda data: SpatialDescriptors(data, 32, background=("floor", "wall"), match=stored),
     ):
         batches = [
-            next(iter(setsup.loader(data, PairSampler(data, pairs=4), transform=transform(data), workers=0)))
+            next(iter(setsup.loader(data, PixelPairSampler(data, pairs=4), transform=transform(data), workers=0)))
             for data in (drawn, keep)
         ]
         assert batches[0].keys() == batches[1].keys()

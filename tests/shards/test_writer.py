@@ -32,7 +32,7 @@ def decoded(name, content):
 
 
 def samples(folder):
-    """Members by key, out of all tars, as the standard library reads them."""
+    """MemberIndex by key, out of all tars, as the standard library reads them."""
     found = {}
     for path in sorted(folder.glob("data-*.tar")):
         with tarfile.open(path) as tar:

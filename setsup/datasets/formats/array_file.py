@@ -35,15 +35,6 @@ class ArrayFile:
     A plain file is mapped into memory, a gzipped one (told by its first bytes, not by its name) is unpacked there.
     Pickling carries the path, not the array.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    head : ReadHead
-        Reads and checks the header of the format.
-    mend : str
-        What to do about a damaged file, for messages.
-
     Attributes
     ----------
     path : Path
@@ -54,11 +45,6 @@ class ArrayFile:
         Type of its elements, in the byte order of the file.
     packed : bool
         Whether it is gzip.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read, its header is wrong, or its size is not what its header says.
 
     Examples
     --------
@@ -102,18 +88,7 @@ class ArrayFile:
         return not self.packed or self._array is not None
 
     def array(self) -> Array:
-        """Read the array on the first call of a process, and give the same one from then on.
-
-        Returns
-        -------
-        read-only array of ``shape`` and ``dtype``
-
-        Raises
-        ------
-        DataError
-            When a gzip file is cut off, damaged, or holds more or less than its header says.
-
-        """
+        """Read the array on the first call of a process, and give the same one from then on."""
         if self._array is None:
             # a lock a process: after a fork, one that another thread of the parent held would stay locked for ever
             with self._locks.setdefault(os.getpid(), threading.Lock()):
@@ -123,20 +98,7 @@ class ArrayFile:
 
     @contextmanager
     def rows(self) -> Iterator[Callable[[int, int, Array], None]]:
-        """Open the file to read rows block by block, in order, without holding more than a block.
-
-        Yields
-        ------
-        callable
-            ``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` into ``out``, C-contiguous, of the shape
-            ``(stop − start, *shape[1:])``. Blocks that come in ascending order are read in one pass.
-
-        Raises
-        ------
-        DataError
-            When the file is cut off, damaged, or goes on after its last row.
-
-        """
+        """Open the file to read rows block by block, in order, without holding more than a block."""
         width = self._bytes // self.shape[0]
         with self._errors():
             file = self._open()

@@ -32,25 +32,6 @@ class BinaryMatrix(ArrayFile):
     """A binary matrix file whose header has been checked; its array is read on first use, once a process.
 
     Its attributes and methods are those of :class:`~setsup.datasets.formats.array_file.ArrayFile`.
-
-    Parameters
-    ----------
-    path : Path or str
-        The file.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read, is no binary matrix, or its size is not what its header says.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "cat.mat"
-    >>> _ = file.write_bytes(struct.pack("<5i3B", 0x1E3D4C55, 1, 3, 1, 1, 4, 0, 2))
-    >>> BinaryMatrix(file).array()
-    array([4, 0, 2], dtype=uint8)
-
     """
 
     def __init__(self, path: Path | str) -> None:

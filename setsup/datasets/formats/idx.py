@@ -28,25 +28,6 @@ class IdxFile(ArrayFile):
 
     Its attributes and methods are those of :class:`~setsup.datasets.formats.array_file.ArrayFile`; the dtype is
     big-endian as in the file.
-
-    Parameters
-    ----------
-    path : Path or str
-        The file; it is gzip where its name ends in ``.gz``, and only there.
-
-    Raises
-    ------
-    DataError
-        When the file cannot be read, is no idx file, or its size is not what its header says.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "labels.idx1-ubyte"
-    >>> _ = file.write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1]))
-    >>> IdxFile(file).array()
-    array([7, 2, 1], dtype=uint8)
-
     """
 
     def __init__(self, path: Path | str) -> None:

@@ -70,28 +70,7 @@ def jpeg_pixels(
 ) -> npt.NDArray[np.uint8]:
     """Decode a plain picture, as it lies in the file.
 
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    frame : Frame
-        Its size and channels; it must be plain.
-    out : (height, width, channels) uint8 in C order, optional
-        Where to put the picture; it is given back then.
-    stray : callable, optional
-        Called with libjpeg-turbo's warning of bytes between the compressed data and the end mark, which are passed over
-        then. Without it they are refused: mostly something before them is damaged.
-
-    Returns
-    -------
-    (height, width, 1 or 3) uint8
-
-    Raises
-    ------
-    ValueError
-        Whenever libjpeg-turbo has as much as a warning, but for bytes between two segments of the header, which harm
-        nothing; what is wrong.
-
+    `out` (height, width, channels) uint8 in C order, optional; returns (height, width, 1 or 3) uint8.
     """
     from simplejpeg import decode_jpeg
 
@@ -113,14 +92,7 @@ def jpeg_pixels(
 
 
 def turned(pixels: npt.NDArray[np.uint8], orientation: int) -> npt.NDArray[np.uint8]:
-    """Turn a picture as its Exif orientation, 1 to 8, asks for; a view where possible.
-
-    Examples
-    --------
-    >>> turned(np.array([[[1], [2]]], np.uint8), 6)[..., 0].tolist()
-    [[1], [2]]
-
-    """
+    """Turn a picture as its Exif orientation, 1 to 8, asks for; a view where possible."""
     if orientation >= 5:
         pixels = pixels.swapaxes(0, 1)
     mirrored: Any = {

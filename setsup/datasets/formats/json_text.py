@@ -11,18 +11,6 @@ __all__ = ["read_json"]
 def read_json(content: bytes, label: str) -> Any:
     """Parse JSON.
 
-    Parameters
-    ----------
-    content : bytes
-        UTF-8 text; the caller has bounded its size.
-    label : str
-        What messages call the file.
-
-    Raises
-    ------
-    DataError
-        It is no JSON, nests too deeply, or holds NaN or infinity, which JSON does not have.
-
     Examples
     --------
     >>> read_json(b'{"levels": [1, 2]}', "levels.json")

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.archives import ArchiveFile, pieces, stored_start
-from setsup.files.listing import STORED
-from setsup.files.member_index import indexed
-from setsup.files.names import shown
+from setsup.files.archives.contents import ArchiveFile, pieces, stored_start
+from setsup.files.archives.listing import STORED
+from setsup.files.archives.member_index import indexed
+from setsup.files.archives.names import shown
 
 __all__ = ["Fill", "NpzArray"]
 
@@ -45,15 +45,6 @@ _SHOWN = 8
 class NpzArray:
     """One array of an ``.npz``, whose header has been checked.
 
-    Parameters
-    ----------
-    path : Path
-        The ``.npz``.
-    name : str
-        Name of the array, without ``.npy``.
-    axes : int
-        How many of its first axes count rows: they become one.
-
     Attributes
     ----------
     path : Path
@@ -64,25 +55,6 @@ class NpzArray:
         Type of its elements, in the byte order of the file.
     packed : bool
         Whether it is deflated, and can only be read from its begin to its end.
-
-    Raises
-    ------
-    DataError
-        The file is missing, no zip or damaged, has no such array, or the array is none of numbers in C order, or
-        longer or shorter than its header says.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "some.npz"
-    >>> np.savez_compressed(path, imgs=np.arange(6, dtype=np.uint8).reshape(3, 2))
-    >>> array, out = NpzArray(path, "imgs"), np.empty((2, 2), np.uint8)
-    >>> array.shape, array.packed
-    ((3, 2), True)
-    >>> with array.rows() as fill:
-    ...     fill(1, 3, out)
-    >>> out.tolist()
-    [[2, 3], [4, 5]]
 
     """
 
@@ -117,18 +89,7 @@ class NpzArray:
         return f"NpzArray({self._label!r}, {self.dtype} {self.shape})"
 
     def mapped(self) -> Array:
-        """Map an array that is not packed into memory; the checksum that the zip has of it is not compared.
-
-        Returns
-        -------
-        read-only array of ``shape`` and ``dtype``
-
-        Raises
-        ------
-        DataError
-            The array is packed, or the file was replaced since.
-
-        """
+        """Map an array that is not packed into memory; the checksum that the zip has of it is not compared."""
         if self.packed:
             raise DataError(f"{self._label} is packed and cannot be mapped into memory; read it from its begin on")
         file = self._archive()
@@ -143,18 +104,9 @@ class NpzArray:
     def rows(self) -> Iterator[Fill]:
         """Open the array to read rows block by block, without holding more than a block.
 
-        Yields
-        ------
-        callable
-            ``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` into ``out``, C-contiguous, of the shape
-            ``(stop − start, *shape[1:])`` and the array's dtype. Blocks that come in ascending order are read in one
-            pass, at whose end the checksum is compared.
-
-        Raises
-        ------
-        DataError
-            The array is damaged, or the file was replaced since it was looked at.
-
+        Yields: ``fill(start, stop, out)`` writes rows ``start`` to ``stop − 1`` into ``out``, C-contiguous, of the
+        shape ``(stop − start, *shape[1:])`` and the array's dtype. Blocks that come in ascending order are read in
+        one pass, at whose end the checksum is compared.
         """
         width = math.prod(self.shape[1:]) * self.dtype.itemsize
         tape = _Tape(self._pieces)

@@ -51,22 +51,7 @@ def png_head(content: bytes) -> PngHead | None:
 def png_pixels(content: bytes, head: PngHead) -> npt.NDArray[np.uint8]:
     """Decode a plain PNG.
 
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    head : PngHead
-        What :func:`png_head` found.
-
-    Returns
-    -------
-    (height, width, 1, 3 or 4) uint8
-
-    Raises
-    ------
-    ValueError
-        When it is cut off or damaged; what is wrong.
-
+    Returns (height, width, 1, 3 or 4) uint8.
     """
     from kornia_rs.io import decode_image_png_u8
 
@@ -82,21 +67,7 @@ def png_pixels(content: bytes, head: PngHead) -> npt.NDArray[np.uint8]:
 
 
 def check_png(content: bytes, pixels: bool = True) -> None:
-    """See that a PNG's chunks are all there, each with its checksum; Pillow does not look at those of the pixels.
-
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    pixels : bool
-        Compute the checksums of the pixels too.
-
-    Raises
-    ------
-    ValueError
-        What is wrong.
-
-    """
+    """See that a PNG's chunks are all there, each with its checksum; Pillow does not look at those of the pixels."""
     view, at, name = memoryview(content), len(_MAGIC), b""
     while name != b"IEND":
         name = content[at + 4 : at + 8]

@@ -38,25 +38,7 @@ def stream_tar(
 ) -> Generator[tuple[str, bytes], None, None]:
     """Read files out of a gzipped tar, in the order in which they stand there.
 
-    Parameters
-    ----------
-    path : Path
-        The archive.
-    limit_of : callable
-        For the name of a file the most bytes that it may have; None for one that is passed over.
-    advance : Advance, optional
-        Called with the bytes of the archive read since its last call.
-
-    Yields
-    ------
-    (str, bytes)
-        Name and content of each file that was asked for.
-
-    Raises
-    ------
-    DataError
-        When the archive is missing, no gzipped tar, cut off or damaged, or a file is longer than it may be.
-
+    Yields (str, bytes).
     """
     need_readable(path, "a gzipped tar archive")
     try:

@@ -17,34 +17,7 @@ _MEND = "fetch it again"
 
 
 def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[str, str]]]:
-    r"""Read the attributes of the elements of one name that stand right below the root.
-
-    Parameters
-    ----------
-    content : bytes
-        The file. The root may have any name.
-    label : str
-        What messages call the file.
-    tag : str
-        Name of the elements; others are passed over.
-
-    Returns
-    -------
-    list of (int, dict of str to str)
-        For each element its line, counted from 1, and its attributes.
-
-    Raises
-    ------
-    DataError
-        The file is no well-formed XML, has a DOCTYPE, is nested more than 32 deep, or has more than 100,000 elements of
-        that name or 1,000 attributes in one element.
-
-    Examples
-    --------
-    >>> read_children(b'<scene>\n<label id="3" text="a &lt;red&gt; chair"/>\n</scene>', "005.xml", "label")
-    [(2, {'id': '3', 'text': 'a <red> chair'})]
-
-    """
+    r"""Read the attributes of the elements of one name that stand right below the root."""
     from xml.parsers.expat import ExpatError, ParserCreate
 
     _refuse_swarms(content, label)

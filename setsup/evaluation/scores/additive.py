@@ -70,26 +70,7 @@ class Additive:
 def fit_additive(binned: Codes, levels: Codes, bins: int, kinds: int) -> Additive:
     """Fit the model of one factor.
 
-    Parameters
-    ----------
-    binned : (n, d) int64
-        Bins of codes, 0 ≤ bin < bins.
-    levels : (n,) int64
-        Of the factor, 0 ≤ level < kinds; each occurs.
-    bins, kinds : int
-        How many bins and levels there are.
-
-    Returns
-    -------
-    Additive
-
-    Examples
-    --------
-    >>> factors = np.indices((4, 4, 20)).reshape(3, -1).T
-    >>> fit = fit_additive(factors[:, :2], factors[:, 0], 20, 4)
-    >>> fit.importance.round(3), bool((fit.predict(factors[:, :2]) == factors[:, 0]).all())
-    (array([0.865, 0.   ]), True)
-
+    `binned` (n, d) int64; `levels` (n,) int64.
     """
     rows, codes = binned.shape
     shares = np.bincount(levels, minlength=kinds) / rows

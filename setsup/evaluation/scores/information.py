@@ -19,27 +19,7 @@ def discretised(codes: npt.ArrayLike, bins: int = 20) -> Codes:
 
     A bin has its lower edge and not its upper one, the last both. A constant code is in bin 0.
 
-    Parameters
-    ----------
-    codes : (n, d) numbers
-        One row an image.
-    bins : int
-        Of each code, at least 2.
-
-    Returns
-    -------
-    (n, d) int64, 0 ≤ bin < bins
-
-    Raises
-    ------
-    DataError, SetsupError
-        When codes are not (n, d) finite numbers, or there are fewer than two bins.
-
-    Examples
-    --------
-    >>> discretised([[0.0], [0.4], [0.5], [1.0]], bins=2).ravel()
-    array([0, 0, 1, 1])
-
+    `codes` (n, d) numbers; returns (n, d) int64, 0 ≤ bin < bins.
     """
     reals, count = checked_embeddings(codes, "codes"), check_count(bins, "bins", 2)
     low, extent = reals.min(axis=0), np.ptp(reals, axis=0)
@@ -48,15 +28,7 @@ def discretised(codes: npt.ArrayLike, bins: int = 20) -> Codes:
 
 
 def contingency(first: Codes, second: Codes) -> Reals:
-    """Table of how often two codes occur together, as (levels of first, levels of second) float64.
-
-    Examples
-    --------
-    >>> contingency(np.array([0, 0, 1]), np.array([1, 1, 0]))
-    array([[0., 2.],
-           [1., 0.]])
-
-    """
+    """Table of how often two codes occur together, as (levels of first, levels of second) float64."""
     shape = int(first.max()) + 1, int(second.max()) + 1
     counts = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1])
     return counts.reshape(shape).astype(np.float64)
@@ -68,28 +40,8 @@ def mutual_information(binned: npt.ArrayLike, factors: npt.ArrayLike) -> Reals:
     I = Σ p(b, v) ln [p(b, v) / p(b) p(v)] over the rows where the factor is known. Frequencies of n rows overestimate
     it, for independent variables by (bins − 1)(levels − 1) / 2n on average.
 
-    Parameters
-    ----------
-    binned : (n, d) integers
-        Bins of codes, from :func:`discretised`.
-    factors : (n, k) integers
-        Codes of levels, -1 where unknown.
-
-    Returns
-    -------
-    (d, k) float64, nats; exactly 0 where rounding alone is left
-
-    Raises
-    ------
-    DataError
-        When shapes disagree, or a factor has fewer than two known levels.
-
-    Examples
-    --------
-    >>> mutual_information([[0, 0], [0, 1], [1, 0], [1, 1]], [[0], [0], [1], [1]]).round(4)
-    array([[0.6931],
-           [0.    ]])
-
+    `binned` (n, d) integers; `factors` (n, k) integers; returns (d, k) float64, nats; exactly 0 where rounding alone is
+    left.
     """
     bins = np.asarray(binned)
     if bins.ndim != 2 or 0 in bins.shape or bins.dtype.kind not in "iu" or bins.min() < 0:
@@ -112,14 +64,7 @@ def _information(counts: Reals) -> float:
 
 
 def entropies(factors: Codes) -> Reals:
-    """Entropy of each factor (n, k) over the rows where it is known, as (k,) float64 in nats.
-
-    Examples
-    --------
-    >>> entropies(np.array([[0], [1], [-1]])).round(4)
-    array([0.6931])
-
-    """
+    """Entropy of each factor (n, k) over the rows where it is known, as (k,) float64 in nats."""
     found = np.empty(factors.shape[1])
     for column in range(factors.shape[1]):
         _, dense = known_part(factors, column)

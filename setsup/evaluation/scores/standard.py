@@ -43,15 +43,7 @@ def boosted(codes: Reals, levels: Codes, test: npt.NDArray[np.bool_]) -> tuple[R
 
 
 def separated(code: Reals, levels: Codes, test: npt.NDArray[np.bool_]) -> float:
-    """Accuracy on test rows of levels (n,), as a linear support vector tells them from one code (n,).
-
-    Examples
-    --------
-    >>> levels = np.arange(40) % 2
-    >>> separated(levels * 10.0, levels, np.arange(40) < 4)
-    1.0
-
-    """
+    """Accuracy on test rows of levels (n,), as a linear support vector tells them from one code (n,)."""
     # of the two equal problems the one whose solution draws no random numbers, and which scikit-learn chooses here
     model = imported("sklearn.svm", "train").LinearSVC(C=0.01, class_weight="balanced", dual=False, random_state=_STATE)
     with warnings.catch_warnings():

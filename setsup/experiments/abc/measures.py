@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # presets are listed without torch
     from PIL.Image import Image
 
     from setsup.datasets import Dataset
-    from setsup.experiments.trained import Trained
+    from setsup.experiments.trained import TrainedRun
 
 __all__ = ["DigitStyle", "LossOverDimensions"]
 
@@ -60,7 +60,7 @@ class DigitStyle:
         """The same on a twentieth of the test images."""
         return replace(self, every=20)
 
-    def measure(self, trained: "Trained") -> Measured:
+    def measure(self, trained: "TrainedRun") -> Measured:
         """Measures of the trained network, the untrained one, and pixels; a scatter and a sheet of neighbours."""
         from setsup.experiments.trained import embed
 
@@ -127,7 +127,7 @@ class LossOverDimensions:
         """Two sizes, two numbers of dimensions, few draws."""
         return replace(self, sizes=(4, 32), dimensions=(1, 3), draws=50)
 
-    def measure(self, trained: "Trained") -> Measured:
+    def measure(self, trained: "TrainedRun") -> Measured:
         """Losses over dimensions by size, scaled by that of one dimension; and the dimension where each is least."""
         from setsup.experiments.abc.simulation import simulate
 

@@ -14,7 +14,7 @@ from setsup.experiments.measures.rows import SMOKE_ROWS
 from setsup.experiments.preset import Measured
 
 if TYPE_CHECKING:  # presets are listed without torch
-    from setsup.experiments.trained import Trained
+    from setsup.experiments.trained import TrainedRun
 
 __all__ = ["Components", "component_labels"]
 
@@ -57,7 +57,7 @@ class Components:
         """Libraries of its pictures."""
         return ("matplotlib", *(library for kind, library in _LIBRARIES.items() if kind in self.maps))
 
-    def measure(self, trained: "Trained") -> Measured:
+    def measure(self, trained: "TrainedRun") -> Measured:
         """Share of the variance that the first one, two and three components carry."""
         from setsup.reports.points import scatter_panels
 

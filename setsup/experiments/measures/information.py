@@ -14,7 +14,7 @@ from setsup.experiments.measures.rows import SMOKE_ROWS, Columns, embedded_rows
 from setsup.experiments.preset import Measured
 
 if TYPE_CHECKING:  # presets are listed without torch
-    from setsup.experiments.trained import Trained
+    from setsup.experiments.trained import TrainedRun
 
 __all__ = ["Accuracy", "FactorInformation", "NoiseSweep", "noise_of"]
 
@@ -85,7 +85,7 @@ class FactorInformation:
         steps = None if self.estimator == "neighbours" else _SMOKE_STEPS
         return replace(self, samples=SMOKE_ROWS, steps=steps, batch=None, last=None)
 
-    def measure(self, trained: "Trained") -> Measured:
+    def measure(self, trained: "TrainedRun") -> Measured:
         """Nats by factor."""
         sigma = noise_of(trained, self.sigma)
         embedded, columns = embedded_rows(trained, self.factors, self.samples, _of_levels(self.estimator))
@@ -139,7 +139,7 @@ class NoiseSweep:
         """Three scales, few rows and a short training."""
         return replace(self, samples=SMOKE_ROWS, scales=3, steps=_SMOKE_STEPS)
 
-    def measure(self, trained: "Trained") -> Measured:
+    def measure(self, trained: "TrainedRun") -> Measured:
         """A curve of nats over σ for each factor."""
         sigmas = np.geomspace(self.low, self.high, self.scales) * noise_of(trained, self.sigma)
         embedded, columns = embedded_rows(trained, self.factors, self.samples, _of_levels(self.estimator))
@@ -192,7 +192,7 @@ class Accuracy:
         """The same on few rows, with a short training."""
         return replace(self, samples=SMOKE_ROWS, steps=_SMOKE_STEPS)
 
-    def measure(self, trained: "Trained") -> Measured:
+    def measure(self, trained: "TrainedRun") -> Measured:
         """Share that is right, by factor."""
         sigma = noise_of(trained, self.sigma)
         embedded, columns = embedded_rows(trained, self.factors, self.samples, "a classifier")
@@ -215,7 +215,7 @@ def _of_levels(estimator: Estimator) -> str:
 
 
 def _nats(
-    trained: "Trained",
+    trained: "TrainedRun",
     embedded: npt.NDArray[np.float32],
     columns: Columns,
     estimator: Estimator,
@@ -234,7 +234,7 @@ def _nats(
     return estimate(embedded, np.stack(columns, axis=1), **how, **training).nats
 
 
-def noise_of(trained: "Trained", sigma: float | None = None) -> float:
+def noise_of(trained: "TrainedRun", sigma: float | None = None) -> float:
     """σ of the noise at which embeddings are judged: as it is given, or the length that the loss of a method resolves.
 
     A loss has such a length where the ``similarity`` of its method is ``l2sq``, −‖x − y‖²/τ, or ``l2``, −‖x − y‖/τ: √τ

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from setsup.errors import SetsupError
 
 if TYPE_CHECKING:  # presets are listed without torch
-    from setsup.experiments.trained import Trained
+    from setsup.experiments.trained import TrainedRun
 
 __all__ = ["SMOKE_ROWS", "Columns", "embedded_rows"]
 
@@ -21,7 +21,7 @@ SMOKE_ROWS = 288
 
 
 def embedded_rows(
-    trained: "Trained", factors: Sequence[str], samples: int, of_levels: str = ""
+    trained: "TrainedRun", factors: Sequence[str], samples: int, of_levels: str = ""
 ) -> tuple[npt.NDArray[np.float32], Columns]:
     """Embeddings of rows (n, d), and their codes or numbers; levels only, where something is named that needs them."""
     if not factors:

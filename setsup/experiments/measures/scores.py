@@ -11,7 +11,7 @@ from setsup.experiments.measures.rows import SMOKE_ROWS, embedded_rows
 from setsup.experiments.preset import Measured
 
 if TYPE_CHECKING:  # presets are listed without torch
-    from setsup.experiments.trained import Trained
+    from setsup.experiments.trained import TrainedRun
 
 __all__ = ["Disentanglement", "Probes", "Retrieval"]
 
@@ -61,7 +61,7 @@ class Disentanglement:
         """The same on few rows."""
         return replace(self, samples=SMOKE_ROWS)
 
-    def measure(self, trained: "Trained") -> Measured:
+    def measure(self, trained: "TrainedRun") -> Measured:
         """Scores by name, 1 the best; those of DCI are disentanglement, completeness and informativeness."""
         embedded, columns = embedded_rows(trained, self.factors, self.samples, "a disentanglement score")
         levels, codes = np.stack(columns, axis=1), embedded.astype(np.float64)
@@ -112,7 +112,7 @@ class Retrieval:
         """The same on few rows."""
         return replace(self, samples=SMOKE_ROWS)
 
-    def measure(self, trained: "Trained") -> Measured:
+    def measure(self, trained: "TrainedRun") -> Measured:
         """By factor: ``precision`` at k, ``average precision`` (its mean over queries), and ``chance`` of precision."""
         embedded, columns = embedded_rows(trained, self.factors, self.samples, "retrieval")
         own = np.arange(len(embedded))
@@ -149,7 +149,7 @@ class Probes:
         """The same on few rows."""
         return replace(self, samples=SMOKE_ROWS)
 
-    def measure(self, trained: "Trained") -> Measured:
+    def measure(self, trained: "TrainedRun") -> Measured:
         """By factor: ``accuracy``, and ``majority``, what naming the most frequent level would have; or ``R²``."""
         embedded, columns = embedded_rows(trained, self.factors, self.samples)
         values: dict[str, dict[str, float]] = {"accuracy": {}, "majority": {}, "R²": {}}

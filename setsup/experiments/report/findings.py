@@ -208,42 +208,7 @@ class Findings:
 
 
 def fill(report: Report, results: Iterable[Result], seeds: Mapping[str, int], notes: Sequence[str] = ()) -> Findings:
-    """Put results into a report.
-
-    Parameters
-    ----------
-    report : Report
-        Which.
-    results : iterable of Result
-        Of runs, each under the preset of its row.
-    seeds : mapping of str to int
-        How many seeds each preset is run with in the paper.
-    notes : sequence of str
-        On what could not be read; duplicates of a seed are added.
-
-    Returns
-    -------
-    Findings
-
-    Raises
-    ------
-    DataError
-        When curves of equal settings have unequal axes.
-
-    Examples
-    --------
-    >>> report = Report(
-    ...     name="mine/table1", shows="a score", source="nowhere", evaluations=("score",),
-    ...     rows=(Row("mine/a", "a"), Row("mine/b", "b")), columns=(Column("r2"),),
-    ... )
-    >>> runs = [Result("mine/a", seed, f"runs/{seed}", values={"r2": 0.5 + seed}) for seed in (0, 1)]
-    >>> found = fill(report, runs, {"mine/a": 2, "mine/b": 2})
-    >>> [(line.row.label, line.seeds) for line in found.lines], found.lines[0].values["r2"].words(2)
-    ([('a', (0, 1)), ('b', ())], '1.00 ± 0.71')
-    >>> found.commands
-    {'b': 'setsup train mine/b'}
-
-    """
+    """Put results into a report."""
     collected = sorted(results, key=lambda result: (len(result.changed) > 0, len(result.differs), result.seed))
     said = list(notes)
     lines: list[Line] = []

@@ -23,28 +23,6 @@ def read_results(
     """Read what runs found.
 
     A run belongs to every preset that trains the same, or else to the preset of its name.
-
-    Parameters
-    ----------
-    presets : mapping of str to Preset
-        Under the names that reports know them by.
-    evaluations : sequence of str
-        Whose values are wanted. Of several, keys are ``"<evaluation>: <name>"``.
-    folders : iterable of Path
-        Of runs, or with runs somewhere below.
-
-    Returns
-    -------
-    results : list of Result
-        One a run and preset.
-    notes : list of str
-        On runs of these presets that cannot be read, and on those whose own file of presets has changed since.
-
-    Raises
-    ------
-    DataError
-        When a folder is missing.
-
     """
     results, notes = [], []
     own = {preset.name: preset for preset in presets.values()}

@@ -11,14 +11,14 @@ from setsup.errors import need
 need("transforms need", "torch", "kornia")  # before what imports them
 
 from setsup.loading.transforms.augment import Augment, Compose
-from setsup.loading.transforms.choices import Maybe, OneOf, Only
+from setsup.loading.transforms.choices import ForLevels, OneOf, RandomApply
 from setsup.loading.transforms.clips import FrameTriples
 from setsup.loading.transforms.fresh_colors import FreshColors
 from setsup.loading.transforms.operations.crops import CenterCrop, Crop, Resize, ResizedCrop
 from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
 from setsup.loading.transforms.operations.geometry import Affine, Flip, Perspective, Rotate, Shift, VerticalFlip
 from setsup.loading.transforms.operations.jitter import Jitter
-from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.operations.photometry import AddBrightness, Brightness, Contrast, Gray, Hue, Saturation
 from setsup.loading.transforms.operations.regions import Background, Erase
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.pixels import PlanarPairs
@@ -27,6 +27,7 @@ from setsup.loading.transforms.spatial import SpatialDescriptors, SpatialPairs
 from setsup.loading.transforms.views import ColorViews, Patches, PatchPairs
 
 __all__ = [
+    "AddBrightness",
     "Affine",
     "Augment",
     "AutoContrast",
@@ -41,26 +42,25 @@ __all__ = [
     "Equalize",
     "Erase",
     "Flip",
+    "ForLevels",
     "FrameTriples",
     "FreshColors",
     "Gray",
     "Hue",
     "Jitter",
-    "Maybe",
     "Noise",
     "OneOf",
-    "Only",
     "PatchPairs",
     "Patches",
     "Perspective",
     "PlanarPairs",
     "Posterize",
+    "RandomApply",
     "Resize",
     "ResizedCrop",
     "Rotate",
     "SaltAndPepper",
     "Saturation",
-    "Shade",
     "Shift",
     "Sobel",
     "SpatialDescriptors",

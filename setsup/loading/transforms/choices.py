@@ -19,7 +19,7 @@ from setsup.loading.transforms.operations.arguments import checked_probability
 from setsup.loading.transforms.operations.geometry import Geometric, where
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["Maybe", "Move", "OneOf", "Only", "Paint", "Photometric", "factors_of", "moves", "steps_of"]
+__all__ = ["ForLevels", "Move", "OneOf", "Paint", "Photometric", "RandomApply", "factors_of", "moves", "steps_of"]
 
 Size = tuple[int, int]
 Chosen = npt.NDArray[np.bool_]
@@ -63,7 +63,7 @@ class OneOf:
 
 
 @dataclass(frozen=True)
-class Maybe:
+class RandomApply:
     """An operation with probability p, and nothing otherwise.
 
     Where the operation is geometric, images that share their geometry share the choice.
@@ -78,8 +78,8 @@ class Maybe:
     Examples
     --------
     >>> from setsup.loading.transforms import Shift
-    >>> Maybe(Shift(0.1), p=0.3)
-    Maybe(operation=Shift(fraction=0.1), p=0.3)
+    >>> RandomApply(Shift(0.1), p=0.3)
+    RandomApply(operation=Shift(fraction=0.1), p=0.3)
 
     """
 
@@ -88,12 +88,12 @@ class Maybe:
 
     def __post_init__(self) -> None:
         """Check the operation and the probability."""
-        checked_operations([self.operation], "Maybe")
-        checked_probability(self.p, "Maybe")
+        checked_operations([self.operation], "RandomApply")
+        checked_probability(self.p, "RandomApply")
 
 
 @dataclass(frozen=True)
-class Only:
+class ForLevels:
     """An operation for images of some levels of a factor, and nothing for others.
 
     Parameters
@@ -108,8 +108,8 @@ class Only:
     Examples
     --------
     >>> from setsup.loading.transforms import Shift
-    >>> Only(Shift(0.1), "part", 1)
-    Only(operation=Shift(fraction=0.1), factor='part', levels=(1,))
+    >>> ForLevels(Shift(0.1), "part", 1)
+    ForLevels(operation=Shift(fraction=0.1), factor='part', levels=(1,))
 
     """
 
@@ -119,7 +119,7 @@ class Only:
 
     def __post_init__(self) -> None:
         """Check the operation, the factor and the codes."""
-        checked_operations([self.operation], "Only")
+        checked_operations([self.operation], "ForLevels")
         levels = (self.levels,) if isinstance(self.levels, int | np.integer) else self.levels
         whole = isinstance(levels, tuple | list) and all(isinstance(code, int | np.integer) for code in levels)
         if not isinstance(self.factor, str) or not whole or not levels:
@@ -154,10 +154,10 @@ def checked_operations(operations: Any, of: str) -> tuple[Any, ...]:
     found = tuple(operations)
     for operation in found:
         if isinstance(operation, type) or not (
-            isinstance(operation, OneOf | Maybe | Only | Geometric) or callable(operation)
+            isinstance(operation, OneOf | RandomApply | ForLevels | Geometric) or callable(operation)
         ):
             raise SetsupError(f"{of} takes operations such as Flip() or Crop(64), and {operation!r} is none")
-        if not isinstance(operation, OneOf | Maybe | Only | Geometric) and not _takes_two(operation):
+        if not isinstance(operation, OneOf | RandomApply | ForLevels | Geometric) and not _takes_two(operation):
             raise SetsupError(
                 f"{of} takes operations, callables of (images, slots), and {operation!r:.80} is none: transforms of "
                 "batches, such as recipes, stand side by side in a Compose"
@@ -180,7 +180,7 @@ def _inner(operation: Any) -> tuple[Any, ...]:
     """Operations that an operation chooses from."""
     if isinstance(operation, OneOf):
         return tuple(operation.operations)
-    return (operation.operation,) if isinstance(operation, Maybe | Only) else ()
+    return (operation.operation,) if isinstance(operation, RandomApply | ForLevels) else ()
 
 
 def moves(operation: Any) -> bool:
@@ -192,22 +192,14 @@ def factors_of(operations: Iterable[Any]) -> set[str]:
     """Names of the factors that operations read."""
     found: set[str] = set()
     for operation in operations:
-        found |= factors_of(_inner(operation)) | ({operation.factor} if isinstance(operation, Only) else set())
+        found |= factors_of(_inner(operation)) | ({operation.factor} if isinstance(operation, ForLevels) else set())
     return found
 
 
 def steps_of(operations: Iterable[Any], own: Slots, shared: Slots, size: Size) -> Steps:
     """What operations do to each image.
 
-    Parameters
-    ----------
-    operations : iterable of operations
-        In order.
-    own, shared : Slots
-        Keys of each image, and those from which geometry is drawn: the same for images that share it.
-    size : (height, width)
-        Of all images.
-
+    `size` (height, width).
     """
     steps: Steps = []
     for number, operation in enumerate(operations):
@@ -230,7 +222,7 @@ def _steps(operation: Any, own: Slots, shared: Slots, size: Size) -> Steps:
     chooser = shared if moves(operation) else own
     if isinstance(operation, OneOf):
         return _one_of(operation, own, shared, size, chooser.below(len(operation.operations)))
-    if isinstance(operation, Maybe):
+    if isinstance(operation, RandomApply):
         chosen = chooser.uniform(0, 1) < operation.p
     else:
         chosen = np.isin(own.factors[operation.factor], operation.levels)

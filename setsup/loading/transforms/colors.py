@@ -70,33 +70,7 @@ class ColorSpace:
 def in_color_space(images: torch.Tensor, space: str, *, normalize: bool = False) -> torch.Tensor:
     """Convert sRGB images to a colour space.
 
-    Parameters
-    ----------
-    images : (..., 3, height, width) uint8, or float in 0 … 1
-        sRGB, on any device.
-    space : str
-        One of :data:`SPACES`.
-    normalize : bool
-        Whether to subtract the channels' means and divide by their standard deviations.
-
-    Returns
-    -------
-    (..., 3, height, width) float32
-        On the images' device.
-
-    Raises
-    ------
-    SetsupError
-        When there is no such space.
-    DataError
-        When the images are grey, have an alpha channel, or hold whole numbers that are not uint8.
-
-    Examples
-    --------
-    >>> red = torch.tensor([255, 0, 0], dtype=torch.uint8).reshape(3, 1, 1)
-    >>> [round(value, 1) for value in in_color_space(red, "lab").flatten().tolist()]
-    [53.2, 80.1, 67.2]
-
+    `images` (..., 3, height, width) uint8, or float in 0 … 1; returns (..., 3, height, width) float32.
     """
     found = color_space(space)
     if images.ndim < 3 or images.shape[-3] != 3:
@@ -116,19 +90,7 @@ def in_color_space(images: torch.Tensor, space: str, *, normalize: bool = False)
 
 
 def color_space(name: str) -> ColorSpace:
-    """Find a colour space by its name.
-
-    Raises
-    ------
-    SetsupError
-        When there is none of that name.
-
-    Examples
-    --------
-    >>> color_space("ycbcr").views
-    ('Y', 'CbCr')
-
-    """
+    """Find a colour space by its name."""
     if not isinstance(name, str) or name not in SPACES:
         raise SetsupError(f"there is no colour space {brief(name)}{near(name, SPACES)}")
     return SPACES[name]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from setsup.datasets.colored_mnist import LABEL_NOISE, NOISE, zeroed
+from setsup.datasets.benchmarks.colored_mnist import LABEL_NOISE, NOISE, zeroed
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.modalities import images_of, keyed
@@ -33,7 +33,7 @@ class FreshColors:
         0 … 1: share of the labels that are not what the digit says.
     image : str
         Modality to colour, with 2 or 3 channels of which one is empty, see
-        :func:`setsup.datasets.colored_mnist.zeroed`; of any type.
+        :func:`setsup.datasets.benchmarks.colored_mnist.zeroed`; of any type.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str

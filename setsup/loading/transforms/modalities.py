@@ -44,16 +44,7 @@ _CANONICAL = "canonical_"  # what names of modalities of canonical rows begin wi
 
 
 def tensor_of(batch: Batch, name: str) -> torch.Tensor:
-    """A modality of a batch.
-
-    Raises
-    ------
-    SetsupError
-        When the batch has none of that name.
-    DataError
-        When it is no tensor.
-
-    """
+    """A modality of a batch."""
     if name not in batch:
         raise SetsupError(f"the batch has no modality {name!r}{near(name, batch)}")
     found = batch[name]
@@ -79,16 +70,7 @@ def has_slots(batch: Batch, name: str, kind: str, found: torch.Tensor) -> bool |
 
 
 def leads_of(batch: Batch, name: str, kind: str) -> set[int]:
-    """How many axes of a modality may be those of sets and slots: 2; 1 where there is one image a set.
-
-    Raises
-    ------
-    SetsupError
-        When the batch has none of that name.
-    DataError
-        When its axes are not those of its kind.
-
-    """
+    """How many axes of a modality may be those of sets and slots: 2; 1 where there is one image a set."""
     found = tensor_of(batch, name)
     numbers, axes = KINDS[kind]
     possible = {None: {1, 2}, True: {2}, False: {1}}[has_slots(batch, name, kind, found)]
@@ -113,14 +95,6 @@ def images_of(batch: Batch, name: str) -> torch.Tensor:
     """A modality that holds pictures, (sets, size, channels, height, width).
 
     Copies may stand before the channels; what has one image a set, such as ``canonical_image``, has no slots.
-
-    Raises
-    ------
-    SetsupError
-        When the batch has none of that name.
-    DataError
-        When it has other axes.
-
     """
     found = tensor_of(batch, name)
     if found.ndim not in (4, 5, 6) or (found.ndim == 4 and has_slots(batch, name, "color", found)):
@@ -136,33 +110,12 @@ def planes_of(
 ) -> tuple[torch.Tensor, tuple[int, ...], Callable[[torch.Tensor], torch.Tensor]]:
     """A modality as planes of pixels, which are cut in one way whatever its kind.
 
-    Parameters
-    ----------
-    batch : dict
-        Of tensors.
-    name : str
-        Of the modality.
-    kind : str
-        ``color`` as in :func:`images_of`; ``label`` and ``depth``, (sets, size, height, width); ``normal``, (sets,
-        size, height, width, 3): with copies after the slots, or without slots, as pictures may be. A label or depth
-        (…, height, width, k) is refused; what has copies is told from it by pictures, or ``homographies``, of as many.
+    Returns `planes` (n, channels, height, width).
 
-    Returns
-    -------
-    planes : (n, channels, height, width)
-        A view of the modality where its memory allows.
-    lead : tuple of int
-        Sets, and slots and copies where there are any.
-    restored : callable
-        Gives (…, channels, h, w) the axes of the kind again.
-
-    Raises
-    ------
-    SetsupError
-        When the batch has none of that name.
-    DataError
-        When it has other axes.
-
+    `kind`: ``color`` as in :func:`images_of`; ``label`` and ``depth``, (sets, size, height, width); ``normal``,
+    (sets, size, height, width, 3): with copies after the slots, or without slots, as pictures may be. A label or
+    depth (…, height, width, k) is refused; what has copies is told from it by pictures, or ``homographies``, of
+    as many.
     """
     if kind == "color":
         images = images_of(batch, name)
@@ -198,22 +151,7 @@ def _copied(batch: Batch, name: str, lead: tuple[int, ...], found: torch.Tensor)
 def keyed(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int = 1) -> Slots:
     """Keys of the images of a batch, flat.
 
-    Parameters
-    ----------
-    batch : dict
-        With ``step``.
-    seed, stream : int, str
-        Of the view.
-    lead : (sets,), (sets, size) or (sets, size, copies)
-        Leading axes of the images. One image a set has a key of its own, apart from those of the set's slots.
-    copies : int
-        Of each image, where they are to be made.
-
-    Raises
-    ------
-    SetsupError
-        When the batch does not say its step.
-
+    `lead` (sets,), (sets, size) or (sets, size, copies).
     """
     step = batch.get("step")
     if not is_integer(step):
@@ -226,14 +164,7 @@ def keyed(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int
 
 
 def added(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor], lead: Sequence[int]) -> Batch:
-    """The batch with views under their names, their first axis folded out to sets, slots and perhaps copies.
-
-    Raises
-    ------
-    SetsupError
-        When one of the names is taken: no modality is replaced.
-
-    """
+    """The batch with views under their names, their first axis folded out to sets, slots and perhaps copies."""
     for name in names:
         if name in batch:
             raise SetsupError(f"the batch has {name!r} already: give what the view adds another name")

@@ -32,13 +32,13 @@ import numpy.typing as npt
 from setsup.errors import SetsupError, near
 from setsup.loading.batch import Batch, Transform
 from setsup.loading.transforms.augment import Augment, Compose
-from setsup.loading.transforms.choices import Maybe, OneOf, Only
+from setsup.loading.transforms.choices import ForLevels, OneOf, RandomApply
 from setsup.loading.transforms.operations.arguments import Size
 from setsup.loading.transforms.operations.crops import CenterCrop, Crop, Resize, ResizedCrop
 from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
 from setsup.loading.transforms.operations.geometry import Flip, Rotate, Shift, VerticalFlip
 from setsup.loading.transforms.operations.jitter import Jitter
-from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.operations.photometry import AddBrightness, Brightness, Contrast, Gray, Hue, Saturation
 from setsup.loading.transforms.operations.regions import Background, Erase
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.pixels import PlanarPairs
@@ -195,9 +195,9 @@ def abc_pose(
     operations.append(Shift(move))
     if pool is not None:
         operations.append(Background(pool))
-    operations.append(Shade(-brightness, brightness))
+    operations.append(AddBrightness(-brightness, brightness))
     if real is not None:
-        operations.append(Only(Hue(-hue, hue), *real))
+        operations.append(ForLevels(Hue(-hue, hue), *real))
     operations.append(Noise(noise))
     if salt_and_pepper:
         operations.append(SaltAndPepper(salt_and_pepper))
@@ -243,8 +243,14 @@ def dcodr_simsiam(*, seed: int, stream: str, size: int | Size = 64) -> Transform
         Pixels of the positives.
 
     """
-    jitter = Maybe(Jitter(0.4, 0.4, 0.4, 0.1), 0.3)
-    operations = [ResizedCrop(size, (0.6, 1)), Flip(), jitter, Maybe(Gray(), 0.2), Maybe(Blur(3, (1, 2)), 0.2)]
+    jitter = RandomApply(Jitter(0.4, 0.4, 0.4, 0.1), 0.3)
+    operations = [
+        ResizedCrop(size, (0.6, 1)),
+        Flip(),
+        jitter,
+        RandomApply(Gray(), 0.2),
+        RandomApply(Blur(3, (1, 2)), 0.2),
+    ]
     return _positives(operations, seed, stream)
 
 
@@ -387,8 +393,8 @@ def oxels_3d(*, seed: int, stream: str, size: int | Size = 256) -> Transform:
         Pixels of the window.
 
     """
-    rare = [Maybe(one, 0.1) for one in (AutoContrast(), Blur(7, (1, 3)), Posterize(5), Equalize())]
-    operations = [Crop(size), Jitter(0.3, 0, 0.3, 0.1), *rare, Maybe(Gray(), 0.05)]
+    rare = [RandomApply(one, 0.1) for one in (AutoContrast(), Blur(7, (1, 3)), Posterize(5), Equalize())]
+    operations = [Crop(size), Jitter(0.3, 0, 0.3, 0.1), *rare, RandomApply(Gray(), 0.05)]
     return _WithPoints(Augment(operations, geometry="sets", eight_bit=True, seed=seed, stream=stream))
 
 

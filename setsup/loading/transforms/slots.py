@@ -80,21 +80,7 @@ _NO_SLOT = np.array([2**64 - 1], dtype=np.uint64)  # the number of what stands f
 def slots_of(key: int, step: int, shape: tuple[int, ...], copies: int = 1) -> Words:
     """Keys of a batch's images.
 
-    Parameters
-    ----------
-    key : int
-        From :func:`setsup.random.stream_key`.
-    step : int
-        Global draw.
-    shape : (sets, size) or (sets,)
-        Of the draw; without slots, of images that are one a set, such as those of canonical rows.
-    copies : int
-        Copies of each image.
-
-    Returns
-    -------
-    (sets, size, copies) uint64; a size of 1 without slots
-
+    `shape` (sets, size) or (sets,); returns (sets, size, copies) uint64; a size of 1 without slots.
     """
     sets, *size = shape
     slots = np.arange(size[0], dtype=np.uint64) if size else _NO_SLOT

@@ -83,12 +83,12 @@ class SpatialPairs:
     Examples
     --------
     >>> import setsup
-    >>> from setsup.correspondence import PairSampler
-    >>> from setsup.datasets.rendered import RenderedDataset
+    >>> from setsup.correspondence import PixelPairSampler
+    >>> from setsup.rendered.dataset import RenderedDataset
     >>> from setsup.loading.transforms import SpatialPairs
     >>> from setsup.scenes.recipes import Shapes3D
     >>> shapes = RenderedDataset(Shapes3D(size=(48, 48)), renderer="embree")
-    >>> pairs = PairSampler(shapes, pairs=2)
+    >>> pairs = PixelPairSampler(shapes, pairs=2)
     >>> views = SpatialPairs(shapes, size=32, keep=0.25)
     >>> batch = next(iter(setsup.loader(shapes, pairs, modalities=["image"], transform=views, workers=0)))
     >>> tuple(batch["view_1"].shape), tuple(batch["partner"].shape), bool(batch["positive"].any())
@@ -227,7 +227,7 @@ def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[tor
     if not isinstance(images, torch.Tensor) or images.ndim != axes or rows.ndim != 2 or rows.shape[1] != 2:
         raise SetsupError(
             f"{name!r} must be a tensor of pairs of views, (pairs, 2, …), not {tuple(getattr(images, 'shape', ()))}: "
-            "load it, and draw by a PairSampler"
+            "load it, and draw by a PixelPairSampler"
         )
     for factor, codes in batch.get("factors", {}).items():
         known = dataset.factors.codes(factor, rows) if factor in dataset.factors else None

@@ -27,28 +27,8 @@ _CHUNK = 1 << 21  # bytes of float32 a thread: a chain of operations then works 
 def processed(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit: bool) -> Tensor:
     """Apply steps to pictures.
 
-    Parameters
-    ----------
-    images : (n, C, H, W)
-        uint8, or float32 in 0 … 1.
-    steps : list
-        For n · copies pictures, the copies of one next to each other.
-    copies : int
-        Of each picture.
-    fill : float
-        What stands outside of pictures that move.
-    eight_bit : bool
-        Whether pictures are whole numbers of 1/255 after every step.
-
-    Returns
-    -------
-    (n · copies, C′, H′, W′) float32, or uint8 with ``eight_bit``; no memory is shared with the images
-
-    Raises
-    ------
-    SetsupError
-        When an operation returns anything but images of the same number and size.
-
+    `images` (n, C, H, W); returns (n · copies, C′, H′, W′) float32, or uint8 with ``eight_bit``; no memory is shared
+    with the images.
     """
     before = (int(images.shape[2]), int(images.shape[3]))
     sizes = [before, *(step.size for step in steps if isinstance(step, Move))]

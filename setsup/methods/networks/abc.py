@@ -36,21 +36,7 @@ def shapes3d_encoder(generator: torch.Generator) -> OverImages:
     dense                 64
     ====================  ========  ======  ========
 
-    Parameters
-    ----------
-    generator : torch.Generator
-        On the CPU; see :func:`~setsup.methods.networks.initialisation.glorot_`.
-
-    Returns
-    -------
-    OverImages : (..., 3, 64, 64) uint8, or float in [0, 1] → (..., 64) float32
-
-    Examples
-    --------
-    >>> encoder = shapes3d_encoder(torch.Generator().manual_seed(0))
-    >>> encoder(torch.zeros(2, 1, 3, 64, 64, dtype=torch.uint8)).shape
-    torch.Size([2, 1, 64])
-
+    Returns `OverImages` (..., 3, 64, 64) uint8, or float in [0, 1] → (..., 64) float32.
     """
     return convolutional((3, 64, 64), [(32, 1), (32, 1), (64, 2), (64, 1), (128, 1), (128, 2)], [128, 64], generator)
 
@@ -61,21 +47,7 @@ def mnist_encoder(generator: torch.Generator) -> OverImages:
     All convolutions are 3 × 3 with 32 channels, the third has stride 2: sides are 26, 24, 11, 9, 7. Then a dense layer
     of 128 with ReLU, and one of 8.
 
-    Parameters
-    ----------
-    generator : torch.Generator
-        On the CPU; see :func:`~setsup.methods.networks.initialisation.glorot_`.
-
-    Returns
-    -------
-    OverImages : (..., 1, 28, 28) uint8, or float in [0, 1] → (..., 8) float32
-
-    Examples
-    --------
-    >>> encoder = mnist_encoder(torch.Generator().manual_seed(0))
-    >>> encoder(torch.zeros(2, 3, 1, 28, 28)).shape
-    torch.Size([2, 3, 8])
-
+    Returns `OverImages` (..., 1, 28, 28) uint8, or float in [0, 1] → (..., 8) float32.
     """
     return convolutional((1, 28, 28), [(32, 1), (32, 1), (32, 2), (32, 1), (32, 1)], [128, 8], generator)
 
@@ -89,21 +61,7 @@ def pose_encoder(generator: torch.Generator) -> OverImages:
     on ImageNet, whose weights have to be put in by ``layers.backbone.load_state_dict``. Pictures reach it in [0, 1], as
     in the authors' evaluation.
 
-    Parameters
-    ----------
-    generator : torch.Generator
-        On the CPU; see :func:`~setsup.methods.networks.initialisation.glorot_`.
-
-    Returns
-    -------
-    OverImages : (..., 3, 128, 128) uint8, or float in [0, 1] → (..., 64) float32
-
-    Examples
-    --------
-    >>> encoder = pose_encoder(torch.Generator().manual_seed(0)).eval()
-    >>> encoder(torch.zeros(2, 1, 3, 128, 128, dtype=torch.uint8)).shape
-    torch.Size([2, 1, 64])
-
+    Returns `OverImages` (..., 3, 128, 128) uint8, or float in [0, 1] → (..., 64) float32.
     """
     head = nn.Sequential(
         bare(nn.Conv2d, 1024, 256, 3),

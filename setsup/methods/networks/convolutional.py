@@ -24,32 +24,8 @@ def convolutional(
 
     Convolutions have *valid* padding, that is none: a side of n pixels becomes ⌊(n − 3) / stride⌋ + 1.
 
-    Parameters
-    ----------
-    image : (channels, height, width)
-        Of every picture.
-    convolutions : sequence of (channels out, stride)
-        One a layer.
-    dense : sequence of int
-        Widths of the dense layers; the last is that of the embedding, and has no ReLU.
-    generator : torch.Generator
-        On the CPU; the global generator is not touched.
-
-    Returns
-    -------
-    OverImages : (..., channels, height, width) uint8, or float in [0, 1] → (..., dense[-1]) float32
-
-    Raises
-    ------
-    SetsupError
-        When pictures are used up before the last convolution, or there is no dense layer.
-
-    Examples
-    --------
-    >>> encoder = convolutional((1, 9, 9), [(4, 1), (8, 2)], [16, 2], torch.Generator().manual_seed(0))
-    >>> encoder(torch.zeros(5, 1, 9, 9, dtype=torch.uint8)).shape
-    torch.Size([5, 2])
-
+    `image` (channels, height, width); returns `OverImages` (..., channels, height, width) uint8, or float in [0, 1] →
+    (..., dense[-1]) float32.
     """
     if not dense:
         raise SetsupError("dense came empty, but its last width is that of the embedding: pass at least one, as [64]")

@@ -14,29 +14,7 @@ __all__ = ["OverImages", "unit_range"]
 def unit_range(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """Pictures as floats in [0, 1]: bytes are divided by 255, floats are taken to be there already.
 
-    Parameters
-    ----------
-    images : (...) uint8, or float in [0, 1]
-        That floats lie in the range is not checked: it would make a GPU wait at every step.
-    dtype : torch.dtype
-        A float type of the result.
-
-    Returns
-    -------
-    (...) dtype
-
-    Raises
-    ------
-    SetsupError
-        When the pictures are neither bytes nor floats.
-
-    Examples
-    --------
-    >>> unit_range(torch.tensor([0, 51, 255], dtype=torch.uint8))
-    tensor([0.0000, 0.2000, 1.0000])
-    >>> unit_range(torch.tensor([0.25], dtype=torch.float64))
-    tensor([0.2500])
-
+    `images` (...) uint8, or float in [0, 1]; returns (...) dtype.
     """
     if images.dtype == torch.uint8:
         return images.to(dtype) / 255
@@ -49,27 +27,7 @@ def unit_range(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 class OverImages(nn.Module):
-    """Applies layers to pictures of one size, whatever axes lead.
-
-    Parameters
-    ----------
-    channels, height, width : int
-        Of every picture.
-    layers : nn.Module
-        Takes (n, channels, height, width) floats in [0, 1], of the type of its own parameters; returns (n, ...).
-
-    Raises
-    ------
-    SetsupError
-        When it is called with pictures of another size, or neither bytes nor floats.
-
-    Examples
-    --------
-    >>> flat = OverImages(1, 2, 2, nn.Flatten())
-    >>> flat(torch.zeros(3, 5, 1, 2, 2, dtype=torch.uint8)).shape
-    torch.Size([3, 5, 4])
-
-    """
+    """Applies layers to pictures of one size, whatever axes lead."""
 
     def __init__(self, channels: int, height: int, width: int, layers: nn.Module) -> None:
         super().__init__()
@@ -80,15 +38,7 @@ class OverImages(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """What the layers make of each picture.
 
-        Parameters
-        ----------
-        images : (..., C, H, W) uint8, or float in [0, 1]
-            Scaled by :func:`unit_range`.
-
-        Returns
-        -------
-        (..., D) float, for layers that return (n, D)
-
+        `images` (..., C, H, W) uint8, or float in [0, 1]; returns (..., D) float, for layers that return (n, D).
         """
         lead = images.shape[:-3]
         if images.shape[-3:] != self.image:

@@ -40,29 +40,6 @@ def glorot_(module: M, generator: torch.Generator) -> M:
 
     Numbers are drawn as float64 on the CPU, layer by layer in the order of ``module.modules()``, and rounded to the
     layer's type at the end: a seed gives the same weights on every device.
-
-    Parameters
-    ----------
-    module : nn.Module
-        Changed in place.
-    generator : torch.Generator
-        On the CPU; advanced by one number a weight.
-
-    Returns
-    -------
-    nn.Module, the one given
-
-    Raises
-    ------
-    SetsupError
-        When the generator is not on the CPU.
-
-    Examples
-    --------
-    >>> layer = glorot_(nn.Linear(2, 4), torch.Generator().manual_seed(0))
-    >>> bool((layer.weight.abs() <= 1).all()), layer.bias.tolist()
-    (True, [0.0, 0.0, 0.0, 0.0])
-
     """
     if generator.device.type != "cpu":
         raise SetsupError(
@@ -86,19 +63,6 @@ def bare(kind: Callable[P, M], *args: P.args, **kwargs: P.kwargs) -> M:
     """A layer on the CPU whose weights are unwritten memory: :func:`glorot_` or a checkpoint has to fill them.
 
     Unlike a layer's own constructor, it draws nothing from the global generator.
-
-    Parameters
-    ----------
-    kind : type of nn.Module
-        Such as ``nn.Linear``; a layer with buffers loses what these held.
-    *args, **kwargs
-        Of the kind.
-
-    Examples
-    --------
-    >>> bare(nn.Linear, 2, 3)
-    Linear(in_features=2, out_features=3, bias=True)
-
     """
     with torch.device("meta"):
         layer = kind(*args, **kwargs)

@@ -40,20 +40,7 @@ _PARTS = {"conv": "convolution", "bn": "normalization", "0": "convolution", "1":
 
 
 def transformers_name(name: str) -> str:
-    """What transformers calls a weight of a ResNet that torchvision calls `name`; other names as they are.
-
-    Examples
-    --------
-    >>> transformers_name("bn1.running_mean")
-    'embedder.embedder.normalization.running_mean'
-    >>> transformers_name("layer2.0.conv3.weight")
-    'encoder.stages.1.layers.0.layer.2.convolution.weight'
-    >>> transformers_name("layer2.0.downsample.1.bias")
-    'encoder.stages.1.layers.0.shortcut.normalization.bias'
-    >>> transformers_name("fc.weight")
-    'fc.weight'
-
-    """
+    """What transformers calls a weight of a ResNet that torchvision calls `name`; other names as they are."""
     if stem := _STEM.fullmatch(name):
         part, leaf = stem.groups()
         return f"embedder.embedder.{_PARTS[part]}.{leaf}"
@@ -68,71 +55,12 @@ def read_weights(source: str | Path) -> dict[str, Tensor]:
     """Weights of a checkpoint under transformers' names, with its head: ``fc.…`` or ``classifier.…``.
 
     Of a MoCo-v2 run, the head is the two-layer one of its query encoder: ``fc.0.weight``, ``fc.2.weight`` and biases.
-
-    Parameters
-    ----------
-    source : str or Path
-        A torch or safetensors file, or a name, as :func:`weights_file` takes it.
-
-    Returns
-    -------
-    dict of name to tensor, on the CPU, of the shapes and types of the file
-
-    Raises
-    ------
-    DataError
-        When the file is missing, damaged, holds anything but tensors and plain values, has no weights by name, or
-        cannot be fetched.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     saved = {"module.encoder_q.bn1.bias": torch.zeros(64), "module.queue": torch.zeros(128, 8)}
-    ...     torch.save({"epoch": 200, "state_dict": saved}, f"{folder}/run.pth.tar")
-    ...     list(read_weights(f"{folder}/run.pth.tar"))
-    ['embedder.embedder.normalization.bias']
-
     """
     return {name: weight for name, (_, weight) in _named(weights_file(source)).items()}
 
 
 def pretrained_resnet(source: str | Path, config: "ResNetConfig | None" = None) -> "ResNetModel":
-    """A ResNet with the weights of a checkpoint, without its head.
-
-    Parameters
-    ----------
-    source : str or Path
-        A torch or safetensors file, or a name (``"resnet50-imagenet"``, ``"microsoft/resnet-50"``), as
-        :func:`weights_file` takes it.
-    config : transformers.ResNetConfig, optional
-        Shape of the network; without, that of the repository of the hub, or ResNet-50.
-
-    Returns
-    -------
-    transformers.ResNetModel, in evaluation mode, float32, on the CPU
-        ``model(images).pooler_output`` is (n, 2048, 1, 1). Images are (n, 3, height, width) floats; whether they are
-        to be normalised by ImageNet's mean and deviation is up to the method.
-
-    Raises
-    ------
-    DataError
-        When :func:`read_weights` fails, or a weight is missing, unexpected, of another shape or kind, or not finite.
-    SetsupError
-        When transformers is not installed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from transformers import ResNetConfig, ResNetModel
-    >>> tiny = ResNetConfig(embedding_size=4, hidden_sizes=[8, 16], depths=[1, 1])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     torch.save(ResNetModel(tiny).state_dict(), f"{folder}/tiny.pth")
-    ...     model = pretrained_resnet(f"{folder}/tiny.pth", tiny)
-    >>> model(torch.zeros(2, 3, 32, 32)).pooler_output.shape
-    torch.Size([2, 16, 1, 1])
-
-    """
+    """A ResNet with the weights of a checkpoint, without its head."""
     need("pretrained networks need", "transformers")
     from transformers import ResNetConfig, ResNetModel
 

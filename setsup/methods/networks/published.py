@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from setsup.errors import DataError, SetsupError, near, need
 from setsup.files import ManifestFile, cache_folder, content_digest, locked
-from setsup.files.download import download
+from setsup.files.downloads.download import download
 
 __all__ = ["is_repository", "weights_file"]
 

@@ -28,26 +28,6 @@ class Bottleneck(nn.Module):
 
     The shortcut is x itself; where the block halves the sides, every second row and column of it; where it widens, a
     1 × 1 convolution of r(x). The weights are not initialised.
-
-    Parameters
-    ----------
-    channels : int
-        Of the input.
-    width : int
-        Of the inner convolutions; the result has four times as many channels.
-    stride : int
-        Of the 3 × 3 convolution and the shortcut.
-    widens : bool
-        Whether the shortcut is a convolution; without, the input has 4 · width channels.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from setsup.methods.networks.initialisation import glorot_
-    >>> block = glorot_(Bottleneck(8, 4, stride=2, widens=True), torch.Generator().manual_seed(0))
-    >>> block(torch.zeros(1, 8, 6, 6)).shape
-    torch.Size([1, 16, 3, 3])
-
     """
 
     def __init__(self, channels: int, width: int, *, stride: int = 1, widens: bool = False) -> None:
@@ -82,15 +62,7 @@ def resnet50v2() -> nn.Sequential:
     Its parts are named as in Keras: ``conv1``, ``conv2_block1`` … ``conv4_block6``. The result is a sum of the last
     block, before any norm and ReLU. Keras' own weights were trained on pictures in [−1, 1].
 
-    Returns
-    -------
-    nn.Sequential : (n, 3, height, width) float → (n, 1024, height / 32, width / 32)
-
-    Examples
-    --------
-    >>> list(resnet50v2()._modules)[:4]
-    ['conv1', 'pool1', 'conv2_block1', 'conv2_block2']
-
+    Returns `nn.Sequential` (n, 3, height, width) float → (n, 1024, height / 32, width / 32).
     """
     parts: OrderedDict[str, nn.Module] = OrderedDict()
     parts["conv1"] = bare(nn.Conv2d, 3, 64, 7, 2, 3)

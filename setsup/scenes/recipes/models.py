@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from setsup.errors import DataError, SetsupError
-from setsup.files.archives import too_long
-from setsup.files.kinds import unreadable
-from setsup.files.names import shown
-from setsup.scenes.asset_names import asset_names
-from setsup.scenes.mesh import Mesh
-from setsup.scenes.mesh_files import LARGEST_MESH, FileAssets
+from setsup.files.archives.archive_format import unreadable
+from setsup.files.archives.contents import too_long
+from setsup.files.archives.names import shown
+from setsup.scenes.meshes.asset_names import asset_names
+from setsup.scenes.meshes.mesh import Mesh
+from setsup.scenes.meshes.mesh_files import LARGEST_MESH, FileAssets
 
 __all__ = ["Model", "checked_models", "identities", "identity", "loaded", "named_models"]
 
@@ -24,32 +24,7 @@ _BLOCK = 1 << 20
 
 
 def named_models(paths: Iterable[str | Path]) -> dict[str, Path]:
-    """Name mesh files by what tells them apart.
-
-    Parameters
-    ----------
-    paths : iterable of str or Path
-        Files.
-
-    Returns
-    -------
-    dict of str to Path
-        In the given order. Names are the files' without their endings, where these differ; else those parts of the
-        paths that are not the same in all.
-
-    Raises
-    ------
-    SetsupError
-        When a file is given twice, or a single path is given.
-
-    Examples
-    --------
-    >>> list(named_models(["cow.obj", "meshes/bunny.ply"]))
-    ['cow', 'bunny']
-    >>> list(named_models(["chair/1a/models/model.obj", "chair/2b/models/model.obj"]))
-    ['1a', '2b']
-
-    """
+    """Name mesh files by what tells them apart."""
     if isinstance(paths, str | Path):
         raise SetsupError(f"give the mesh files as a list: [{str(paths)!r}]")
     files = [Path(path) for path in paths]
@@ -66,21 +41,7 @@ def named_models(paths: Iterable[str | Path]) -> dict[str, Path]:
 
 
 def checked_models(models: Any, what: str) -> dict[str, Model]:
-    """Check models by name.
-
-    Parameters
-    ----------
-    models : mapping of str to Model
-        To be checked.
-    what : str
-        What messages call them.
-
-    Raises
-    ------
-    SetsupError
-        When there are none, or one is nothing that could give a mesh.
-
-    """
+    """Check models by name."""
     if not isinstance(models, Mapping) or not models:
         raise SetsupError(f"{what} must map names to meshes, files or functions, not {models!r:.100}")
     for name, model in models.items():
@@ -90,15 +51,8 @@ def checked_models(models: Any, what: str) -> dict[str, Model]:
 
 
 def loaded(model: Model) -> Mesh:
-    """Load a model; see :data:`Model`.
-
-    Raises
-    ------
-    SetsupError
-        When it cannot be loaded, or is no mesh.
-
-    """
-    from setsup.scenes.importing import load_mesh, mesh_from_trimesh
+    """Load a model; see :data:`Model`."""
+    from setsup.scenes.meshes.importing import load_mesh, mesh_from_trimesh
 
     if isinstance(model, Mesh):
         return model
@@ -118,19 +72,6 @@ def identity(model: Model, top: Path | str | None = None) -> str:
 
     A file counts with its bytes, and with those of the materials and textures that loading it reads, which are found
     and refused alike; a function with its attribute ``key``, else it is called.
-
-    Parameters
-    ----------
-    model : Model
-        What is told apart.
-    top : Path or str, optional
-        Of a file: the folder in which materials and textures may lie, as for :func:`setsup.scenes.load_mesh`.
-
-    Raises
-    ------
-    DataError
-        When a file cannot be read.
-
     """
     if isinstance(model, str | Path):
         return _files_digest(Path(model), top)

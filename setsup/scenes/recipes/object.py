@@ -5,7 +5,7 @@ Convention
 Azimuth and elevation are degrees: at azimuth a and elevation e a camera stands in the direction (cos e · cos a,
 cos e · sin a, sin e) of the world, whose z is up. The world is that of the published renderings, into which y-up models
 are turned by (x, y, z) → (x, −z, y): azimuth 0 sees the side at the model's +x, azimuth 90 that at its −z, as in
-:mod:`setsup.datasets.shapenet_renderings.poses`. At the poles, too, the picture turns with the azimuth.
+:mod:`setsup.datasets.benchmarks.shapenet_renderings.poses`. At the poles, too, the picture turns with the azimuth.
 
 What is published [2]_ holds here by default. The box of a model is centred, and its longest side 2 long. The camera
 stands 30 from the middle, with a field of view of 5°; it is turned towards the middle, and then moved by up to 0.2 on

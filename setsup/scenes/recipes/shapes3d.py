@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from setsup.scenes.camera import Camera
-from setsup.scenes.mesh import Material, Mesh
+from setsup.scenes.meshes.mesh import Material, Mesh
+from setsup.scenes.meshes.primitives import box, capsule, cylinder, plane, sphere
 from setsup.scenes.portable import sin_cos
-from setsup.scenes.primitives import box, capsule, cylinder, plane, sphere
 from setsup.scenes.recipes.values import checked_size, level, number
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
 from setsup.scenes.shapes3d import FRAMING, SHAPES, factors

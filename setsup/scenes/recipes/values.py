@@ -15,38 +15,7 @@ _LARGEST = 1 << 15
 def number(
     values: Mapping[str, Any], name: str, low: float = -math.inf, high: float = math.inf, unit: str = ""
 ) -> float:
-    """Read a number of a row.
-
-    Parameters
-    ----------
-    values : mapping of str to value
-        Of the row.
-    name : str
-        Factor.
-    low, high : float
-        Where it must lie, ends included.
-    unit : str
-        For the message.
-
-    Returns
-    -------
-    float
-        Never −0.
-
-    Raises
-    ------
-    FactorError
-        When the row has no such factor, or its value is unknown, no finite number or out of range.
-
-    Examples
-    --------
-    >>> number({"azimuth": 30}, "azimuth")
-    30.0
-    >>> number({"elevation": 120.0}, "elevation", -90, 90, "degrees")
-    Traceback (most recent call last):
-    setsup.errors.FactorError: elevation must be from -90 to 90 degrees, not 120.0
-
-    """
+    """Read a number of a row."""
     value = _found(values, name)
     real = isinstance(value, Real) and not isinstance(value, bool)
     found = float(value) if real else math.nan
@@ -58,20 +27,7 @@ def number(
 
 
 def level(values: Mapping[str, Any], name: str, levels: Collection[str]) -> str:
-    """Read a name out of a list.
-
-    Raises
-    ------
-    FactorError
-        When the row has no such factor, or its value is none of the levels; close matches are named.
-
-    Examples
-    --------
-    >>> level({"shape": "cub"}, "shape", ("cube", "sphere"))
-    Traceback (most recent call last):
-    setsup.errors.FactorError: shape has no level 'cub'; did you mean 'cube'?
-
-    """
+    """Read a name out of a list."""
     value = _found(values, name)
     if not isinstance(value, str) or value not in levels:
         raise FactorError(f"{name} has no level {value!r}{near(value, levels)}")
@@ -79,14 +35,7 @@ def level(values: Mapping[str, Any], name: str, levels: Collection[str]) -> str:
 
 
 def checked_size(size: Any) -> tuple[int, int]:
-    """Check (height, width) in pixels.
-
-    Raises
-    ------
-    SetsupError
-        When it is something else.
-
-    """
+    """Check (height, width) in pixels."""
     given = tuple(size) if isinstance(size, tuple | list) else ()
     whole = all(isinstance(side, int) and not isinstance(side, bool) and 1 <= side <= _LARGEST for side in given)
     if len(given) != 2 or not whole:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setsup.errors import DataError
-from setsup.files.names import shown
+from setsup.files.archives.names import shown
 
 __all__ = ["CLASSES", "FRACTIONS", "JSON", "NUMBERS", "TEXTS", "Found", "Sight", "found_columns"]
 
@@ -74,20 +74,6 @@ class Found:
 
 def found_columns(members: dict[str, Sequence[bytes | None]], keys: Sequence[str], source: str) -> Found:
     """Read json and class members.
-
-    Parameters
-    ----------
-    members : dict of str to sequence of bytes or None
-        Their contents by extension, one a sample; None where it has no such member.
-    keys : sequence of str
-        Of the samples, for messages.
-    source : str
-        The tar's path or address, for messages.
-
-    Raises
-    ------
-    DataError
-        A json member is damaged, or has more fields than factors could be.
 
     Examples
     --------

@@ -58,18 +58,7 @@ class Columns:
     def add(self, found: Found, folders: Any) -> dict[str, Any]:
         """Take note of the columns of the next tar; gives those to be kept for :meth:`table`.
 
-        Parameters
-        ----------
-        found : Found
-            Its columns.
-        folders : (n,) pyarrow array of texts
-            Folder of each sample.
-
-        Raises
-        ------
-        DataError
-            Of the json members, some are objects and some are not.
-
+        `folders` (n,) pyarrow array of texts.
         """
         for extension, kinds in found.documents.items():
             known = self._documents.setdefault(extension, {})
@@ -103,27 +92,7 @@ class Columns:
         described: Mapping[str, Factor],
         taken: Callable[[str], bool],
     ) -> FactorTable:
-        """Make the factor table.
-
-        Parameters
-        ----------
-        blocks : iterable of Arrow record batches
-            One a tar, with the columns that :meth:`add` gave, among others; read several times.
-        rows : sequence of int
-            Samples of each tar.
-        tars : sequence of str
-            Their names.
-        described : mapping of str to Factor
-            Factors as an older catalogue has them.
-        taken : callable
-            Whether a name is used by the index itself.
-
-        Raises
-        ------
-        DataError
-            The columns cannot be read as factors.
-
-        """
+        """Make the factor table."""
         chosen = self._chosen(blocks, sum(rows), described, taken)
         fields = {name: column for name, column in chosen.items() if not column.startswith("class ")}
         classes = {name: column for name, column in chosen.items() if column.startswith("class ")}

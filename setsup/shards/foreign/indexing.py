@@ -22,12 +22,12 @@ from setsup.errors import DataError
 from setsup.files import content_digest, existing_folder, locked, readable_size
 from setsup.files.atomic import clear
 from setsup.files.disk import need_regular
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 from setsup.files.locks import lock_file
 from setsup.progress import progress
 from setsup.shards.finding import LARGEST, is_whole, whole_catalogue
 from setsup.shards.foreign.restoring import restore, written_here
-from setsup.shards.foreign.spool import Spool
+from setsup.shards.foreign.spill_buffer import Spool
 from setsup.shards.foreign.tar_set import FoundSet, read_tar
 from setsup.shards.foreign.walking import AT_ONCE, in_order
 from setsup.shards.index import SHARD, write_index

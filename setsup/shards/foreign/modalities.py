@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from setsup.datasets.dataset import Modality
-from setsup.datasets.depth_images import deep_size
+from setsup.datasets.formats.depth_images import deep_size
 from setsup.datasets.images import header
 from setsup.errors import DataError
 from setsup.shards.decoding import PICTURES
@@ -42,18 +42,6 @@ def modality_names(extensions: Sequence[str], together: Collection[frozenset[str
 
     Bare pictures of several kinds (``0.jpg``, ``1.png``) are one modality, unless a sample has two of them.
 
-    Parameters
-    ----------
-    extensions : sequence of str
-        Those that are fetched, in the order in which they first come.
-    together : collection of frozenset of str
-        Pairs of bare extensions that some sample has both of.
-
-    Returns
-    -------
-    dict of str to tuple of str
-        Extensions of each modality.
-
     Examples
     --------
     >>> modality_names(["jpg", "png", "depth.npy"])
@@ -79,20 +67,6 @@ def stored_member(name: str, extension: str, heads: Mapping[str, bytes]) -> Memb
     """Describe a modality by the headers of some members.
 
     Those that cannot be read are passed over, as long as one can: whoever fetches such a row is told.
-
-    Parameters
-    ----------
-    name : str
-        Of the modality.
-    extension : str
-        Of its members.
-    heads : mapping of str to bytes
-        What messages call each member, and what it begins with.
-
-    Raises
-    ------
-    DataError
-        None can be read, or they are arrays of several types or numbers of axes.
 
     Examples
     --------

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable
 from setsup.files import content_digest
-from setsup.files.listing import Listing
-from setsup.files.tar_headers import BLOCK
-from setsup.files.tars import Stretch, joined, walk
+from setsup.files.archives.listing import Listing
+from setsup.files.archives.tar_headers import BLOCK
+from setsup.files.archives.tars import Stretch, joined, walk
 from setsup.progress import progress
 from setsup.shards.backup import Backup, read_backup, write_backup
 from setsup.shards.finding import is_whole, whole_catalogue
@@ -68,24 +68,7 @@ class Restored:
 
 
 def restore(store: Store) -> Restored | None:
-    """Restore what is damaged or missing of a set that setsup wrote; whoever calls holds its lock.
-
-    Parameters
-    ----------
-    store : Store
-        Where it lies.
-
-    Returns
-    -------
-    Restored or None
-        None where nothing is wrong with catalogue and index, and where no description of a set of setsup is left.
-
-    Raises
-    ------
-    DataError
-        A tar is missing or damaged, or the store refuses.
-
-    """
+    """Restore what is damaged or missing of a set that setsup wrote; whoever calls holds its lock."""
     with scratch(store) as folder:
         folder.mkdir(parents=True, exist_ok=True)
         backup, there = _backup(store, folder), whole_catalogue(store)

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.listing import SPARSE, Listing, as_numpy, matched
-from setsup.files.names import shown
+from setsup.files.archives.listing import SPARSE, Listing, as_numpy, matched
+from setsup.files.archives.names import shown
 
 __all__ = ["Grouped", "grouped", "text_bytes"]
 
@@ -59,30 +59,7 @@ class Grouped:
 
 
 def grouped(listing: Listing, source: str) -> Grouped:
-    """Put the members of a tar together to samples.
-
-    Parameters
-    ----------
-    listing : Listing
-        Files of the tar, in their order.
-    source : str
-        Its path or address, for messages.
-
-    Raises
-    ------
-    DataError
-        An extension comes twice in a sample, a key comes again later, or a member is stored with holes.
-
-    Examples
-    --------
-    >>> from setsup.files.names import as_text
-    >>> names = as_text([b"a/0.png", b"a/0.Depth.npy", b"a/LICENSE", b"a/1.png"])
-    >>> zeros = np.zeros(4, np.int64)
-    >>> found = grouped(Listing(names, zeros, zeros, zeros, zeros, zeros), "a.tar")
-    >>> found.keys.to_pylist(), found.extensions, found.member.tolist()
-    (['a/0', 'a/1'], ('png', 'depth.npy'), [[0, 1], [3, -1]])
-
-    """
+    """Put the members of a tar together to samples."""
     starts, slash, dot, ends = _cuts(listing.names)
     named = (dot > slash + 1) & (dot + 1 < ends)
     content, _ = text_bytes(listing.names)

@@ -10,13 +10,13 @@ import numpy as np
 
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable
-from setsup.files.listing import Listing
-from setsup.files.names import shown
+from setsup.files.archives.listing import Listing
+from setsup.files.archives.names import shown
 from setsup.shards.foreign.columns import CLASSES, JSON, Found, found_columns
 from setsup.shards.foreign.factors import Columns
 from setsup.shards.foreign.modalities import HEAD, LOOKED_AT, is_fetched, modality_names, stored_member
 from setsup.shards.foreign.samples import Grouped, grouped
-from setsup.shards.foreign.spool import Spool
+from setsup.shards.foreign.spill_buffer import Spool
 from setsup.shards.foreign.walking import listing_digest, walked
 from setsup.shards.index import GROUP, KEY, SHARD, SOURCE_ROW, Spans, part
 from setsup.shards.layout import CAMERA, VIEW, Catalogue, Member, Shard, member_name

@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from setsup.errors import DataError
-from setsup.files.kinds import opened, unreadable
-from setsup.files.listing import Listing
-from setsup.files.tar_headers import BLOCK
-from setsup.files.tars import Read, Stretch, joined, walk
+from setsup.files.archives.archive_format import opened, unreadable
+from setsup.files.archives.listing import Listing
+from setsup.files.archives.tar_headers import BLOCK
+from setsup.files.archives.tars import Read, Stretch, joined, walk
 from setsup.shards.foreign.samples import text_bytes
 from setsup.shards.stores.store import Range, Store
 
@@ -62,29 +62,7 @@ class Walked:
 
 @contextmanager
 def walked(store: Store, name: str, endings: tuple[bytes, ...] = ()) -> Iterator[Walked]:
-    """Walk over the headers of a tar.
-
-    Parameters
-    ----------
-    store : Store
-        Where it lies.
-    name : str
-        Its name there.
-    endings : tuple of bytes
-        Last letters of the names of members, in small letters, whose contents will be asked for: they are kept as the
-        walk passes them.
-
-    Yields
-    ------
-    Walked
-        Its contents can be asked for until the body ends.
-
-    Raises
-    ------
-    DataError
-        The tar is missing, packed, cut off, damaged, or holds names that lead out of it.
-
-    """
+    """Walk over the headers of a tar."""
     if store.folder is not None:
         with _mapped(store, name) as found:
             yield found

@@ -6,8 +6,8 @@ from itertools import product
 from pathlib import Path
 
 from setsup.errors import DataError
-from setsup.files.homes import expanded
-from setsup.files.values import relative
+from setsup.files.expand_user import expanded
+from setsup.files.manifests.validators import relative
 from setsup.shards.stores.store import Store
 
 __all__ = ["split_address", "tar_names"]
@@ -18,27 +18,7 @@ _PACKED = re.compile(r"\.(tar\.[a-z0-9]+|tgz|tbz2?|txz|tzst)$", re.IGNORECASE)
 
 
 def split_address(url: str | Path) -> tuple[str, tuple[str, ...] | None]:
-    """Part an address into that of a folder and the names of tars in it; None for all tars that are there.
-
-    Parameters
-    ----------
-    url : str or Path
-        A folder or store; one tar; or a pattern such as ``data-{000..099}.tar`` of numbers between two, as the
-        webdataset library takes it.
-
-    Raises
-    ------
-    DataError
-        The pattern is none, or stands for more than a million tars.
-
-    Examples
-    --------
-    >>> split_address("https://example.org/set/data-{08..10}.tar")
-    ('https://example.org/set', ('data-08.tar', 'data-09.tar', 'data-10.tar'))
-    >>> split_address("s3://bucket/set")
-    ('s3://bucket/set', None)
-
-    """
+    """Part an address into that of a folder and the names of tars in it; None for all tars that are there."""
     text = str(url)
     if "://" not in text and expanded(text).is_dir():
         return text, None
@@ -54,14 +34,7 @@ def split_address(url: str | Path) -> tuple[str, tuple[str, ...] | None]:
 
 
 def tar_names(store: Store, wanted: tuple[str, ...] | None) -> tuple[list[str], list[str]]:
-    """Names of the tars of a store, in order, and of packed ones, which cannot be read in part.
-
-    Raises
-    ------
-    DataError
-        There are none, all are packed, or a name is one that no catalogue takes.
-
-    """
+    """Names of the tars of a store, in order, and of packed ones, which cannot be read in part."""
     names = list(store.names() if wanted is None else wanted)
     tars = [name for name in names if name.lower().endswith(".tar")]
     packed = [name for name in names if _PACKED.search(name)]

@@ -42,24 +42,6 @@ class ShardCache:
     """Copies of shards in a folder.
 
     A disk that is full or read-only is no error: what cannot be kept is not kept, which is said once in the log.
-
-    Parameters
-    ----------
-    folder : Path
-        For copies alone; it is made when the first is.
-    bound : int, bytes
-        What all copies in the folder may take on the disk. With many processes a few percent more may be there for a
-        moment.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> cache = ShardCache(Path(tempfile.mkdtemp()), bound=1 << 20)
-    >>> copy = cache.open("ab" * 32, 10_000)
-    >>> cache.keep(copy, 512, bytes(1000))
-    >>> len(copy.read(600, 700)), copy.read(600, 1600)
-    (100, None)
-
     """
 
     def __init__(self, folder: Path, bound: int) -> None:
@@ -74,21 +56,7 @@ class ShardCache:
         return type(self), (self.folder, self.bound)
 
     def open(self, key: str, size: int) -> "Copy | None":
-        """Open the copy of a shard; it is made where there is none.
-
-        Parameters
-        ----------
-        key : str
-            64 hexadecimal digits that are another for any other content.
-        size : int, bytes
-            Of the shard.
-
-        Returns
-        -------
-        Copy or None
-            None where there is none, and none can be made.
-
-        """
+        """Open the copy of a shard; it is made where there is none."""
         copy = self._copies.pop(key, None)  # and back at the end: the first in order are those not used for longest
         if copy is None or copy.gone:
             copy = self._opened(key, size)
@@ -100,18 +68,7 @@ class ShardCache:
         return copy
 
     def keep(self, copy: "Copy", start: int, content: bytes | memoryview) -> None:
-        """Keep bytes of a shard; those of blocks that are there in part only are not.
-
-        Parameters
-        ----------
-        copy : Copy
-            Of the shard.
-        start : int, bytes
-            Where they begin.
-        content : bytes
-            What they are.
-
-        """
+        """Keep bytes of a shard; those of blocks that are there in part only are not."""
         if not self._writes or not copy.writable or len(content) > self._room:
             return
         if self._unseen + len(content) > self.bound // _SHARE:
@@ -189,25 +146,7 @@ class ShardCache:
 
 
 class Copy:
-    """What is there of one shard.
-
-    Parameters
-    ----------
-    path : Path
-        Its file.
-    size : int, bytes
-        Of the shard.
-    flags : int
-        How the file is opened.
-
-    Raises
-    ------
-    OSError
-        It cannot be.
-    ValueError
-        It is no copy of such a shard.
-
-    """
+    """What is there of one shard."""
 
     __slots__ = ("_file", "_touched", "size", "writable")
 

@@ -80,28 +80,7 @@ class ShortRead(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong with a request.
-
-    Parameters
-    ----------
-    said : str
-        Behind the name of the file: ``is not there``, ``cannot be read: …``; with what to do.
-    again : bool
-        Whether it may pass.
-    once : bool
-        Whether one more attempt is enough to know.
-    missing : bool
-        The file is not there.
-    short : bool
-        The file ends before what was asked for.
-    taken : bool
-        A file is there, where there should be none.
-    silent : bool
-        The store did not answer: one that never did is not waited for as often.
-    unknown : bool
-        It is of no known kind: where it comes from tells more than its first line.
-
-    """
+    """What went wrong with a request."""
 
     said: str
     again: bool = False
@@ -114,21 +93,7 @@ class Failure:
 
 
 def failure(error: Exception, scheme: str) -> Failure:
-    """Tell what an exception of some store means.
-
-    Parameters
-    ----------
-    error : Exception
-        As it was raised.
-    scheme : str
-        Of the address, such as ``s3``: what to do about credentials hangs on it.
-
-    Raises
-    ------
-    Exception
-        The error itself, where it is a sentence already, or the affair of this machine, such as a full disk.
-
-    """
+    """Tell what an exception of some store means."""
     if isinstance(error, SetsupError) or (isinstance(error, OSError) and error.errno in _LOCAL):
         raise error
     if isinstance(error, ShortRead):

@@ -60,23 +60,7 @@ class FileSystem(NamedTuple):
 
 
 def file_system(address: str, scheme: str, options: Mapping[str, Any]) -> FileSystem:
-    """Make the file system of an address.
-
-    Parameters
-    ----------
-    address : str
-        That fsspec knows.
-    scheme : str
-        Of the address.
-    options : mapping
-        For the library.
-
-    Raises
-    ------
-    Exception
-        Whatever the library raises.
-
-    """
+    """Make the file system of an address."""
     import fsspec
 
     if scheme in ("gs", "gcs"):  # which logs what it raises, onto the screen where nobody listens

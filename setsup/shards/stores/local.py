@@ -11,8 +11,8 @@ from setsup.errors import DataError
 from setsup.files import disk_errors, readable_size, written
 from setsup.files.atomic import beside, settle
 from setsup.files.disk import make_folder, need_regular
-from setsup.files.homes import expanded
-from setsup.files.values import relative
+from setsup.files.expand_user import expanded
+from setsup.files.manifests.validators import relative
 from setsup.shards.stores.errors import NotThere
 from setsup.shards.stores.store import Range
 
@@ -22,14 +22,7 @@ _ELSEWHERE = (errno.EXDEV, errno.EPERM, errno.ENOTSUP)  # a rename or a second n
 
 
 class LocalStore:
-    """Files below a folder.
-
-    Parameters
-    ----------
-    folder : Path
-        It need not exist before something is put there.
-
-    """
+    """Files below a folder."""
 
     folder: Path
 
@@ -152,23 +145,7 @@ class LocalStore:
 
 
 def below(name: str, url: str) -> str:
-    """Refuse the name of a file that would not lie below an address.
-
-    Raises
-    ------
-    DataError
-        The name is absolute, has ``..``, or signs that no disk takes.
-
-    Examples
-    --------
-    >>> below("train/data-00000.tar", "s3://bucket/set")
-    'train/data-00000.tar'
-    >>> below("../other.tar", "s3://bucket/set")
-    Traceback (most recent call last):
-    setsup.errors.DataError: '../other.tar' cannot be the name of a file in s3://bucket/set: a path inside it was \
-expected, with / and without ..
-
-    """
+    """Refuse the name of a file that would not lie below an address."""
     try:
         return relative(name)
     except ValueError:

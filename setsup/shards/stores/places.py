@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setsup.errors import DataError
-from setsup.files.homes import expanded
+from setsup.files.expand_user import expanded
 from setsup.shards.stores.store import meant
 
 if TYPE_CHECKING:
@@ -16,19 +16,7 @@ _MARKS = ("shards.json", ".setsup")
 
 
 def is_shards(word: str) -> bool:
-    """Whether a word is an address, or a folder that holds tars or what belongs to them, finished or not.
-
-    Parameters
-    ----------
-    word : str
-        What somebody gave for a data set; the name of one, whose release may lie in a folder of that name, is no place.
-
-    Examples
-    --------
-    >>> is_shards("s3://bucket/shapes"), is_shards("mnist")
-    (True, False)
-
-    """
+    """Whether a word is an address, or a folder that holds tars or what belongs to them, finished or not."""
     if "://" in word or meant(word) is not None:
         return True
     folder = expanded(word)
@@ -49,30 +37,10 @@ def open_place(
     *,
     index: str | None = None,
 ) -> "Dataset":
-    """Open shards as :func:`setsup.load` opens a data set by its name.
-
-    Parameters
-    ----------
-    url : str
-        Their folder or address.
-    root : Path or str, optional
-        Folder of published files, of which shards need none.
-    split : str, optional
-        A level of the factor ``split``; only its rows are kept, and renumbered.
-    where : str, optional
-        Expression over the factors; only the rows for which it holds are kept, and renumbered.
-    index : str, optional
-        Folder or address of their index, where that does not lie beside them.
-
-    Raises
-    ------
-    DataError
-        When a root is given, there is no such split, or the shards cannot be opened.
-
-    """
+    """Open shards as :func:`setsup.load` opens a data set by its name."""
     if root is not None:
         raise DataError(f"{url} holds shards, which need no other files; leave out the root {root}")
-    from setsup.datasets.splits import open_split
+    from setsup.datasets.adapters.splits import open_split
     from setsup.shards.dataset import open_shards
 
     dataset: Dataset = open_shards(url, index=index)

@@ -33,26 +33,6 @@ class RemoteReader:
     says calls :meth:`drop` with the number of the shard, and reads again; what is wrong then is wrong in the store.
 
     It may be used by several threads, survives pickling and forks, and holds nothing open but copies in the cache.
-
-    Parameters
-    ----------
-    store : Store
-        Where the shards lie.
-    catalogue : Catalogue
-        Names, sizes and digests of the shards.
-    cache_bytes : int
-        What all copies in the cache may take on the disk; 0 keeps nothing.
-
-    Examples
-    --------
-    >>> from setsup.shards.stores.store import open_store
-    >>> store = open_store("memory://example")
-    >>> _ = store.put_bytes("data-00000.tar", bytes(range(256)) * 8)
-    >>> shard, index = Shard("data-00000.tar", 1, 2048, "0" * 64), Shard("index.parquet", 1, 9, "0" * 64)
-    >>> reader = RemoteReader(store, Catalogue("numbers", (), {}, (shard,), index, CRC32C, "", "0.0"), 0)
-    >>> [bytes(found) for found in reader.read(np.array([0, 0]), np.array([65, 0]), np.array([3, 2]))]
-    [b'ABC', b'\x00\x01']
-
     """
 
     def __init__(self, store: Store, catalogue: Catalogue, cache_bytes: int) -> None:
@@ -66,24 +46,7 @@ class RemoteReader:
     def read(self, shards: npt.ArrayLike, starts: npt.ArrayLike, sizes: npt.ArrayLike) -> list[memoryview]:
         """Bytes of shards.
 
-        Parameters
-        ----------
-        shards : (n,) integer array
-            Numbers of shards in the catalogue.
-        starts, sizes : (n,) integer array, bytes
-            Where ranges begin, and how long they are.
-
-        Returns
-        -------
-        list of memoryview
-            Of n ranges, read-only, of the sizes asked for.
-
-        Raises
-        ------
-        DataError
-            A shard is not there or has another size than when it was indexed; the store refuses, or fails in spite of
-            several attempts.
-
+        `shards` (n,) integer array; `starts, sizes` (n,) integer array, bytes.
         """
         number, start, size = (np.asarray(one, np.int64).reshape(-1) for one in (shards, starts, sizes))
         found: list[memoryview] = [memoryview(b"")] * len(number)
@@ -103,14 +66,7 @@ class RemoteReader:
         return found
 
     def drop(self, shard: int) -> None:
-        """Forget what was kept of a shard, since it is not what the index says.
-
-        Parameters
-        ----------
-        shard : int
-            Its number in the catalogue.
-
-        """
+        """Forget what was kept of a shard, since it is not what the index says."""
         if self._cache is not None:
             self._cache.drop(self._key(shard))
 

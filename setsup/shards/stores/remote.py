@@ -63,21 +63,7 @@ _log = logging.getLogger("setsup")
 
 
 class RemoteStore:
-    """Files under an address that fsspec knows.
-
-    Parameters
-    ----------
-    address : str
-        Such as ``s3://bucket/folder``.
-    options : mapping, optional
-        For the file system; what stands in fsspec's configuration and in the environment is used anyway.
-
-    Raises
-    ------
-    DataError
-        Nothing knows such an address, or the library for it is not installed.
-
-    """
+    """Files under an address that fsspec knows."""
 
     folder: Path | None = None
 

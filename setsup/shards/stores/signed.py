@@ -26,14 +26,7 @@ _MISSES = 4  # reads that only the library could do, after which it is asked at 
 
 
 class SignedReads:
-    """Reads ranges of files in S3.
-
-    Parameters
-    ----------
-    system, web : fsspec file systems
-        For S3, and for http and https.
-
-    """
+    """Reads ranges of files in S3."""
 
     def __init__(self, system: Any, web: Any) -> None:
         self._system, self._web = system, web

@@ -24,31 +24,7 @@ _COPY = "copy the files to a disk and open that folder"
 
 
 async def web_range(system: Any, url: str, wanted: Range, said: str) -> bytes:
-    """Bytes of a file.
-
-    Parameters
-    ----------
-    system : fsspec file system
-        For http and https.
-    url : str
-        Of the file.
-    wanted : Range
-        At least one byte.
-    said : str
-        The file, for messages.
-
-    Raises
-    ------
-    ShortRead
-        Fewer bytes came.
-    CutShort
-        The file has another size than `wanted` says, or ends before.
-    NoRanges
-        The server sends whole files only.
-    aiohttp.ClientError
-        All else.
-
-    """
+    """Bytes of a file."""
     start, stop = wanted.start, wanted.stop
     async with await _get(system, url, {"Range": f"bytes={start}-{stop - 1}"}) as response:
         if response.status == 206:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from setsup.datasets.dataset import Dataset
-from setsup.datasets.huggingface_card import card
+from setsup.datasets.own.huggingface.card import card
 from setsup.factors import Factor
 from setsup.files import Manifest
 from setsup.shards.layout import VIEW, Member
-from setsup.shards.writing.plan import Plan
+from setsup.shards.writing.plan import ShardPlan
 
 __all__ = ["about", "shards_card"]
 
@@ -28,28 +28,7 @@ _VIEWS = (
 
 
 def about(manifests: Sequence[Manifest | None], order: str) -> dict[str, str]:
-    """What a catalogue tells of a data set beside its schema: title, description, licence, citation, homepage, order.
-
-    Parameters
-    ----------
-    manifests : sequence of Manifest or None
-        Of what the data set was made of, as :func:`setsup.datasets.huggingface_card.manifests_of` gives them.
-    order : str
-        Of the rows, as it was asked for.
-
-    Returns
-    -------
-    dict of str to str
-
-    Examples
-    --------
-    >>> import setsup
-    >>> from setsup.datasets.huggingface_card import manifests_of
-    >>> found = about(manifests_of(setsup.load("shapes3d-procedural")), "keep")
-    >>> found["licence"], found["order"]
-    ('Apache-2.0', 'keep')
-
-    """
+    """What a catalogue says of a dataset: title, description, licence, citation, homepage, order."""
     known = [manifest for manifest in manifests if manifest]
     found = {
         "title": " + ".join(one.title for one in known),
@@ -63,24 +42,8 @@ def about(manifests: Sequence[Manifest | None], order: str) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def shards_card(dataset: Dataset, plan: Plan, manifests: Sequence[Manifest | None]) -> str:
-    """Text of the README.md beside shards, with which ``datasets.load_dataset`` opens their folder.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        What was written.
-    plan : Plan
-        What lies there.
-    manifests : sequence of Manifest or None
-        As for :func:`about`.
-
-    Returns
-    -------
-    str
-        Markdown, headed by the Hub's metadata in YAML.
-
-    """
+def shards_card(dataset: Dataset, plan: ShardPlan, manifests: Sequence[Manifest | None]) -> str:
+    """Text of the README.md beside shards, with which ``datasets.load_dataset`` opens their folder."""
     columns = {member.extension: member.modality for member in plan.members.values() if member != VIEW}
     metadata: dict[str, Any] = {
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data-*.tar"}]}]

@@ -39,28 +39,6 @@ def stored(name: str, modality: Modality, format: str) -> Member:
 
     Pictures, uint8 of three axes with a colour space, are stored in the format; all else, and pictures of two channels,
     as npy. What a format has no place for is PNG: grey in WebP, alpha in JPEG.
-
-    Parameters
-    ----------
-    name : str
-        Of the modality: small letters, digits and underscores, since it is a part of the members' names.
-    modality : Modality
-        What it holds.
-    format : str
-        ``"png"``, ``"webp"``, ``"jpeg"`` or ``"npy"``.
-
-    Raises
-    ------
-    DataError
-        When there is no such format, the name cannot stand in a tar, or the values are no numbers.
-
-    Examples
-    --------
-    >>> stored("image", Modality((64, 64, 3), "uint8", color="srgb"), "jpeg").extension
-    'jpg'
-    >>> stored("depth", Modality((64, 64), "float32", unit="m"), "jpeg").extension
-    'depth.npy'
-
     """
     if format not in FORMATS:
         raise DataError(f"shards have no format {format!r}{near(format, FORMATS)}")
@@ -87,18 +65,7 @@ def _is_picture(modality: Modality) -> bool:
 def encoded(arrays: Array | Sequence[Array], member: Member) -> list[bytes]:
     """Content of the members of one modality.
 
-    Parameters
-    ----------
-    arrays : (n, ...) array, or n arrays
-        Rows of the modality; as a list they may differ in shape.
-    member : Member
-        How it is stored.
-
-    Raises
-    ------
-    DataError
-        When the arrays are not what the modality says, or a picture is larger than its format can be.
-
+    `arrays` (n, ...) array, or n arrays.
     """
     dtype = np.dtype(member.modality.dtype)
     wanted = member.modality.shape
@@ -157,20 +124,7 @@ _ENCODERS: dict[str, Callable[[Array], bytes]] = {
 
 
 class Labels:
-    """JSON of the factor values of rows: compact, unknown values null, float32 as the shortest text that gives it.
-
-    Parameters
-    ----------
-    factors : sequence of Factor
-        Of the tables whose rows are asked for; continuous ones without infinite values, which JSON does not know.
-
-    Examples
-    --------
-    >>> table = FactorTable.from_values({"shape": ["cube", None], "size": [0.5, 2.25]}, kinds={"size": "continuous"})
-    >>> Labels(table.factors).of(table, [1, 0])
-    [b'{"shape":null,"size":2.25}', b'{"shape":"cube","size":0.5}']
-
-    """
+    """JSON of the factor values of rows: compact, unknown values null, float32 as the shortest text that gives it."""
 
     def __init__(self, factors: Sequence[Factor]) -> None:
         signs = ["{", *[","] * (len(factors) - 1)]

@@ -7,14 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset
-from setsup.datasets.derived import Concat, Selection
+from setsup.datasets.selections import Concat, Selection
 from setsup.errors import DataError, FactorError, near
 from setsup.shards.decoding import check_members
 from setsup.shards.index import Spans, part
 from setsup.shards.layout import CAMERA, CRC32C, INDEX, VIEW, Catalogue, Member, Shard, parsed
 from setsup.shards.views import tells_views, view_texts
 from setsup.shards.writing.encoding import stored
-from setsup.shards.writing.plan import Plan
+from setsup.shards.writing.plan import ShardPlan
 from setsup.shards.writing.resizing import Resized
 
 __all__ = ["catalogue_of", "check_catalogue", "looked_at", "stored_members"]
@@ -25,16 +25,7 @@ _LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
 
 
 def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: str) -> dict[str, Member]:
-    """How the modalities of a data set are stored, with pictures in a format.
-
-    Raises
-    ------
-    DataError
-        There are no rows, no such modality, or one that cannot be stored.
-    FactorError
-        The index could not hold a factor.
-
-    """
+    """How the modalities of a data set are stored, with pictures in a format."""
     if not len(dataset):
         raise DataError(f"{dataset.name} has no rows to write")
     if isinstance(modalities, str):
@@ -66,15 +57,8 @@ def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
         ) from None
 
 
-def check_catalogue(dataset: Dataset, plan: Plan) -> None:
-    """Refuse what could be written, but not opened again.
-
-    Raises
-    ------
-    DataError
-        A name is no valid text, or the catalogue would be refused when it is read.
-
-    """
+def check_catalogue(dataset: Dataset, plan: ShardPlan) -> None:
+    """Refuse what could be written, but not opened again."""
     try:
         text = catalogue_of(dataset, plan, {}, (), Shard(INDEX, 0, 0, "0" * 64)).to_json().encode()
     except UnicodeEncodeError as error:
@@ -86,7 +70,7 @@ def check_catalogue(dataset: Dataset, plan: Plan) -> None:
 
 
 def catalogue_of(
-    dataset: Dataset, plan: Plan, about: Mapping[str, str], shards: tuple[Shard, ...], index: Shard
+    dataset: Dataset, plan: ShardPlan, about: Mapping[str, str], shards: tuple[Shard, ...], index: Shard
 ) -> Catalogue:
     """The catalogue of what a plan says, once the shards and the index are there."""
     agree: tuple[str, ...] = getattr(dataset, "pair_factors", ()) if plan.members.get(CAMERA) == VIEW else ()

@@ -26,7 +26,7 @@ from setsup.shards.layout import PLAN, VIEW, WORK, Shard
 from setsup.shards.stores.store import Store
 from setsup.shards.views import view_texts
 from setsup.shards.writing.encoding import Labels, encoded
-from setsup.shards.writing.plan import Order, Plan, keys
+from setsup.shards.writing.plan import Order, ShardPlan, keys
 from setsup.shards.writing.tar import Tar, checks
 
 __all__ = ["PARTS", "Piece", "WriteShard", "part_name", "read_part", "scratch"]
@@ -56,22 +56,9 @@ class Piece(NamedTuple):
 
 
 class WriteShard:
-    """Writes shards, in whichever process.
+    """Writes shards, in whichever process."""
 
-    Parameters
-    ----------
-    dataset : Dataset
-        What is written.
-    store : Store
-        Where it goes.
-    plan : Plan
-        What is to be there.
-    row_bytes : float, bytes
-        Of a row's arrays, roughly.
-
-    """
-
-    def __init__(self, dataset: Dataset, store: Store, plan: Plan, row_bytes: float) -> None:
+    def __init__(self, dataset: Dataset, store: Store, plan: ShardPlan, row_bytes: float) -> None:
         self._dataset, self._store, self._plan = dataset, store, plan
         self._block = int(np.clip(_BLOCK // max(row_bytes, 1), 1, _MOST))
         arrays = {name: member.modality.shape for name, member in plan.members.items() if member != VIEW}
@@ -171,30 +158,8 @@ def _part(spans: Mapping[str, Spans], shard: Shard) -> bytes:
     return stream.getvalue()
 
 
-def read_part(store: Store, plan: Plan, number: int) -> tuple[Shard, dict[str, Spans]]:
-    """Read the part of the index for one shard.
-
-    Parameters
-    ----------
-    store : Store
-        Where the shards are written.
-    plan : Plan
-        What is written.
-    number : int
-        Of the shard.
-
-    Returns
-    -------
-    shard : Shard
-    spans : dict of str to Spans
-        By the names of the modalities.
-
-    Raises
-    ------
-    DataError
-        When it is missing, or no such part.
-
-    """
+def read_part(store: Store, plan: ShardPlan, number: int) -> tuple[Shard, dict[str, Spans]]:
+    """Read the part of the index for one shard."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -20,7 +20,7 @@ from setsup.factors.counting import counting_sort, packed, renumbered
 from setsup.random import permute, stream_key
 from setsup.shards.layout import Member
 
-__all__ = ["Order", "Plan", "cut", "keys", "ordered", "rows_a_shard"]
+__all__ = ["Order", "ShardPlan", "cut", "keys", "ordered", "rows_a_shard"]
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
@@ -35,19 +35,7 @@ _FEWEST_DIGITS = 6
 class Order:
     """Which row of a data set comes at which place; made by :func:`ordered`.
 
-    Parameters
-    ----------
-    text : str
-        How it was asked for: ``"keep"``, ``"shuffle"``, ``"by:shape,scale"``.
-    rows : int
-        How many there are.
-    seed : int
-        Of a shuffle; 0 for others.
-    sorted : (rows,) integer array or None
-        The rows themselves where they are sorted; other orders are computed where they are needed.
-    starts : (groups + 1,) int64 or None
-        Place of the first row of each group that was sorted for, and the number of rows.
-
+    `sorted` (rows,) integer array or None; `starts` (groups + 1,) int64 or None.
     """
 
     text: str
@@ -59,10 +47,7 @@ class Order:
     def at(self, start: int, stop: int) -> Rows:
         """Rows at the places from `start` to `stop`, the last left out.
 
-        Returns
-        -------
-        (stop - start,) int64
-
+        Returns (stop - start,) int64.
         """
         if self.sorted is not None:
             return self.sorted[start:stop].astype(np.int64)
@@ -75,32 +60,9 @@ class Order:
 def ordered(table: FactorTable, order: str, seed: int = 0) -> Order:
     """Order the rows of a table.
 
-    Parameters
-    ----------
-    table : FactorTable
-        Of the data set.
-    order : str
-        ``"keep"``; ``"shuffle"``, a keyed permutation; or ``"by:"`` and names of factors with commas between them:
-        sorted by the codes of their levels, the first name first, unknown values last; equal rows stay in their order.
-        Before a factor come those that it is nested in, so that its groups lie together.
-    seed : int
-        Of the permutation.
-
-    Raises
-    ------
-    DataError
-        When it is none of these.
-    FactorError
-        When there is no such factor, or it is continuous.
-
-    Examples
-    --------
-    >>> from setsup.factors import Factor, Kind
-    >>> table = FactorTable([Factor("hue", Kind.NOMINAL, ("red", "blue"))], {"hue": [1, 0, -1, 1, 0]})
-    >>> order = ordered(table, "by:hue")
-    >>> order.at(0, 5), order.starts
-    (array([1, 4, 0, 3, 2]), array([0, 2, 4, 5]))
-
+    `order`: ``"keep"``; ``"shuffle"``, a keyed permutation; or ``"by:"`` and names of factors with commas between
+    them: sorted by the codes of their levels, the first name first, unknown values last; equal rows stay in their
+    order. Before a factor come those that it is nested in, so that its groups lie together.
     """
     if order == "keep":
         return Order(order, len(table))
@@ -149,34 +111,7 @@ def _outer(table: FactorTable, name: str) -> list[str]:
 def cut(rows: int, per_shard: int, starts: Rows | None = None) -> tuple[int, ...]:
     """Cut an order into shards.
 
-    Parameters
-    ----------
-    rows : int
-        How many there are.
-    per_shard : int
-        Rows of a shard at most.
-    starts : (groups + 1,) int64, optional
-        Places of groups that shall lie in one shard each, where they fit into one.
-
-    Returns
-    -------
-    tuple of int
-        Place of the first row of each shard, and at the end the number of rows.
-
-    Raises
-    ------
-    DataError
-        When `per_shard` is no whole number from 1 on.
-
-    Examples
-    --------
-    >>> cut(10, 4)
-    (0, 4, 8, 10)
-    >>> cut(10, 4, np.array([0, 3, 6, 10]))
-    (0, 3, 6, 10)
-    >>> cut(10, 4, np.array([0, 3, 9, 10]))
-    (0, 4, 8, 10)
-
+    `starts` (groups + 1,) int64, optional.
     """
     if isinstance(per_shard, bool) or not isinstance(per_shard, int | np.integer) or per_shard < 1:
         raise DataError(f"the rows of a shard must be a whole number from 1 on, not {per_shard!r}")
@@ -193,61 +128,19 @@ def cut(rows: int, per_shard: int, starts: Rows | None = None) -> tuple[int, ...
 
 
 def rows_a_shard(row_bytes: float) -> int:
-    """Rows of a shard where nothing else was asked for: 256 MiB of arrays, and 100,000 rows at most.
-
-    Examples
-    --------
-    >>> rows_a_shard(64 * 64 * 3), rows_a_shard(1 << 30)
-    (21845, 1)
-
-    """
+    """Rows of a shard where nothing else was asked for: 256 MiB of arrays, and 100,000 rows at most."""
     return int(np.clip(_BYTES // max(row_bytes, 1), 1, _MOST))
 
 
 def keys(rows: int, start: int, stop: int) -> list[str]:
-    """Keys of the samples at some places: their numbers with zeros before them, all of one length.
-
-    Parameters
-    ----------
-    rows : int
-        Of the whole set.
-    start, stop : int
-        First place, and the one after the last.
-
-    Examples
-    --------
-    >>> keys(2_000_000, 999_999, 1_000_001)
-    ['0999999', '1000000']
-
-    """
+    """Keys of the samples at some places: their numbers with zeros before them, all of one length."""
     digits = max(_FEWEST_DIGITS, len(str(rows - 1)))
     return [f"{place:0{digits}}" for place in range(start, stop)]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What shards are to be: equal plans of equal data, equal bytes.
-
-    Parameters
-    ----------
-    name : str
-        Of the data set.
-    factors : str
-        Fingerprint of its factor table.
-    content : str
-        Digest of which rows of which data set these are, as far as can be told from a few.
-    members : mapping of str to Member
-        How each modality is stored, in the order of the members of a sample.
-    order : str
-        As it was asked for.
-    seed : int
-        Of a shuffle; 0 for other orders.
-    cuts : tuple of int
-        Place of the first row of each shard, and at the end the number of rows.
-    setsup : str
-        Version that made it.
-
-    """
+class ShardPlan:
+    """What shards are to be: equal plans of equal data, equal bytes."""
 
     name: str
     factors: str
@@ -269,14 +162,7 @@ class Plan:
         return len(self.cuts) - 1
 
     def shard_name(self, number: int) -> str:
-        """Name of a tar.
-
-        Raises
-        ------
-        IndexError
-            When there is no such shard.
-
-        """
+        """Name of a tar."""
         if not 0 <= number < self.shards:
             raise IndexError(f"shard {number} is out of range: there are {self.shards:,}")
         return f"data-{number:05}.tar"
@@ -294,26 +180,7 @@ class Plan:
         return {**asdict(self), "cuts": list(self.cuts)}
 
     def against(self, content: bytes, source: str) -> str:
-        """Say how this plan differs from the one in a file: nothing where it does not.
-
-        Parameters
-        ----------
-        content : bytes
-            What :meth:`to_json` gave.
-        source : str
-            Path or address of the file, for messages.
-
-        Returns
-        -------
-        str
-            Such as ``"another order (shuffle there, keep here)"``.
-
-        Raises
-        ------
-        DataError
-            When it is no such file.
-
-        """
+        """Say how this plan differs from the one in a file: nothing where it does not."""
         try:
             found = json.loads(content)
             there = {name: found[name] for name in _DIFFERENCES}

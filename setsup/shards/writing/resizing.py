@@ -19,17 +19,7 @@ Array = npt.NDArray[Any]
 class Resized(Dataset):
     """Another data set whose pictures, of whatever sizes, are resized and cropped as :func:`setsup.open_shards` does.
 
-    Parameters
-    ----------
-    source : Dataset
-        Its pictures are uint8 of three axes with a colour space; all else is given as it is.
-    size : (height, width), pixels
-        Size that they just cover, antialiased, before the centre is cut out.
-
-    Raises
-    ------
-    DataError
-        When it has no pictures.
+    `size` (height, width), pixels.
 
     Examples
     --------

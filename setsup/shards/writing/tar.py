@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.tar_headers import BLOCK
+from setsup.files.archives.tar_headers import BLOCK
 
 __all__ = ["Tar", "checks", "headers"]
 
@@ -52,27 +52,7 @@ _TEMPLATE = _template()
 def headers(names: Sequence[str], sizes: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     """Headers of files.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of at most 100 bytes as UTF-8.
-    sizes : (n,) integer array, bytes
-        Of their contents, below 8 GiB.
-
-    Returns
-    -------
-    (n, 512) uint8
-
-    Raises
-    ------
-    DataError
-        When a name or a size does not fit.
-
-    Examples
-    --------
-    >>> headers(["000000.png"], [300])[0, :10].tobytes()
-    b'000000.png'
-
+    `sizes` (n,) integer array, bytes; returns (n, 512) uint8.
     """
     size = np.asarray(sizes, np.int64)
     encoded = "\0".join(names).encode().split(b"\0") if names else []  # at once, which takes a fifth of the time
@@ -103,15 +83,7 @@ def _octal(numbers: npt.NDArray[np.int64], digits: int) -> npt.NDArray[np.uint8]
 def checks(contents: Sequence[bytes]) -> npt.NDArray[np.uint32]:
     """CRC-32C of contents.
 
-    Returns
-    -------
-    (n,) uint32
-
-    Examples
-    --------
-    >>> hex(checks([b"123456789"])[0])
-    '0xe3069283'
-
+    Returns (n,) uint32.
     """
     from google_crc32c import value
 
@@ -121,27 +93,10 @@ def checks(contents: Sequence[bytes]) -> npt.NDArray[np.uint32]:
 class Tar:
     """A tar that is being written.
 
-    Parameters
-    ----------
-    file : binary file
-        Open for writing, and empty.
-
     Attributes
     ----------
     size : int, bytes
         What was written.
-
-    Examples
-    --------
-    >>> import io, tarfile
-    >>> file = io.BytesIO()
-    >>> tar = Tar(file)
-    >>> tar.add(["0.txt", "1.txt"], [b"zero", b"one"]).tolist()
-    [512, 1536]
-    >>> tar.end()
-    >>> _ = file.seek(0)
-    >>> tarfile.open(fileobj=file).getnames(), tar.size
-    (['0.txt', '1.txt'], 3072)
 
     """
 
@@ -152,16 +107,7 @@ class Tar:
     def add(self, names: Sequence[str], contents: Sequence[bytes]) -> npt.NDArray[np.int64]:
         """Write members.
 
-        Returns
-        -------
-        (n,) int64, bytes
-            Where their contents begin.
-
-        Raises
-        ------
-        DataError
-            When a name or a content is too long.
-
+        Returns (n,) int64, bytes.
         """
         sizes = np.fromiter(map(len, contents), np.int64, len(contents))
         heads = headers(names, sizes).tobytes()

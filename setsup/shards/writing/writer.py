@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from setsup.checks import check_arguments
 from setsup.datasets.dataset import Dataset
-from setsup.datasets.derived import Selection
-from setsup.datasets.huggingface_card import manifests_of
 from setsup.datasets.images import checked_size, parallel
+from setsup.datasets.own.huggingface.card import manifests_of
+from setsup.datasets.selections import Selection
 from setsup.errors import DataError
 from setsup.files import content_digest, disk_errors, locked, need_space
 from setsup.files.atomic import is_temporary
@@ -30,7 +30,7 @@ from setsup.shards.stores.store import Store, open_store
 from setsup.shards.writing.card import about, shards_card
 from setsup.shards.writing.material import catalogue_of, check_catalogue, looked_at, stored_members
 from setsup.shards.writing.parts import PARTS, Piece, WriteShard, part_name, read_part, scratch
-from setsup.shards.writing.plan import Order, Plan, cut, keys, ordered, rows_a_shard
+from setsup.shards.writing.plan import Order, ShardPlan, cut, keys, ordered, rows_a_shard
 from setsup.shards.writing.resizing import Resized
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def write_shards(
     processes: int = 1,
     on: Ray | None = None,
     storage_options: Mapping[str, Any] | None = None,
-    begun: Callable[[Plan, int], object] | None = None,
+    begun: Callable[[ShardPlan, int], object] | None = None,
 ) -> "ShardedDataset":
     """Write a data set as WebDataset tars with a factor index; shards that are there already are not written again.
 
@@ -141,7 +141,7 @@ def write_shards(
     members = stored_members(sized, modalities, format)
     placed = ordered(dataset.factors, order, seed)
     content, row_bytes = looked_at(sized, members)
-    plan = Plan(
+    plan = ShardPlan(
         name=dataset.name,
         factors=dataset.factors.fingerprint,
         content=content,
@@ -175,11 +175,11 @@ def write_shards(
 class _Work:
     """What is done before, around and after the writing of shards."""
 
-    def __init__(self, dataset: Dataset, order: Order, plan: Plan, store: Store) -> None:
+    def __init__(self, dataset: Dataset, order: Order, plan: ShardPlan, store: Store) -> None:
         self._dataset, self._order, self._plan, self._store = dataset, order, plan, store
 
     def do(
-        self, write: WriteShard, processes: int, on: Ray | None, begun: Callable[[Plan, int], object] | None
+        self, write: WriteShard, processes: int, on: Ray | None, begun: Callable[[ShardPlan, int], object] | None
     ) -> None:
         found = self.finished()
         lost = [] if found is None else self._lost(found)
@@ -206,7 +206,7 @@ class _Work:
         pieces: list[Piece],
         processes: int,
         cluster: Cluster | None,
-        begun: Callable[[Plan, int], object] | None,
+        begun: Callable[[ShardPlan, int], object] | None,
     ) -> None:
         plan, folder = self._plan, self._store.folder
         units = [Unit(plan.shard_name(piece.number), piece, piece.stop - piece.start) for piece in pieces]

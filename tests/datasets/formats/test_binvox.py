@@ -3,7 +3,7 @@ import io
 import numpy as np
 import pytest
 
-from setsup.datasets.formats.binvox import read_binvox
+from setsup.datasets.formats.geometry.binvox import read_binvox
 from setsup.errors import DataError
 from tests.fuzzing import survives
 from tests.true_files.keypointnet import painted_toy
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_said(message):
 
 
 def test_a_small_file_that_stands_for_very_much_is_refused(monkeypatch):
-    monkeypatch.setattr("setsup.datasets.formats.binvox._MOST_VOXELS", 7)
+    monkeypatch.setattr("setsup.datasets.formats.geometry.binvox._MOST_VOXELS", 7)
     with pytest.raises(DataError, match=r"a\.binvox holds 8 voxels, and more than 7 are not read; fetch it again"):
         read_binvox(HEAD + b"\1\10", "a.binvox")
 

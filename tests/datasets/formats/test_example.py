@@ -3,7 +3,7 @@ import struct
 import numpy as np
 import pytest
 
-from setsup.datasets.formats.example import read_example
+from setsup.datasets.formats.tfrecord.example import read_example
 from setsup.errors import DataError
 from tests.fuzzing import survives
 from tests.true_files.shapenet_renderings import example, field, varint

@@ -5,8 +5,8 @@ import h5py
 import numpy as np
 import pytest
 
-from setsup.datasets.formats.h5_cells import read_cells
-from setsup.datasets.formats.h5_images import h5_open
+from setsup.datasets.formats.h5.cells import read_cells
+from setsup.datasets.formats.h5.images import h5_open
 from setsup.errors import DataError
 from tests.fuzzing import survives
 from tests.true_files.nyu import write_cells

@@ -5,7 +5,7 @@ import h5py
 import numpy as np
 import pytest
 
-from setsup.datasets.formats.h5_matlab import MatlabStack
+from setsup.datasets.formats.matlab.h5 import MatlabStack
 from setsup.errors import DataError
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from setsup.datasets.formats.mat import read_mat
+from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.errors import DataError
 from tests.fuzzing import survives
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from setsup.datasets.formats.off import read_off
+from setsup.datasets.formats.geometry.off import read_off
 from setsup.errors import DataError
 from tests.fuzzing import survives
 from tests.true_files.toys import toy_mesh

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from setsup.datasets.formats.pcd import read_pcd
+from setsup.datasets.formats.geometry.pcd import read_pcd
 from setsup.errors import DataError
 from tests.fuzzing import survives
 

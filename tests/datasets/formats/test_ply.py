@@ -3,7 +3,7 @@ import struct
 import numpy as np
 import pytest
 
-from setsup.datasets.formats.ply import read_ply
+from setsup.datasets.formats.geometry.ply import read_ply
 from setsup.errors import DataError
 from tests.fuzzing import survives
 

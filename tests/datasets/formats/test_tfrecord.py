@@ -3,8 +3,8 @@ import struct
 import numpy as np
 import pytest
 
-from setsup.datasets.formats import tfrecord
-from setsup.datasets.formats.tfrecord import masked_crc32c, record_spans
+from setsup.datasets.formats.tfrecord import records as tfrecord
+from setsup.datasets.formats.tfrecord.records import masked_crc32c, record_spans
 from setsup.errors import DataError
 from tests.fuzzing import survives
 from tests.true_files.shapenet_renderings import crc32c, framed, masked

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from setsup.datasets.formats.trajectory import read_keys, read_timestamps, read_trajectory
+from setsup.datasets.formats.geometry.trajectory import read_keys, read_timestamps, read_trajectory
 from setsup.errors import DataError
 from tests.fuzzing import survives
 from tests.true_files import scenenn_frames

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setsup.datasets.formats.video import VideoFile
+from setsup.datasets.formats.video.frames import VideoFile
 from setsup.errors import DataError, RowError
 from tests.fuzzing import mutations, survives
 from tests.videos import encoded, number_of, numbered
@@ -424,7 +424,7 @@ def test_damaged_files(kind):
 def test_nothing_is_printed(avi):
     damaged = "\n".join(f"bytes.fromhex({content.hex()!r})," for content in mutations(avi, 20, head=3000))
     code = (
-        "from setsup.datasets.formats.video import VideoFile\nfrom setsup.errors import SetsupError\n"
+        "from setsup.datasets.formats.video.frames import VideoFile\nfrom setsup.errors import SetsupError\n"
         f"for content in (\n{damaged}\n):\n    try:\n        VideoFile(content).read(0)\n"
         "    except SetsupError:\n        pass\n"
     )

@@ -12,7 +12,7 @@ pytest.importorskip("lightning", reason="lightning is not installed")
 
 from setsup.errors import SetsupError  # noqa: E402
 from setsup.evaluation import mine, probe_information  # noqa: E402
-from setsup.experiments import Trained, presets  # noqa: E402
+from setsup.experiments import TrainedRun, presets  # noqa: E402
 from setsup.experiments.measures import Accuracy, FactorInformation, NoiseSweep  # noqa: E402
 from tests.evaluation.channels import two_codes  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, trained  # noqa: E402
@@ -140,7 +140,7 @@ def test_a_probe_is_judged_when_it_is_trained() -> None:
         FactorInformation(factors=("colour",), estimator="probe", last=9)
 
 
-def embedded(some: Trained, samples: int, *factors: str) -> tuple[Any, Any]:
+def embedded(some: TrainedRun, samples: int, *factors: str) -> tuple[Any, Any]:
     rows = some.sample(samples)
     return some.embed(rows=rows), np.stack([some.dataset.factors.codes(name, rows) for name in factors], axis=1)
 

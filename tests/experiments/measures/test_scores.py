@@ -15,7 +15,7 @@ from lightning.pytorch import LightningModule  # noqa: E402
 
 from setsup import evaluation  # noqa: E402
 from setsup.errors import SetsupError  # noqa: E402
-from setsup.experiments import How, evaluate, train  # noqa: E402
+from setsup.experiments import RunConfig, evaluate, train  # noqa: E402
 from setsup.experiments.measures import Accuracy, Disentanglement, FactorInformation, Probes, Retrieval  # noqa: E402
 from setsup.factors import Factor, FactorTable, Kind  # noqa: E402
 from tests.experiments.numbered import Numbered, OneHot, trained  # noqa: E402
@@ -210,7 +210,7 @@ def test_a_run_is_measured_by_what_another_preset_lists(tmp_path: Path) -> None:
         "neighbours": Retrieval(factors=factors, samples=300),
         "linear": Probes(factors=factors, samples=300),
     }
-    run = train(replace(PLAIN, steps=2), tmp_path / "run", how=How(workers=0))
+    run = train(replace(PLAIN, steps=2), tmp_path / "run", how=RunConfig(workers=0))
     found = evaluate(run, replace(PLAIN, name="mine/plain", steps=2, evaluations=evaluations), device="cpu")
     kept = run.measured()
     assert {name: kept[name]["values"] for name in evaluations} == {

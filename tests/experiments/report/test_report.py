@@ -39,7 +39,7 @@ def trained(
     run = begin(folder, smoke(preset) if small else preset, seed, stand_in=stand_in, how=how)
     parts = {"state_dict": {}, "optimizer_states": [], "LightningBatches": {}}
     at = run.preset.steps if done is None else done
-    torch.save({"global_step": at, "callbacks": {"Keeper": {"seconds": 1.0}}, **parts}, run.checkpoint)
+    torch.save({"global_step": at, "callbacks": {"CheckpointCallback": {"seconds": 1.0}}, **parts}, run.checkpoint)
     return run
 
 

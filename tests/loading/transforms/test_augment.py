@@ -26,11 +26,11 @@ from setsup.loading.transforms import (
     Compose,
     Crop,
     Flip,
+    ForLevels,
     Gray,
-    Maybe,
     OneOf,
-    Only,
     Perspective,
+    RandomApply,
     Resize,
     ResizedCrop,
     Rotate,
@@ -97,7 +97,7 @@ MIXED = [
     ResizedCrop((64, 60), (0.5, 0.9)),
     Add(),
     OneOf([Flip(1.0), Add(0.1), Rotate((-30, 30))]),
-    Maybe(Shift(0.1), 0.5),
+    RandomApply(Shift(0.1), 0.5),
     Add(0.05),
     Perspective(0.2),
 ]
@@ -116,7 +116,7 @@ MIXED = [
         [ResizedCrop((64, 80), (0.3, 0.6)), VerticalFlip()],
         [Affine((-90, 90), (-0.3, 0.3), (1.0, 1.3), (-5, 5))],
         [Resize((90, 95)), Rotate((-40, 40)), CenterCrop(70)],
-        [Perspective(0.4), OneOf([Flip(1.0), Shift(0.1)]), Maybe(Rotate((0, 90)), 0.4)],
+        [Perspective(0.4), OneOf([Flip(1.0), Shift(0.1)]), RandomApply(Rotate((0, 90)), 0.4)],
     ],
     ids=str,
 )
@@ -183,7 +183,7 @@ def test_the_two_views_of_a_pixel_are_partners() -> None:
         [Flip(1.0)],
         [VerticalFlip(1.0), Crop((50, 40))],
         [Resize((90, 35))],
-        [Affine((-90, 90), (-0.3, 0.3), (0.8, 1.3), (-5, 5)), Maybe(Flip(1.0))],
+        [Affine((-90, 90), (-0.3, 0.3), (0.8, 1.3), (-5, 5)), RandomApply(Flip(1.0))],
         [Perspective(0.4), Rotate((-40, 40))],
     ],
     ids=str,
@@ -482,7 +482,7 @@ def test_sets_share_geometry_when_asked() -> None:
     assert len(np.unique(matrices[:, 0, 0].reshape(-1, 9).round(9), axis=0)) == 6
 
 
-@pytest.mark.parametrize("operation", [OneOf([Flip(1.0), VerticalFlip(1.0), Add()]), Maybe(Flip(1.0), 0.5)])
+@pytest.mark.parametrize("operation", [OneOf([Flip(1.0), VerticalFlip(1.0), Add()]), RandomApply(Flip(1.0), 0.5)])
 def test_choices_of_geometry_are_shared_too(operation) -> None:
     matrices = geometry_of("copies", [operation])
     np.testing.assert_array_equal(matrices[:, :, 0], matrices[:, :, 1])
@@ -536,14 +536,14 @@ def test_one_of_gives_each_image_what_the_operation_alone_would() -> None:
 @pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
 def test_maybe_happens_with_its_probability(p) -> None:
     book: list[int] = []
-    found = Augment([Maybe(VerticalFlip(1.0), p), Maybe(Count(book), p)])(batch(20, 50, 4, 4))
+    found = Augment([RandomApply(VerticalFlip(1.0), p), RandomApply(Count(book), p)])(batch(20, 50, 4, 4))
     flipped = (found["homography"][..., 1, 1] == -1).float().mean().item()
     assert abs(flipped - p) < 4 * math.sqrt(p * (1 - p) / 1000) + 1e-12
     assert abs(sum(book) / 1000 - p) < 4 * math.sqrt(p * (1 - p) / 1000) + 1e-12
 
 
 def test_maybe_leaves_its_operation_as_wide_as_it_is() -> None:
-    found = Augment([Maybe(Shift(0.5), 0.5)])(batch(60, 60, 2, 2))["homography"][..., 0, 2].numpy()
+    found = Augment([RandomApply(Shift(0.5), 0.5)])(batch(60, 60, 2, 2))["homography"][..., 0, 2].numpy()
     assert stats.kstest(found[found != 0], stats.uniform(-1, 2).cdf).pvalue > RARE
 
 
@@ -551,13 +551,17 @@ def test_only_touches_images_of_its_levels() -> None:
     part = torch.arange(15).reshape(3, 5) % 3
     given = batch(factors={"part": part, "hue": part})
     book: list[int] = []
-    found = Augment([Only(Flip(1.0), "part", [0, 2]), Only(Count(book), "part", 1), Maybe(Only(Add(), "hue", 9), 1.0)])(
-        given
-    )
+    found = Augment(
+        [
+            ForLevels(Flip(1.0), "part", [0, 2]),
+            ForLevels(Count(book), "part", 1),
+            RandomApply(ForLevels(Add(), "hue", 9), 1.0),
+        ]
+    )(given)
     flipped = found["homography"][..., 0, 0] == -1
     assert torch.equal(flipped, part != 1)
     assert sum(book) == 5
-    twice = Augment([Only(Flip(1.0), "part", 1)], copies=2)(given)["homography"][..., 0, 0]
+    twice = Augment([ForLevels(Flip(1.0), "part", 1)], copies=2)(given)["homography"][..., 0, 0]
     assert torch.equal(twice == -1, (part == 1)[..., None].expand(3, 5, 2))
 
 
@@ -572,7 +576,7 @@ def test_operations_after_a_choice_still_happen_in_order() -> None:
             marks.append(f"{self.name}{tuple(images.shape[-2:])}")
             return images
 
-    Augment([Mark("a"), Resize(10), Mark("b"), Maybe(Mark("c"), 1.0), Crop(6), Mark("d")])(batch())
+    Augment([Mark("a"), Resize(10), Mark("b"), RandomApply(Mark("c"), 1.0), Crop(6), Mark("d")])(batch())
     assert marks == ["a(20, 24)", "b(10, 10)", "c(10, 10)", "d(6, 6)"]
 
 
@@ -594,7 +598,7 @@ def test_operations_draw_independently_of_each_other() -> None:
     four = [
         Flip(),
         VerticalFlip(),
-        Maybe(Affine(translate=(100, 100))),
+        RandomApply(Affine(translate=(100, 100))),
         OneOf([Shift(0.0), Affine(translate=(1000, 1000))]),
     ]
     matrices = Augment(four)(batch(40, 40, 4, 4))["homography"].numpy().reshape(-1, 3, 3)
@@ -612,11 +616,15 @@ def test_choices_within_choices_all_count() -> None:
     part = torch.arange(4000).reshape(20, 200) % 2
     given = batch(20, 200, 2, 2, factors={"part": part})
     book: list[int] = []
-    found = Augment([Maybe(Maybe(Flip(1.0), 0.5), 0.5), Maybe(OneOf([Count(book), Count([])]), 0.5)])(given)
+    found = Augment([RandomApply(RandomApply(Flip(1.0), 0.5), 0.5), RandomApply(OneOf([Count(book), Count([])]), 0.5)])(
+        given
+    )
     for share in ((found["homography"][..., 0, 0] < 0).float().mean().item(), sum(book) / 4000):
         assert abs(share - 0.25) < 4 * math.sqrt(0.25 * 0.75 / 4000)
     book.clear()
-    flipped = Augment([Only(Maybe(Flip(1.0), 0.5), "part", 1), Only(Only(Count(book), "part", 1), "part", 0)])(given)
+    flipped = Augment(
+        [ForLevels(RandomApply(Flip(1.0), 0.5), "part", 1), ForLevels(ForLevels(Count(book), "part", 1), "part", 0)]
+    )(given)
     mirrored = flipped["homography"][..., 0, 0] < 0
     assert not mirrored[part == 0].any()
     assert abs(mirrored[part == 1].float().mean().item() - 0.5) < 4 * math.sqrt(0.25 / 2000)
@@ -679,7 +687,7 @@ def test_nothing_given_is_written_to() -> None:
     given = coordinate_batch()
     given["image"] = given["image"].contiguous() / 100
     before = {name: value.clone() for name, value in given.items() if name != "step"}
-    for operations in (MIXED, [], [Flip(0.0)], [Maybe(Add(), 0.5)], [Flip(0.5)]):
+    for operations in (MIXED, [], [Flip(0.0)], [RandomApply(Add(), 0.5)], [Flip(0.5)]):
         found = Augment(operations, modalities=KINDS)(given)
         for name in KINDS:
             found[name].fill_(1)
@@ -703,7 +711,7 @@ def test_compose_calls_one_after_the_other() -> None:
 def test_it_is_the_transform_of_a_loader() -> None:
     shapes = setsup.load("shapes3d-procedural", where="scale == 1.25")
     sets = setsup.SetSampler(shapes.factors, inactive=["wall_hue"], size=4, sets=2)
-    augment = Augment([ResizedCrop(32), Only(Flip(1.0), "shape", 0)], copies=2)
+    augment = Augment([ResizedCrop(32), ForLevels(Flip(1.0), "shape", 0)], copies=2)
     loader = setsup.loader(shapes, sets, transform=augment, workers=0)
     first, second = (found for found, _ in zip(loader, range(2), strict=False))
     assert tuple(first["image"].shape) == (2, 4, 2, 3, 32, 32)
@@ -751,13 +759,13 @@ class Wrong:
         (lambda: Augment([], stream=3), "stream"),
         (lambda: OneOf([]), "at least one"),
         (lambda: OneOf(Flip()), "list of operations"),
-        (lambda: Maybe(Flip, 0.5), "is none"),
-        (lambda: Maybe(Flip(), 2), "Maybe's p"),
-        (lambda: Only(Flip(), "part", []), "codes of its levels"),
-        (lambda: Only(Flip(), "part", "real"), "codes of its levels"),
+        (lambda: RandomApply(Flip, 0.5), "is none"),
+        (lambda: RandomApply(Flip(), 2), "RandomApply's p"),
+        (lambda: ForLevels(Flip(), "part", []), "codes of its levels"),
+        (lambda: ForLevels(Flip(), "part", "real"), "codes of its levels"),
         (lambda: Augment([Flip(), Augment([Flip()])]), "stand side by side in a Compose"),
         (lambda: Augment([Compose([])]), "stand side by side in a Compose"),
-        (lambda: Maybe(lambda images: images), r"callables of \(images, slots\)"),
+        (lambda: RandomApply(lambda images: images), r"callables of \(images, slots\)"),
         (lambda: Compose(Augment([])), "list of callables"),
         (lambda: Compose([3]), "list of callables"),
     ],
@@ -796,10 +804,10 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
             "cannot be filled with nan",
         ),
         ({"positive_image": 0}, Augment([], into="positive"), "'positive_image' already"),
-        ({}, Augment([Only(Flip(), "part", 1)]), "no factor 'part'"),
+        ({}, Augment([ForLevels(Flip(), "part", 1)]), "no factor 'part'"),
         (
             {"canonical_image": torch.zeros(3, 3, 20, 24), "factors": {"part": torch.zeros(3, 5)}},
-            Augment([Only(Flip(), "part", 1)], modalities={"canonical_image": "color"}),
+            Augment([ForLevels(Flip(), "part", 1)], modalities={"canonical_image": "color"}),
             "are those of slots",
         ),
         (
@@ -813,14 +821,14 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
             Augment([Flip()], modalities={"l": "label"}),
             "goes into the same Augment",
         ),
-        ({"factors": {"prat": 0}}, Augment([Only(Flip(), "part", 1)]), "did you mean 'prat'"),
-        ({}, Augment([Maybe(Crop(8), 0.5)]), "different sizes, 20 × 24 and 8 × 8"),
+        ({"factors": {"prat": 0}}, Augment([ForLevels(Flip(), "part", 1)]), "did you mean 'prat'"),
+        ({}, Augment([RandomApply(Crop(8), 0.5)]), "different sizes, 20 × 24 and 8 × 8"),
         ({}, Augment([OneOf([Crop(8), Crop(9)])]), "different sizes, 8 × 8 and 9 × 9"),
         ({}, Augment([OneOf([Crop(8), Add()])]), "different sizes"),
         ({}, Augment([Crop(21)]), "cuts out 21 × 21"),
         ({}, Augment([Wrong(lambda x: x[:-1])]), "keeps the number and the size"),
         ({}, Augment([Wrong(lambda x: x.double())]), "must return float32"),
-        ({}, Augment([Maybe(Wrong(lambda x: x[:, :1]), 0.5)]), "apply it to all"),
+        ({}, Augment([RandomApply(Wrong(lambda x: x[:, :1]), 0.5)]), "apply it to all"),
     ],
 )
 def test_batches_that_do_not_fit_are_one_sentence(change, augment, said) -> None:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import setsup
-from setsup.correspondence import PairSampler, RenderedPairs, pair_table, planar, spatial, stored, view_pairs
-from setsup.datasets.rendered import RenderedDataset
-from setsup.datasets.rendered_writing import render
+from setsup.correspondence import PixelPairSampler, RenderedPairs, pair_table, planar, spatial, stored, view_pairs
 from setsup.errors import SetsupError
+from setsup.rendered.dataset import RenderedDataset
+from setsup.rendered.writing import render
 from setsup.scenes.recipes import Shapes3D
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -41,7 +41,7 @@ def shapes() -> RenderedDataset:
 
 
 def first_batch(shapes, transform, modalities=("image",), **options):
-    pairs = PairSampler(shapes, pairs=3, seed=4)
+    pairs = PixelPairSampler(shapes, pairs=3, seed=4)
     return next(iter(setsup.loader(shapes, pairs, modalities=list(modalities), transform=transform, **options)))
 
 

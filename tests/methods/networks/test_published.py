@@ -51,7 +51,7 @@ def server(monkeypatch):
             self.wfile.write(files.get(self.path, b""))
 
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr("setsup.files.transfer._WAITS", (0.0, 0.0))
+    monkeypatch.setattr("setsup.files.downloads.transfer._WAITS", (0.0, 0.0))
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
         running.files, running.asked, running.url = files, asked, f"http://127.0.0.1:{running.server_address[1]}"
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from setsup.scenes import Camera, Mesh, Placement, Scene
-from setsup.scenes.primitives import box, capsule, cylinder, sphere
+from setsup.scenes.meshes.primitives import box, capsule, cylinder, sphere
 from setsup.scenes.recipes import ObjectView, Room, Shapes3D
 
 pytest.importorskip("trimesh")

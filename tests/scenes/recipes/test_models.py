@@ -280,7 +280,7 @@ def test_links_beside_a_linked_mesh_are_followed(tmp_path: Path) -> None:
 def test_sizes_are_looked_at_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _model(tmp_path, _MODELS["one library, and its maps"])
     whole = identity(path)
-    monkeypatch.setattr("setsup.scenes.mesh_files._LARGEST_ASSET", 70)
+    monkeypatch.setattr("setsup.scenes.meshes.mesh_files._LARGEST_ASSET", 70)
     assert (path.parent / "inner" / "texture.png").stat().st_size > 70
     limited = identity(path)
     assert limited != whole

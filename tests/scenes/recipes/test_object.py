@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from setsup.datasets.shapenet_renderings.poses import azimuth_elevation
+from setsup.datasets.benchmarks.shapenet_renderings.poses import azimuth_elevation
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors import Kind
 from setsup.scenes import Ambient, Camera, Material, Mesh, Recipe, load_mesh

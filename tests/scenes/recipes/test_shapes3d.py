@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setsup.datasets.shapes3d_procedural import ProceduralShapes3D
+from setsup.datasets.benchmarks.shapes3d_procedural import ProceduralShapes3D
 from setsup.errors import FactorError, SetsupError
 from setsup.factors import FactorTable
 from setsup.scenes import Recipe

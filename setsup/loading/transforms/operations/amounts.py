@@ -14,14 +14,7 @@ __all__ = ["check_channels", "check_number", "check_range", "per_image"]
 
 
 def check_number(owner: object, name: str, value: float, least: float = -math.inf, most: float = math.inf) -> None:
-    """Refuse what is no finite number from ``least`` to ``most``, and say whose argument it is.
-
-    Raises
-    ------
-    SetsupError
-        When it is none.
-
-    """
+    """Refuse what is no finite number from ``least`` to ``most``, and say whose argument it is."""
     if not is_number(value) or not least <= value <= most:
         bounds = f" from {least:g}" if least > -math.inf else ""
         bounds += f" to {most:g}" if most < math.inf else " on" if bounds else ""
@@ -29,25 +22,7 @@ def check_number(owner: object, name: str, value: float, least: float = -math.in
 
 
 def check_range(owner: object, low: float, high: float, least: float = -math.inf, name: str = "") -> None:
-    """Refuse what is no range of finite numbers from ``least`` on.
-
-    Parameters
-    ----------
-    owner : object
-        Operation that was given the range.
-    low, high : float
-        Ends of the range.
-    least : float
-        Smallest end allowed.
-    name : str
-        Of the range, where an operation has several.
-
-    Raises
-    ------
-    SetsupError
-        Unless least ≤ low ≤ high.
-
-    """
+    """Refuse what is no range of finite numbers from ``least`` on."""
     ends = (f"low {name}".rstrip(), f"high {name}".rstrip())
     for end, value in zip(ends, (low, high), strict=True):
         check_number(owner, end, value, least)
@@ -58,14 +33,7 @@ def check_range(owner: object, low: float, high: float, least: float = -math.inf
 
 
 def check_channels(owner: object, images: Tensor) -> None:
-    """Refuse images of other than one or three channels.
-
-    Raises
-    ------
-    DataError
-        When they have any other number.
-
-    """
+    """Refuse images of other than one or three channels."""
     if images.shape[1] not in (1, 3):
         hint = ": put Background before it, which makes three of four" if images.shape[1] == 4 else ""
         raise DataError(f"{type(owner).__name__} takes images of 1 or 3 channels, not {images.shape[1]}{hint}")

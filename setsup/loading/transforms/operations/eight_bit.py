@@ -36,15 +36,7 @@ def rounded(images: Tensor) -> Tensor:
 def grey(levels: Tensor) -> Tensor:
     """Luma of ITU-R 601 in 16-bit fixed point, rounded, as Pillow converts colours to grey.
 
-    Parameters
-    ----------
-    levels : (n, 3, height, width) float32
-        Of red, green and blue.
-
-    Returns
-    -------
-    (n, 1, height, width) float32
-
+    `levels` (n, 3, height, width) float32; returns (n, 1, height, width) float32.
     """
     red, green, blue = levels.unbind(1)
     luma = red.mul(19595).add_(green, alpha=38470).add_(blue, alpha=7471)[:, None]
@@ -62,15 +54,7 @@ def mean_grey(levels: Tensor) -> Tensor:
 def blended(levels: Tensor, base: Tensor | None, factor: Tensor) -> Tensor:
     """Base + factor · (levels − base), cut to 0 … 255 and truncated, in place: Pillow's ``Image.blend``.
 
-    Parameters
-    ----------
-    levels : (n, channels, height, width) float32
-        Overwritten.
-    base : tensor of levels, optional
-        What a factor of nought gives; black unless given.
-    factor : (n, 1, 1, 1) float32
-        Also beyond 1.
-
+    `levels` (n, channels, height, width) float32; `factor` (n, 1, 1, 1) float32.
     """
     moved = levels.mul_(factor) if base is None else levels.sub_(base).mul_(factor).add_(base)
     return moved.clamp_(0, 255).floor_()
@@ -79,13 +63,7 @@ def blended(levels: Tensor, base: Tensor | None, factor: Tensor) -> Tensor:
 def mixed(levels: Tensor, base: Tensor, alpha: Tensor) -> Tensor:
     """Levels over others by an 8-bit alpha, rounded: Pillow's ``Image.paste`` with a mask.
 
-    Parameters
-    ----------
-    levels, base : (n, 3, height, width) float32
-        Above and below.
-    alpha : (n, 1, height, width) float32
-        Levels: 255 shows what is above.
-
+    `levels, base` (n, 3, height, width) float32; `alpha` (n, 1, height, width) float32.
     """
     total = levels.mul(alpha).add_(base.mul(255 - alpha)).add_(128)
     # (t + t/256)/256, each truncated, is t/255 rounded
@@ -110,17 +88,7 @@ def stretched(levels: Tensor) -> Tensor:
 def turned(levels: Tensor, shift: Tensor) -> Tensor:
     """Hue moved by some of its 256 levels, through Pillow's 8-bit hue, saturation and value and back.
 
-    Parameters
-    ----------
-    levels : (n, 3, height, width) float32
-        Of red, green and blue.
-    shift : (n, 1, 1) int32
-        Added to the hue modulo 256.
-
-    Returns
-    -------
-    (n, 3, height, width) float32
-
+    `levels` (n, 3, height, width) float32; `shift` (n, 1, 1) int32; returns (n, 3, height, width) float32.
     """
     hues, shares = _tables(levels.device)
     red, green, blue = levels.unbind(1)

@@ -29,26 +29,7 @@ _GOLDEN, _M1, _M2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  
 def picked(keys: npt.NDArray[np.uint64], shape: Sequence[int], table: Tensor) -> Tensor:
     """Independent uniform picks from a table.
 
-    Parameters
-    ----------
-    keys : (n,) uint64
-        One an image.
-    shape : sequence of int
-        Of the numbers of one image.
-    table : (65536,) tensor
-        Values, each as likely as any other; its device is that of the result.
-
-    Returns
-    -------
-    (n, *shape) tensor of the table's dtype
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> coins = torch.arange(TABLE) % 2
-    >>> picked(np.arange(3, dtype=np.uint64), (4, 5), coins).shape
-    torch.Size([3, 4, 5])
-
+    `keys` (n,) uint64; `table` (65536,) tensor; returns (n, *shape) tensor of the table's dtype.
     """
     count = math.prod(shape)
     words = _words(keys, -(-count // _PARTS), table.device)
@@ -62,26 +43,7 @@ def normal(keys: npt.NDArray[np.uint64], shape: Sequence[int], device: torch.dev
 
     The values are the quantiles at (i + ½)/65536. The largest is 4.32, and the variance falls short of one by 2 · 10⁻⁵.
 
-    Parameters
-    ----------
-    keys : (n,) uint64
-        One an image.
-    shape : sequence of int
-        Of the numbers of one image.
-    device : torch.device
-        Where to make them.
-
-    Returns
-    -------
-    (n, *shape) float32
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> z = normal(np.arange(3, dtype=np.uint64), (64, 64), torch.device("cpu"))
-    >>> tuple(z.shape), bool(z.mean().abs() < 0.05), bool((z.std() - 1).abs() < 0.05)
-    ((3, 64, 64), True, True)
-
+    `keys` (n,) uint64; returns (n, *shape) float32.
     """
     return picked(keys, shape, _quantiles(device))
 

@@ -22,7 +22,7 @@ from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.amounts import check_channels, check_range, per_image
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["Brightness", "Contrast", "Gray", "Hue", "Saturation", "Shade"]
+__all__ = ["AddBrightness", "Brightness", "Contrast", "Gray", "Hue", "Saturation"]
 
 _TINY = 1e-20  # chroma of a grey, to divide by
 
@@ -62,7 +62,7 @@ class Brightness:
 
 
 @dataclass(frozen=True)
-class Shade:
+class AddBrightness:
     """Images plus a number.
 
     Parameters
@@ -74,7 +74,7 @@ class Shade:
     --------
     >>> import numpy as np
     >>> images, slots = torch.full((2, 3, 8, 8), 0.5), Slots(np.arange(2, dtype=np.uint64))
-    >>> Shade(-0.25, -0.25)(images, slots).unique()
+    >>> AddBrightness(-0.25, -0.25)(images, slots).unique()
     tensor([0.2500])
 
     """

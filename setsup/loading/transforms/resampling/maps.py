@@ -19,25 +19,8 @@ _FAR = -1e9  # pixels: where nothing is
 def resampled(values: Tensor, matrices: Matrices, size: Size, kind: str, fill: float, copied: bool = False) -> Tensor:
     """Labels, depths, normals or flow by matrices (n, 3, 3) that are all affine, or all not.
 
-    Parameters
-    ----------
-    values : (n, H, W) or (n, H, W, k)
-        Normals are (n, H, W, 3) and floating, flow fields (n, H, W, 2k), x and y by turns.
-    matrices : (n, 3, 3) float64
-        From pixels of the source to pixels of the result.
-    size : (height, width)
-        Of the result.
-    kind : str
-        ``label``, ``depth``, ``normal`` or ``flow``.
-    fill : float
-        What stands outside the source.
-    copied : bool
-        Whether all matrices only mirror and move by whole pixels, so that there is nothing to mix.
-
-    Returns
-    -------
-    (n, height, width, …) of the values' dtype
-
+    `values` (n, H, W) or (n, H, W, k); `matrices` (n, 3, 3) float64; `size` (height, width); returns (n, height, width,
+    …) of the values' dtype.
     """
     height, width = values.shape[1:3]
     x, y = sources(np.asarray(np.linalg.inv(matrices)), size, values.device, torch.float64)
@@ -70,20 +53,7 @@ def carried(points: Tensor, matrices: Matrices, size: Size) -> tuple[Tensor, Ten
 def sources(inverse: Matrices, size: Size, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Where pixels of the result come from.
 
-    Parameters
-    ----------
-    inverse : (n, 3, 3) float64
-        From pixels of the result to the source: all affine, or all not.
-    size : (height, width)
-        Of the result.
-    device, dtype
-        Of what is returned; float32 is rounded from float64, an affine matrix's sums in two terms.
-
-    Returns
-    -------
-    x, y : (n, height, width)
-        Far to the left of the source beyond the horizon. With one row, or one column, where all others are the same.
-
+    `inverse` (n, 3, 3) float64; `size` (height, width); returns `x, y` (n, height, width).
     """
     u, v = np.arange(size[1], dtype=np.float64), np.arange(size[0], dtype=np.float64)
     across, down = inverse[:, :, :1] * u, inverse[:, :, 1:2] * v + inverse[:, :, 2:]  # (n, 3, length) each

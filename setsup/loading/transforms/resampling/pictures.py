@@ -26,28 +26,14 @@ _NOISE = 2.0**-12  # levels of 255: what float32 may lack of the whole number th
 
 
 def real(images: Tensor) -> Tensor:
-    """Pictures as float32, channels first in memory: uint8 over 255, float32 as they are.
-
-    Examples
-    --------
-    >>> real(torch.tensor([[[[0, 51, 255]]]], dtype=torch.uint8)).flatten().tolist()
-    [0.0, 0.20000000298023224, 1.0]
-
-    """
+    """Pictures as float32, channels first in memory: uint8 over 255, float32 as they are."""
     if images.dtype == torch.uint8:
         return images_of(images.contiguous().to(torch.float32))
     return images.contiguous()
 
 
 def whole(images: Tensor) -> Tensor:
-    """Pictures as uint8: float32 times 255, rounded.
-
-    Examples
-    --------
-    >>> whole(torch.tensor([[[[0.0, 0.2, 0.999]]]])).flatten().tolist()
-    [0, 51, 255]
-
-    """
+    """Pictures as uint8: float32 times 255, rounded."""
     return images if images.dtype == torch.uint8 else images.mul(255).round_().clamp_(0, 255).to(torch.uint8)
 
 

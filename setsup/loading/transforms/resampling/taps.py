@@ -52,13 +52,7 @@ class Axis:
 def axis(scale: Reals, shift: Reals, source: int, length: int) -> Axis:
     """Taps that take pixel q of the source to scale · q + shift of the result.
 
-    Parameters
-    ----------
-    scale, shift : (n,) float64
-        The scale is not zero.
-    source, length : int
-        Pixels of the source and of the result along the axis.
-
+    `scale, shift` (n,) float64.
     """
     scale, shift = scale[:, None], shift[:, None]
     centre = (np.arange(length) - shift) / scale
@@ -96,18 +90,7 @@ def single(images: Tensor, rows: Axis, columns: Axis) -> Tensor:
 def separable(images: Tensor, rows: Axis, columns: Axis) -> Tensor:
     """Weighted sums of taps along both axes.
 
-    Parameters
-    ----------
-    images : (n, C, H, W) float32 or uint8
-        Pictures of 8 bits are resized as Pillow does it: columns first, fixed-point weights of 22 bits, and whole
-        numbers between the two passes as after them.
-    rows, columns : Axis
-        Taps along H and along W.
-
-    Returns
-    -------
-    (n, C, height, width) of the images' dtype
-
+    `images` (n, C, H, W) float32 or uint8; returns (n, C, height, width) of the images' dtype.
     """
     if images.dtype != torch.uint8:
         return _sum(_columns, _sum(_rows, images, rows), columns)

@@ -38,36 +38,7 @@ def warp(
 ) -> Tensor:
     """Resample a stack of images.
 
-    Parameters
-    ----------
-    values : Tensor
-        ``color``: (n, C, H, W), uint8 or float32. ``label`` and ``depth``: (n, H, W) or (n, H, W, k). ``normal``:
-        (n, H, W, 3), x to the right and y down. ``flow``: (n, H, W, 2k), x and y by turns.
-    matrices : (n, 3, 3) float64
-        From pixels of the source to pixels of the result.
-    size : (height, width)
-        Of the result.
-    kind : str
-        ``color``, ``label``, ``depth``, ``normal`` or ``flow``.
-    fill : float
-        What stands outside the source; of pictures in 0 … 1.
-    eight_bit : bool
-        Whether pictures stay whole numbers of 1/255.
-
-    Returns
-    -------
-    Tensor
-        With the result's height and width in place of H and W. Pictures are float32, or uint8 with ``eight_bit``;
-        everything else keeps its dtype.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from setsup.correspondence import planar
-    >>> ramp = torch.arange(4.0).expand(1, 1, 4, 4) / 4
-    >>> warp(ramp, planar.flip_x(4)[None], (4, 4))[0, 0, 0].tolist()
-    [0.75, 0.5, 0.25, 0.0]
-
+    `matrices` (n, 3, 3) float64; `size` (height, width).
     """
     if values.dtype in _SIGNED:  # torch selects few unsigned integers; their bits are the same
         bits = values.view(_SIGNED[values.dtype])

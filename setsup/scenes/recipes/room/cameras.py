@@ -101,25 +101,7 @@ class CameraPair:
 
 
 def camera_pair(rays: Rays, space: Space, objects: Sequence[Placement], key: Words) -> CameraPair:
-    """Draw a pair of cameras.
-
-    Parameters
-    ----------
-    rays : Rays
-        Of the room, without objects.
-    space : Space
-        Free positions of the room.
-    objects : sequence of Placement
-        What was put into it.
-    key : uint64
-        Of the draw.
-
-    Raises
-    ------
-    DataError
-        When there are fewer than two free positions outside of the objects.
-
-    """
+    """Draw a pair of cameras."""
     points = space.points[outside(space.points, objects, CLEARANCE)]
     if len(points) < 2:
         raise DataError(

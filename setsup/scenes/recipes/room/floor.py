@@ -21,7 +21,7 @@ import numpy.typing as npt
 from setsup.errors import DataError, SetsupError
 from setsup.random import fold, stream_key, uniform
 from setsup.scenes.checks import checked_numbers
-from setsup.scenes.mesh import Mesh
+from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.portable import length, product
 from setsup.scenes.scene import Placement
 
@@ -75,27 +75,11 @@ class Floor:
 def find_floor(mesh: Mesh, *, up: npt.ArrayLike | None = None) -> Floor:
     """Find the floor of a room.
 
-    Parameters
-    ----------
-    mesh : Mesh
-        Of a room, in metres, with or without what stands in it; holes and noise do not matter.
-    up : (3,) float, optional
-        About what is up in the mesh's frame, within 30°. By default the positive direction of the axis along which
-        the mesh is shortest (of equally long ones the last), as in the paper's code [2]_: right for most rooms, wrong
-        for those that are higher than wide, and for those that stand on their heads.
+    `up` (3,) float, optional.
 
-    Raises
-    ------
-    DataError
-        When nothing in the mesh is a floor.
-
-    Examples
-    --------
-    >>> square = Mesh([[0, 0, 1], [4, 0, 1], [4, 3, 1], [0, 3, 1]], [[0, 1, 2], [0, 2, 3]])
-    >>> floor = find_floor(square)
-    >>> floor.normal.round(6).tolist(), round(floor.height, 6), floor.share
-    ([0.0, 0.0, 1.0], 1.0, 1.0)
-
+    `up`: about what is up in the mesh's frame, within 30°. By default the positive direction of the axis along
+    which the mesh is shortest (of equally long ones the last), as in the paper's code [2]_: right for most rooms,
+    wrong for those that are higher than wide, and for those that stand on their heads.
     """
     above = _shortest(mesh) if up is None else direction(up)
     points = _surface(mesh)
@@ -127,21 +111,7 @@ def find_floor(mesh: Mesh, *, up: npt.ArrayLike | None = None) -> Floor:
 
 
 def levelled(mesh: Mesh, *, up: npt.ArrayLike | None = None) -> Placement:
-    """Place a room so that its floor is z = 0 and up is +z; its middle stands at x = y = 0.
-
-    Parameters
-    ----------
-    mesh, up
-        See :func:`find_floor`.
-
-    Examples
-    --------
-    >>> square = Mesh([[0, 7, 0], [4, 7, 0], [4, 7, 3], [0, 7, 3]], [[0, 1, 2], [0, 2, 3]])
-    >>> placement = levelled(square, up=(0, 1, 0))
-    >>> (placement.placed(square.vertices) + 0.0).round(6).tolist()
-    [[-2.0, 1.5, 0.0], [2.0, 1.5, 0.0], [2.0, -1.5, 0.0], [-2.0, -1.5, 0.0]]
-
-    """
+    """Place a room so that its floor is z = 0 and up is +z; its middle stands at x = y = 0."""
     floor = find_floor(mesh, up=up)
     rotation = floor.rotation
     turned = product(mesh.vertices[np.unique(mesh.faces)], rotation.T)
@@ -150,14 +120,7 @@ def levelled(mesh: Mesh, *, up: npt.ArrayLike | None = None) -> Placement:
 
 
 def direction(up: npt.ArrayLike) -> Reals:
-    """Unit vector, (3,) float64, of what is told to be up in a room.
-
-    Raises
-    ------
-    SetsupError
-        When it is no direction.
-
-    """
+    """Unit vector, (3,) float64, of what is told to be up in a room."""
     found = checked_numbers(up, (3,), "up of a room")
     with np.errstate(over="ignore"):
         far = length(found)

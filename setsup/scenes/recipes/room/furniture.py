@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import fold, uniform
-from setsup.scenes.mesh import Material
+from setsup.scenes.meshes.mesh import Material
 from setsup.scenes.portable import sin_cos
 from setsup.scenes.recipes.room.patterns import finish
 from setsup.scenes.recipes.room.solids import Part, box, rectangle, turned

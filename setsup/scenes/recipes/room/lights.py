@@ -24,34 +24,7 @@ _SUNS, _LOOKED_AT = 16, 300  # directions, and free positions by which they are 
 
 
 def room_lights(key: Words, rays: Rays, space: Space) -> tuple[str, tuple[Light, ...]]:
-    """Draw the lights of a room.
-
-    Parameters
-    ----------
-    key : uint64
-        Of the draw.
-    rays : Rays
-        Of the room, through which the sun must find its way: of some directions, the one from which it shines on the
-        largest part of the free positions is taken.
-    space : Space
-        Free positions of the room; lamps hang at some of the highest.
-
-    Returns
-    -------
-    mode : str
-        One of :data:`MODES`.
-    lights : tuple of Light
-
-    Examples
-    --------
-    >>> from setsup.random import fold, stream_key
-    >>> from setsup.scenes import Scene
-    >>> space = Space(np.array([[0.0, 0, 1], [1, 0, 2.2]]), np.ones(2))
-    >>> mode, lights = room_lights(fold(stream_key(0, "example"), 0), Rays(Scene()), space)
-    >>> mode in MODES, len(lights) > 0
-    (True, True)
-
-    """
+    """Draw the lights of a room."""
     mode = MODES[int(below(fold(key, 0), len(MODES)))]
     at = uniform(fold(key, np.arange(1, 9)))
     tint = np.array([1.0, 0.96 + 0.04 * at[0], 0.86 + 0.14 * at[1]])  # from lamp light to white

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import below, fold, uniform
-from setsup.scenes.mesh import Material
+from setsup.scenes.meshes.mesh import Material
 from setsup.scenes.portable import length, product, sin_cos
 from setsup.scenes.recipes.room.furniture import FURNITURE, chair, legs, picture
 from setsup.scenes.recipes.room.patterns import finish
@@ -32,27 +32,7 @@ _CORNER = 1.0  # metres that the furniture of the shorter walls keeps from their
 
 
 def made_room(key: Words) -> Scene:
-    """Build a room.
-
-    Parameters
-    ----------
-    key : uint64
-        Of the draw.
-
-    Returns
-    -------
-    Scene
-        Placements named ``"walls"``, ``"floor"``, ``"ceiling"``, ``"door"``, ``"window"`` … and those of the
-        furniture; lit by the default lights.
-
-    Examples
-    --------
-    >>> from setsup.random import fold, stream_key
-    >>> room = made_room(fold(stream_key(0, "example"), 0))
-    >>> sorted(room.names.values())[:4], float(room.bounds[0, 2])
-    (['bed', 'ceiling', 'chair', 'chair'], 0.0)
-
-    """
+    """Build a room."""
     at = uniform(fold(key, np.arange(4)))
     width, depth, height = 4.0 + 3.0 * at[0], 3.6 + 2.4 * at[1], 2.4 + 0.7 * at[2]
     walls = _walls(width, depth)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import below, fold, uniform
-from setsup.scenes.mesh import Material
+from setsup.scenes.meshes.mesh import Material
 
 __all__ = ["PATTERNS", "finish", "pattern"]
 
@@ -22,29 +22,7 @@ PATTERNS = ("plain", "planks", "bricks", "tiles", "checks", "stripes", "dots", "
 def pattern(kind: str, light: Sequence[int], dark: Sequence[int], key: Words, size: int = 128) -> npt.NDArray[np.uint8]:
     """Draw a picture that can be repeated without a seam.
 
-    Parameters
-    ----------
-    kind : str
-        One of :data:`PATTERNS`.
-    light, dark : 3 ints
-        The two colours, sRGB bytes.
-    key : uint64
-        Of the draw.
-    size : int
-        Pixels a side, a multiple of 64.
-
-    Returns
-    -------
-    (size, size, 3) uint8
-        sRGB.
-
-    Examples
-    --------
-    >>> from setsup.random import fold, stream_key
-    >>> bricks = pattern("bricks", (180, 80, 60), (200, 200, 200), fold(stream_key(0, "example"), 0))
-    >>> bricks.shape, bricks.dtype.name
-    ((128, 128, 3), 'uint8')
-
+    Returns (size, size, 3) uint8.
     """
     y, x = np.mgrid[:size, :size] * (64 / size)  # 64 units a side
     cloud = _noise(key, size, 4) - 0.5
@@ -86,20 +64,7 @@ def pattern(kind: str, light: Sequence[int], dark: Sequence[int], key: Words, si
 
 
 def finish(key: Words, kinds: Sequence[str], colors: str = "any", size: int = 128) -> Material:
-    """Draw a material with a pattern.
-
-    Parameters
-    ----------
-    key : uint64
-        Of the draw.
-    kinds : sequence of str
-        Patterns to choose from.
-    colors : str
-        ``"any"``, ``"pale"`` as walls are, ``"wood"``, or ``"white"``.
-    size : int
-        Pixels a side.
-
-    """
+    """Draw a material with a pattern."""
     at = uniform(fold(key, np.arange(8)))
     hue, saturation, value = at[0], 0.35 + 0.5 * at[1], 0.45 + 0.45 * at[2]
     if colors == "pale":

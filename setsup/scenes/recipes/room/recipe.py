@@ -30,8 +30,8 @@ from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors.factor import Factor, Kind
 from setsup.random import below, fold, stream_key, uniform
 from setsup.scenes.camera import Camera
-from setsup.scenes.importing import check_size
-from setsup.scenes.mesh import Mesh
+from setsup.scenes.meshes.importing import check_size
+from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.portable import product, sin_cos
 from setsup.scenes.rays import Rays
 from setsup.scenes.recipes.models import Model, checked_models, identities, loaded
@@ -283,21 +283,7 @@ class _Built:
 def spread_positions(key: Words, space: Space, count: int) -> Reals:
     """Draw free positions that are at least 0.35 m apart.
 
-    Parameters
-    ----------
-    key : uint64
-        Of the draw.
-    space : Space
-        Free positions of a room.
-    count : int
-        How many are wanted.
-
-    Returns
-    -------
-    (n, 3) float64, metres
-        The first is the most open one; each other one is drawn among those that are far enough from all before it, as
-        likely as it has clearance. n is less than ``count`` where there are none left.
-
+    Returns (n, 3) float64, metres.
     """
     rows = [int(np.argmax(space.clearance))][:count]
     weights = space.clearance.copy()
@@ -313,15 +299,7 @@ def spread_positions(key: Words, space: Space, count: int) -> Reals:
 def placed_objects(key: Words, positions: Reals, meshes: list[tuple[str, Mesh]]) -> tuple[Placement, ...]:
     """Place objects at positions, each scaled by U(0.3, 0.75) along its axes and turned by :func:`euler`.
 
-    Parameters
-    ----------
-    key : uint64
-        Of the draw.
-    positions : (n, 3) float64, metres
-        Where the meshes' origins go.
-    meshes : list of (str, Mesh)
-        Names and meshes, n of them.
-
+    `positions` (n, 3) float64, metres.
     """
     at = uniform(fold(fold(key, np.arange(len(meshes)))[:, None], np.arange(6)))
     scales = _SCALES[0] + (_SCALES[1] - _SCALES[0]) * at[:, :3]
@@ -334,19 +312,7 @@ def placed_objects(key: Words, positions: Reals, meshes: list[tuple[str, Mesh]])
 def euler(angles: npt.ArrayLike) -> Reals:
     """Turn about the x axis, then the y axis, then the z axis of the world.
 
-    Parameters
-    ----------
-    angles : (3,) float, degrees
-
-    Returns
-    -------
-    (3, 3) float64
-
-    Examples
-    --------
-    >>> (euler((90, 0, 90)) @ (1, 0, 0)).round(6).tolist()
-    [0.0, 1.0, 0.0]
-
+    `angles` (3,) float, degrees; returns (3, 3) float64.
     """
     sines, cosines = sin_cos(np.radians(angles))
     found = np.eye(3)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import fold, stream_key
-from setsup.scenes.mesh import Material, Mesh
+from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.portable import length, product, sin_cos
 from setsup.scenes.recipes.room.patterns import PATTERNS, finish
 
@@ -86,21 +86,7 @@ def turned(
 ) -> Part:
     """Turn a profile about the z axis.
 
-    Parameters
-    ----------
-    profile : (m, 2) float, metres
-        Radius and height of its points.
-    material : Material
-        Of the surface.
-    centre : 3 float, metres
-        Where radius and height are 0.
-    segments : int
-        Around.
-    span : float, metres
-        Of the texture, along the profile; around, it is repeated about as often as fits at the widest place.
-    creased : bool
-        Edges between the pieces of the profile are sharp, not smooth.
-
+    `profile` (m, 2) float, metres.
     """
     line = np.asarray(profile, float)
     pieces = np.diff(line, axis=0)
@@ -165,15 +151,7 @@ def mesh_of(parts: Sequence[Part]) -> Mesh:
 
 @lru_cache(maxsize=1)
 def default_objects() -> dict[str, Mesh]:
-    """Solids of a dozen shapes with several patterns each; the boxes around them have diagonals of 1 m.
-
-    Examples
-    --------
-    >>> objects = default_objects()
-    >>> len(objects), sorted(objects)[:3]
-    (36, ['ball 1', 'ball 2', 'ball 3'])
-
-    """
+    """Solids of a dozen shapes with several patterns each; the boxes around them have diagonals of 1 m."""
     found = {}
     key = fold(stream_key(0, "room objects"), 0)
     for place, shape in enumerate(_SHAPES):

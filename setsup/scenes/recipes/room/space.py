@@ -60,14 +60,7 @@ class Space:
 
 
 class Surfaces:
-    """Middles of small pieces of all triangles of a room, which tell what is near.
-
-    Parameters
-    ----------
-    rays : Rays
-        Of the room, without objects.
-
-    """
+    """Middles of small pieces of all triangles of a room, which tell what is near."""
 
     def __init__(self, rays: Rays) -> None:
         self.rays = rays
@@ -98,33 +91,7 @@ class Surfaces:
 
 
 def free_space(surfaces: Surfaces, key: npt.NDArray[np.uint64], *, count: int = 5000) -> Space:
-    """Find free positions in a room whose floor is z = 0.
-
-    Parameters
-    ----------
-    surfaces : Surfaces
-        Of the room.
-    key : uint64
-        Of the draw.
-    count : int
-        How many positions are tried.
-
-    Raises
-    ------
-    DataError
-        When none of them is free.
-
-    Examples
-    --------
-    >>> from setsup.random import fold, stream_key
-    >>> from setsup.scenes import Rays
-    >>> from setsup.scenes.recipes.room.made import made_room
-    >>> room = made_room(fold(stream_key(0, "example"), 0))
-    >>> space = free_space(Surfaces(Rays(room)), fold(stream_key(0, "example"), 1))
-    >>> bool(space.clearance.min() > 0.05), len(space.points) > 1000
-    (True, True)
-
-    """
+    """Find free positions in a room whose floor is z = 0."""
     rays = surfaces.rays
     box = rays.scene.bounds
     low = np.array([box[0, 0] + _WALL, box[0, 1] + _WALL, _FLOOR])
@@ -153,22 +120,7 @@ def free_space(surfaces: Surfaces, key: npt.NDArray[np.uint64], *, count: int = 
 def distance_to_triangles(points: Reals, corners: Reals) -> Reals:
     """Distance of each point to its triangle.
 
-    Parameters
-    ----------
-    points : (n, 3) float64, metres
-    corners : (n, 3, 3) float64, metres
-        Triangles without area count as what is left of them.
-
-    Returns
-    -------
-    (n,) float64, metres
-
-    Examples
-    --------
-    >>> triangle = np.array([[[0.0, 0, 0], [1, 0, 0], [0, 1, 0]]] * 2)
-    >>> distance_to_triangles(np.array([[0.2, 0.2, 3.0], [4.0, 0, 3.0]]), triangle).round(6).tolist()
-    [3.0, 4.242641]
-
+    `points` (n, 3) float64, metres; `corners` (n, 3, 3) float64, metres; returns (n,) float64, metres.
     """
     found = np.full(len(points), np.inf)
     for one, other in ((0, 1), (1, 2), (2, 0)):

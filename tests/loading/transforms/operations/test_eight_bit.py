@@ -19,7 +19,7 @@ import torch
 
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
-from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.operations.photometry import AddBrightness, Brightness, Contrast, Gray, Hue, Saturation
 from setsup.loading.transforms.operations.regions import Background, Erase
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.slots import Slots
@@ -226,7 +226,7 @@ def test_pictures_over_others_are_those_of_pillow() -> None:
 
 
 @pytest.mark.parametrize(
-    "operation", [Shade(-0.3, 0.3), Sobel(-1, 1), Noise(0.1), SaltAndPepper(0.2), Erase()], ids=str
+    "operation", [AddBrightness(-0.3, 0.3), Sobel(-1, 1), Noise(0.1), SaltAndPepper(0.2), Erase()], ids=str
 )
 def test_what_pillow_has_no_law_for_is_near_the_float_result(operation: object) -> None:
     pictures = rendered()

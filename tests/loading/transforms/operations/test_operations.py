@@ -15,7 +15,7 @@ import torch
 
 from setsup.loading.transforms.operations.filters import Blur, Noise, SaltAndPepper, Sobel
 from setsup.loading.transforms.operations.jitter import Jitter
-from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.operations.photometry import AddBrightness, Brightness, Contrast, Gray, Hue, Saturation
 from setsup.loading.transforms.operations.regions import Background, Erase
 from setsup.loading.transforms.operations.tones import AutoContrast, Equalize, Posterize
 from setsup.loading.transforms.slots import Slots
@@ -23,7 +23,7 @@ from setsup.loading.transforms.slots import Slots
 POOL = random.below(np.arange(2 * 200 * 200 * 3, dtype=np.uint64) << np.uint64(40), 256).astype(np.uint8)
 OPERATIONS = [
     Brightness(0.2, 3.0),
-    Shade(-0.7, 0.7),
+    AddBrightness(-0.7, 0.7),
     Contrast(0.0, 3.0),
     Saturation(0.0, 3.0),
     Hue(-0.5, 0.5),

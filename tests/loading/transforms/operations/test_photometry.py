@@ -16,7 +16,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import torch
 
-from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Gray, Hue, Saturation, Shade
+from setsup.loading.transforms.operations.photometry import AddBrightness, Brightness, Contrast, Gray, Hue, Saturation
 from setsup.loading.transforms.slots import Slots
 
 RARE = 1e-4  # every statistic below is a fixed number, for its key is
@@ -53,12 +53,18 @@ def turned(image: np.ndarray, turns: float) -> np.ndarray:
 
 FORMULAS = {
     Brightness: lambda image, f: blended(image, 0.0, f),
-    Shade: lambda image, f: np.clip(image + f, 0, 1),
+    AddBrightness: lambda image, f: np.clip(image + f, 0, 1),
     Contrast: lambda image, f: blended(image, np.tensordot(LUMA, image, 1).mean(), f),
     Saturation: lambda image, f: blended(image, np.tensordot(LUMA, image, 1), f),
     Hue: turned,
 }
-RANGES = {Brightness: (0.2, 2.5), Shade: (-0.6, 0.6), Contrast: (0.0, 3.0), Saturation: (0.0, 3.0), Hue: (-1.3, 1.3)}
+RANGES = {
+    Brightness: (0.2, 2.5),
+    AddBrightness: (-0.6, 0.6),
+    Contrast: (0.0, 3.0),
+    Saturation: (0.0, 3.0),
+    Hue: (-1.3, 1.3),
+}
 
 
 @pytest.mark.parametrize("kind", FORMULAS)
@@ -71,7 +77,7 @@ def test_each_image_by_the_formula_and_its_own_amount(kind: type) -> None:
         np.testing.assert_allclose(result, FORMULAS[kind](image, amount), atol=2e-6)
 
 
-@pytest.mark.parametrize("kind", [Brightness, Shade, Contrast])
+@pytest.mark.parametrize("kind", [Brightness, AddBrightness, Contrast])
 def test_grey_images_by_the_same_formula(kind: type) -> None:
     images, slots = pictures(4, channels=1), slots_for(4)
     found = kind(*RANGES[kind])(images, slots)

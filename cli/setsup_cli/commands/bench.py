@@ -1,0 +1,108 @@
+"""``setsup bench``: how fast this machine draws sets and fetches pictures."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from setsup.errors import SamplerError
+from setsup.progress import progress
+from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.parsing.arguments import Json, MaybeWords, Named, option
+from setsup_cli.parsing.source import check_factors, open_named
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.samplers import SetSampler
+
+__all__ = ["HELP", "Options", "run"]
+
+HELP = """\
+A look of about five seconds, longer where pictures are slow to open for the first time. One process, two sets of 32,
+one factor held (the first one unless --inactive is given). All rates but that of the first time are medians of what has
+run before; they vary with what else the machine does."""
+
+_FIRST = "pictures, for the first time"
+_NOTE = """\
+For the first time includes what is done once and then kept, such as casting a shape in a pose or unpacking a file; \
+afterwards is the rate of a training that has run for a while."""
+
+_SECONDS = 0.9
+_BLOCK = 64
+_DRAWS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Options(Named):
+    """Options of the verb."""
+
+    inactive: Annotated[MaybeWords, option("FACTOR ...", "Factors that the sets hold.")] = None
+    json: Json = False
+
+
+def run(options: Options) -> int:
+    """Measure and print rates."""
+    from setsup.samplers import SetSampler
+
+    dataset = open_named(options)
+    held = list(options.inactive) if options.inactive is not None else _first(dataset)
+    check_factors(held, dataset.factors, f"`setsup info {options.dataset or dataset.name}`")
+    sampler = SetSampler(dataset.factors, inactive=held, size=32, sets=2, small="drop")
+    rates = _measured(dataset, sampler)
+    if options.json:
+        measured = [{"what": what, "unit": unit, "rate": rate} for what, (unit, rate) in rates.items()]
+        show_json({"dataset": dataset.name, "inactive": held, "size": 32, "sets": 2, "rates": measured})
+        return 0
+    heads = [f"{dataset.name}, {', '.join(held) or 'nothing'} held", "rate", ""]
+    show_table(heads, [[what, f"{rate:,.0f}", unit] for what, (unit, rate) in rates.items()], right=("rate",))
+    say()
+    say_prose(_NOTE, piped=100)
+    return 0
+
+
+def _measured(dataset: "Dataset", sampler: "SetSampler") -> dict[str, tuple[str, float]]:
+    """Measure rates, each with its unit; what is done once only stands in a rate of its own."""
+    draws = [sampler[step].indices for step in range(_DRAWS)]
+    rates: dict[str, tuple[str, float]] = {}
+    with progress(4, "measuring", "rates") as advance:
+        first = _seconds(lambda: [dataset.fetch(draw) for draw in draws])
+        rates[_FIRST] = ("rows/s", sum(draw.size for draw in draws) / first)
+        advance()
+        rates["pictures, afterwards"] = (
+            "rows/s",
+            draws[0].size * _rate(lambda step: dataset.fetch(draws[step % _DRAWS])),
+        )
+        advance()
+        rates["single draws, sampler[k]"] = ("draws/s", _rate(lambda step: sampler[step * 7919 % 1_000_003]))
+        advance()
+        blocks = _rate(lambda step: sampler.block(step, step + _BLOCK))
+        rates[f"draws in blocks of {_BLOCK}"] = ("draws/s", _BLOCK * blocks)
+        advance()
+    return rates
+
+
+def _first(dataset: "Dataset") -> list[str]:
+    found = [factor.name for factor in dataset.factors.factors if factor.role == "variation" and not factor.continuous]
+    if not found:
+        raise SamplerError(f"{dataset.name} has no factor with levels that sets could hold; say which with --inactive")
+    return found[:1]
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _rate(work: Callable[[int], object]) -> float:
+    """Calls a second, by the median of single calls: robust to what else the machine does."""
+    work(0)
+    times = []
+    start = now = time.perf_counter()
+    step = 1
+    while now - start < _SECONDS:
+        work(step)
+        last, now = now, time.perf_counter()
+        times.append(now - last)
+        step += 1
+    return 1 / sorted(times)[len(times) // 2]

@@ -1,0 +1,94 @@
+"""``setsup cache``: what is cached, and how to be rid of it."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from setsup.errors import DataError, near
+from setsup.files import cache_folder, disk_errors, manifest_names, readable_size
+from setsup_cli.output import say, show_json, show_table
+from setsup_cli.parsing.arguments import Json, MaybeWords, option
+
+__all__ = ["HELP", "Options", "run"]
+
+HELP = """\
+Indexes and prepared arrays are made again when they are needed; fetched data sets would have to be fetched again, so
+they are cleared by name only."""
+
+_MADE_AGAIN = {
+    "groups": "which rows share which factors",
+    "tables": "tables converted from CSV and Parquet",
+    "prepared": "arrays out of slow containers",
+    "shards": "what was read of shards in stores",
+    "locks": "locks for read-only folders",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the verb."""
+
+    clear: Annotated[
+        MaybeWords, option("[NAME ...]", "Remove these entries; without names all that can be made again.")
+    ] = None
+    json: Json = False
+
+
+def run(options: Options) -> int:
+    """List the cache, or clear parts of it."""
+    folder = cache_folder()
+    entries = _entries(folder)
+    if options.clear is not None:
+        names = list(options.clear) or [name for name in entries if name in _MADE_AGAIN]
+        _clear(folder, entries, names)
+        entries = {name: size for name, size in entries.items() if name not in names}
+    if options.json:
+        show_json({"folder": str(folder), "entries": [{"name": name, "bytes": size} for name, size in entries.items()]})
+        return 0
+    if entries:
+        rows = [
+            [name, readable_size(size), _MADE_AGAIN.get(name, "a fetched data set")] for name, size in entries.items()
+        ]
+        show_table(["name", "size", "what it is"], rows, right=("size",))
+        say()
+    else:
+        say("nothing is cached")
+    say(str(folder))
+    return 0
+
+
+def _entries(folder: Path) -> dict[str, int]:
+    """Bytes of each entry that setsup made; what else lies in the folder is none of ours."""
+    known = {*_MADE_AGAIN, *manifest_names()}
+    try:
+        found = sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise DataError(f"{folder} cannot be read: {error.strerror}; SETSUP_CACHE=/path/to/folder moves it") from error
+    return {path.name: _size(path) for path in found if path.name in known and path.is_dir()}
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for place, _, files in os.walk(folder):
+        for file in files:
+            try:
+                about = (Path(place) / file).lstat()
+                total += min(about.st_size, about.st_blocks * 512)  # copies of shards are mostly holes
+            except FileNotFoundError:
+                continue  # removed by another process meanwhile
+    return total
+
+
+def _clear(folder: Path, entries: dict[str, int], names: list[str]) -> None:
+    for name in names:
+        if name not in entries:
+            raise DataError(f"nothing named {name!r} is cached in {folder}{near(name, entries)}")
+        if (folder / name).is_symlink():
+            raise DataError(f"{folder / name} is a link, and what it points to is not the cache's; remove it yourself")
+    for name in dict.fromkeys(names):
+        with disk_errors(folder / name):
+            shutil.rmtree(folder / name)

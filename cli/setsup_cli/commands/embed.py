@@ -1,0 +1,187 @@
+"""``setsup embed``: embeddings of a data set by a trained method, and the factors of its rows."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional
+
+from setsup.errors import FactorError, SetsupError, need
+from setsup.files.disk import need_writable
+from setsup.files.expand_user import expanded
+from setsup_cli.output import say, show_json
+from setsup_cli.parsing.arguments import Device, Json, MaybeNumber, MaybePath, MaybeText, Opening, Root, Split
+from setsup_cli.parsing.arguments import option as declared
+from setsup_cli.parsing.source import check_root, open_source, options_given
+from setsup_cli.runs import check_device, opened, words_about
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from setsup.datasets import Dataset
+    from setsup.experiments import Data, TrainedRun
+    from setsup.factors import FactorTable
+
+__all__ = ["HELP", "Options", "run"]
+
+_FILES = ("embeddings.npy", "factors.parquet", "rows.npy")
+
+HELP = """\
+It writes embeddings.npy, float32 (rows, dimensions); factors.parquet, whose rows are the same in the same order, and
+which setsup.FactorTable.from_parquet reads; and rows.npy, int64 (rows): their numbers in the data set. The last lines
+printed are the paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the verb."""
+
+    run: Annotated[Positional[Path], declared("RUN", "Folder of a run of `setsup train`.")]
+    dataset: Annotated[
+        Positional[MaybeText],
+        declared(
+            "[DATASET]",
+            "A name of `setsup datasets`, a folder of `setsup render`, or a folder or address of shards.",
+            "(default: what the run was trained on)",
+        ),
+    ] = None
+    root: Root = None
+    split: Split = None
+    where: Annotated[MaybeText, declared("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\".")] = (
+        None
+    )
+    rows: Annotated[
+        MaybeNumber, declared("N", "Only so many rows, chosen by the seed of the run.", "(default: all)")
+    ] = None
+    out: Annotated[
+        MaybePath,
+        declared(
+            "FOLDER",
+            "Folder for the files.",
+            "(default: RUN/embeddings-DATASET, or -DATASET-SPLIT, with -part behind it where rows are left out; "
+            "refused where it holds other rows)",
+        ),
+    ] = None
+    preset: Annotated[MaybeText, declared("FILE", "The file of the run's preset, where it is one of your own.")] = None
+    device: Device = None
+    option: Opening = None
+    json: Json = False
+
+
+def run(options: Options) -> int:
+    """Embed, write, print."""
+    need("embed needs", "torch", "lightning")
+    import numpy as np
+
+    from setsup.experiments import embed, load_trained
+
+    check_root(options.root)
+    check_device(options.device)
+    found = opened(options.run, options.preset)
+    data = found.preset.data
+    if data is None:
+        raise SetsupError(f"{found.preset.name} trains nothing, so there is nothing to embed with")
+    if options.dataset is None and options.option:
+        raise SetsupError("--option opens the data set that is named before it; without a name the run's own is opened")
+    trained = load_trained(found, root=options.root, device=options.device)
+    dataset = _dataset(options, trained, data)
+    split = options.split or (data.split if options.dataset is None else None)
+    name = dataset.name.replace("/", "-")  # which shards tell of themselves
+    rows = _rows(options, trained, dataset)
+    part = "" if rows is None else "-part"  # which does not take the place of all
+    folder = found.folder / f"embeddings-{name}{f'-{split}' if split else ''}{part}"
+    numbers = np.arange(len(dataset)) if rows is None else rows
+    if options.out is not None:
+        folder = expanded(options.out)
+    elif _holds_others(folder, numbers):
+        raise SetsupError(f"{folder} holds embeddings of other rows; give --out FOLDER, or remove it")
+    files = {Path(file).stem: folder / file for file in _FILES}
+    for path in files.values():
+        need_writable(path)
+    if not options.json:
+        for line in words_about(found):
+            say(line)
+        many = f"{len(dataset):,}" if rows is None else f"{len(rows):,} of {len(dataset):,}"
+        say(f"embedding {_named(dataset, split)}: {many} rows, on {trained.device}")
+    try:
+        embedded = embed(trained.method, dataset, rows, **trained.embedding)
+    except (RuntimeError, ValueError, LookupError) as error:  # such as of rows that it keeps nothing for
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise SetsupError(f"the method of {found.folder} cannot embed {_named(dataset, split)}: {reason}") from error
+    _write(files, embedded, dataset.factors if rows is None else dataset.factors.select(rows), numbers)
+    if options.json:
+        many, width = embedded.shape
+        about = {"run": str(found.folder), "stand_in": found.stand_in, "file_changed": found.file_changed}
+        about |= {"dataset": dataset.name, "split": split}
+        show_json(
+            {**about, "rows": many, "dimensions": width, "files": {key: str(path) for key, path in files.items()}}
+        )
+        return 0
+    say(f"{_named(dataset, split)}: {len(embedded):,} rows, {embedded.shape[1]} dimensions")
+    for path in files.values():
+        say(str(path))
+    return 0
+
+
+def _dataset(options: Options, trained: "TrainedRun", data: "Data") -> "Dataset":
+    if options.dataset is None:
+        return trained.open(options.split)
+    if options.dataset != data.name:
+        # the folder that the run was trained from holds other files
+        return open_source(options.dataset, options.root, split=options.split, option=options.option or ())
+    asked = dict(data.options) | options_given(data.name, options.option or ())
+    return replace(data, split=None, where=None, options=tuple(asked.items())).open(trained.root, split=options.split)
+
+
+def _holds_others(folder: Path, rows: "npt.NDArray[np.int64]") -> bool:
+    """Whether what lies in a folder is of other rows, or does not tell of which."""
+    import numpy as np
+
+    try:
+        return not np.array_equal(np.load(folder / "rows.npy", allow_pickle=False), rows)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, EOFError):
+        return True
+
+
+def _named(dataset: "Dataset", split: str | None) -> str:
+    return f"{dataset.name}, split {split}" if split else dataset.name
+
+
+def _rows(options: Options, trained: "TrainedRun", dataset: "Dataset") -> "npt.NDArray[np.int64] | None":
+    """Rows that are asked for, in their order; None for all."""
+    import numpy as np
+
+    if options.rows is not None and options.rows < 1:
+        raise SetsupError(f"--rows takes a number from 1 on, not {options.rows}")
+    if options.where is None and options.rows is None:
+        return None
+    kept = np.arange(len(dataset)) if options.where is None else dataset.factors.rows(options.where)
+    if not len(kept):
+        raise FactorError(f"--where {options.where!r} leaves no row")
+    if options.rows is not None:
+        kept = kept[np.sort(trained.sample(options.rows, dataset.factors.select(kept)))]
+    return kept
+
+
+def _write(
+    files: Mapping[str, Path],
+    embedded: "npt.NDArray[np.float32]",
+    factors: "FactorTable",
+    rows: "npt.NDArray[np.int64]",
+) -> None:
+    """Write the files; none gets its name before all are whole."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    from setsup.files import written
+
+    with ExitStack() as stack:
+        parts = {name: stack.enter_context(written(path)) for name, path in files.items()}
+        np.save(parts["embeddings"], embedded)
+        pq.write_table(factors.to_arrow(), parts["factors"])
+        np.save(parts["rows"], rows)

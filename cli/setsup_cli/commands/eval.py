@@ -1,0 +1,172 @@
+"""``setsup eval``: what a paper measures, on trained methods."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, make_dataclass, replace
+from functools import reduce
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from tyro.conf import Positional
+
+from setsup.errors import SetsupError, need
+from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.parsing.arguments import Device, Json, MaybeFolders, MaybeText, MaybeWords, Root, option
+from setsup_cli.parsing.settings import nested, shown
+from setsup_cli.parsing.source import check_root
+from setsup_cli.parsing.usage import words_given
+from setsup_cli.runs import check_device, evaluated, number, opened, words_about
+
+if TYPE_CHECKING:
+    from setsup.experiments import Evaluation, Preset, Run
+
+__all__ = ["HELP", "Options", "asked", "run"]
+
+HELP = """\
+What is found is kept in RUN/evaluation.json, with pictures beside it. Settings of the evaluations are options: `setsup
+eval RUN --help` explains them, and `setsup eval RUN --information.steps 5000` changes one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the verb, without the settings of evaluations."""
+
+    runs: Annotated[Positional[MaybeFolders], option("RUN ...", "Folders of runs of `setsup train`.", "(required)")] = (
+        None
+    )
+    preset: Annotated[
+        MaybeText,
+        option(
+            "NAME",
+            "Make the evaluations of this preset, which trains the same; or the file of the runs' preset, where it is "
+            "one of your own.",
+        ),
+    ] = None
+    only: Annotated[MaybeWords, option("NAME ...", "Make these evaluations only.")] = None
+    root: Root = None
+    device: Device = None
+    json: Json = False
+    typed: ClassVar[frozenset[str]] = frozenset()
+    """Settings that were given, as ``information.steps``, be it with the value that they have anyway."""
+
+
+def asked(words: Sequence[str]) -> tuple[type, str]:
+    """Options of the evaluations of the runs that words name, and help; the verb's own where none is named."""
+    given = words_given(Options, words)
+    if not given[""]:
+        return Options, HELP
+    need("eval needs", "torch", "lightning")
+    preset = given.get("--preset", [None])[-1:]
+    runs = [opened(Path(folder), *preset) for folder in given[""]]
+    settings = [field for name, evaluation in _evaluations(runs, *preset).items() for field in nested(name, evaluation)]
+    typed = frozenset(name.removeprefix("--").replace("-", "_") for name in given if "." in name)
+    return make_dataclass("Options", settings, bases=(Options,), frozen=True, namespace={"typed": typed}), HELP
+
+
+def run(options: Any) -> int:
+    """Measure and print."""
+    from setsup.experiments import evaluate
+    from setsup.experiments.evaluating import check_asked
+
+    if not options.runs:
+        raise SetsupError("name a run, as in `setsup eval runs/abc/fig3a/seed-0` (`setsup train` makes them)")
+    check_root(options.root)
+    check_device(options.device)
+    runs = [opened(folder, options.preset) for folder in options.runs]
+    presets = [_changed(evaluated(one, options.preset), options) for one in runs]
+    for one, preset in zip(runs, presets, strict=True):
+        check_asked(one, preset, options.only or (), options.root)
+    found = []
+    for one, preset in zip(runs, presets, strict=True):
+        if not options.json:
+            for line in (*words_about(one), *_settings_kept(one, options.preset)):
+                say(line)
+        begun = None if options.json else _announced(options.only or list(preset.evaluations))
+        names = list(
+            evaluate(one, preset, only=options.only or (), root=options.root, device=options.device, begun=begun)
+        )
+        kept = {name: one.measured()[name] for name in names}
+        found.append({**_about(one), "preset": preset.name, "evaluations": kept})
+        if not options.json:
+            _say_results(one, kept)
+    if options.json:
+        show_json(found)
+    return 0
+
+
+def _settings_kept(run: "Run", name: str | None) -> Iterator[str]:
+    """A line with the settings that the run has otherwise than the file of its preset, which has changed since."""
+    from setsup.experiments import find_preset, smoke
+    from setsup.experiments.registry import in_file
+
+    if not run.file_changed or (held := in_file(name or "")) is None:
+        return
+    now = find_preset(f"{held[0]}:{run.preset.name}")
+    differing = run.changed(smoke(now) if run.preset.shrunk else now)
+    listed = ", ".join(f"{one} {has!r} (the file has {had!r} now)" for one, (had, has) in differing.items())
+    yield f"settings are the run's{f': {listed}' if listed else ', and those of the file'}"
+
+
+def _announced(names: Sequence[str]) -> "Callable[[str, Evaluation], None]":
+    """Say of each evaluation what is measured, as it begins: some take many minutes."""
+    numbers = count(1)
+
+    def begun(name: str, evaluation: "Evaluation") -> None:
+        from setsup.experiments.settings import about
+
+        (_, kind), *settings = about(evaluation).items()
+        said = ", ".join([kind, *(f"{setting} {shown(value)}" for setting, value in settings)])
+        say_prose(f"measuring {name}, {next(numbers)} of {len(set(names))}: {said}")
+
+    return begun
+
+
+def _evaluations(runs: "Sequence[Run]", name: str | None) -> "dict[str, Evaluation]":
+    """All evaluations of some runs, with the settings that the first has which has them."""
+    found: dict[str, Evaluation] = {}
+    for run in runs:
+        found = {**evaluated(run, name).evaluations, **found}
+    return found
+
+
+def _changed(preset: "Preset", options: Any) -> "Preset":
+    """The preset with the settings of its evaluations that were given: those of other runs may differ otherwise."""
+    from setsup.experiments.settings import put
+
+    asked: dict[str, dict[str, Any]] = {name: {} for name in preset.evaluations}
+    for word in options.typed:
+        name, *path = word.split(".")
+        if name in asked:
+            asked[name][".".join(path)] = reduce(getattr, path, getattr(options, name))
+    kept = preset.evaluations.items()
+    return replace(preset, evaluations={name: put(evaluation, asked[name]) for name, evaluation in kept})
+
+
+def _about(run: "Run") -> dict[str, Any]:
+    return {
+        "folder": str(run.folder),
+        "seed": run.seed,
+        "stand_in": run.stand_in,
+        "file_changed": run.file_changed,
+        "smoke": run.preset.shrunk,
+        "steps": run.progress().steps,
+        "finished": run.finished,
+    }
+
+
+def _say_results(run: "Run", kept: Mapping[str, Mapping[str, Any]]) -> None:
+    rows = [row for name, entry in kept.items() for row in _rows(name, entry)]
+    if rows:
+        say()
+        show_table(["evaluation", "what", "value"], rows, right=("value",))
+    say()
+    for picture in (picture for entry in kept.values() for picture in entry["pictures"]):
+        say(str(run.folder / picture))
+    say(str(run.folder / "evaluation.json"))
+
+
+def _rows(name: str, entry: Mapping[str, Any]) -> Iterator[list[str]]:
+    for what, value in entry["values"].items():
+        yield [name, what, number(value)]
+    for what, (x, _) in entry["curves"].items():
+        yield [name, what, f"curve of {len(x)} points"]

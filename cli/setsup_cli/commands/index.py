@@ -1,0 +1,119 @@
+"""``setsup index``: find the samples and factors of WebDataset tars that others wrote, so that they can be opened."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import Positional
+
+from setsup.files import readable_size
+from setsup_cli.output import say, show_json
+from setsup_cli.parsing.arguments import Json, MaybeText, option
+from setsup_cli.stopping import terminated
+
+if TYPE_CHECKING:
+    from setsup.shards.foreign.indexing import Indexed
+
+__all__ = ["HELP", "Options", "run"]
+
+HELP = """\
+To begin with: `setsup index photos`, a folder of tars. Pictures and .npy arrays become modalities; the fields of
+KEY.json, the text of KEY.cls and the folders in keys become factors. Texts of more than 4,096 values of which more
+than half differ, lists and fields of mixed types are left out, each with the reason. The index (index.parquet) and the
+catalogue (shards.json) lie beside the tars, or where --out says. Give the same command again when tars were changed or
+added: all are walked again; factors stay as shards.json describes them, so kinds can be corrected there. Of shards that
+`setsup shard` wrote, a damaged or missing shards.json, index.parquet or README.md is restored, byte for byte where
+backup.parquet is there."""
+
+_MOST = 12  # names that are listed
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the verb."""
+
+    url: Annotated[
+        Positional[str],
+        option("URL", "Folder or address of tars, one tar, or a pattern: https://…/data-{000000..000099}.tar."),
+    ]
+    out: Annotated[
+        MaybeText,
+        option("FOLDER|URL", "Where the index goes, if the address of the tars cannot be written."),
+    ] = None
+    json: Json = False
+
+
+def run(options: Options) -> int:
+    """Index, and say what was found."""
+    from setsup.shards.foreign.indexing import write_foreign_index
+
+    with terminated():
+        about = _about(write_foreign_index(options.url, options.out))
+    if options.json:
+        show_json(about)
+        return 0
+    for line in _words(about):
+        say(line)
+    return 0
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+def _about(found: "Indexed") -> dict[str, Any]:
+    """What is said, for machines."""
+    catalogue = found.catalogue
+    beside = [] if found.index is None else [f"index={found.index!r}"]
+    counts = {one.name: len(one) or None for one in catalogue.factors}
+    shared = [one.name for one in catalogue.factors if len(one) > 1 and one.role == "variation"]
+    words = ["sample", found.url, *(["--inactive", shared[0]] if shared else [])]
+    return {
+        "url": found.url,
+        "index": found.index,
+        "name": catalogue.name,
+        "samples": catalogue.rows,
+        "tars": len(catalogue.shards),
+        "bytes": sum(shard.size for shard in catalogue.shards),
+        "factors": counts,
+        "modalities": {
+            name: {"extension": one.extension, "shape": list(one.modality.shape), "dtype": one.modality.dtype}
+            for name, one in catalogue.members.items()
+        },
+        "left_out": dict(found.left_out),
+        "not_read": list(found.not_fetched),
+        "restored": list(found.restored),
+        "notes": list(found.notes),
+        "open": f"setsup.open_shards({', '.join([repr(found.url), *beside])})",
+        "next": shlex.join(["setsup", *words, *(["--index", found.index] if found.index else [])]),
+    }
+
+
+def _words(about: Mapping[str, Any]) -> Iterator[str]:
+    tars = f"{about['tars']:,} tar{'s' * (about['tars'] != 1)}"
+    yield f"{about['name']}: {about['samples']:,} samples in {tars}, {readable_size(about['bytes'])}"
+    if about["restored"]:
+        yield f"restored: {_listed(about['restored'])}"
+    yield from about["notes"]
+    factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
+    yield f"factors: {_listed(factors)}"
+    modalities = [
+        f"{name} ({_shape(one['shape'])} {one['dtype']}, .{one['extension']})"
+        for name, one in about["modalities"].items()
+    ]
+    yield f"modalities: {_listed(modalities) or 'none'}"
+    for name, why in about["left_out"].items():
+        yield f"left out: {name}: {why}"
+    if about["not_read"]:
+        yield f"not read: {_listed([f'.{one}' for one in about['not_read']])}"
+    yield about["open"]
+    yield about["next"]
+
+
+def _listed(words: list[str]) -> str:
+    more = f", … ({len(words):,} in all)" if len(words) > _MOST else ""
+    return ", ".join(words[:_MOST]) + more
+
+
+def _shape(shape: list[int | None]) -> str:
+    return " × ".join(str(length or "any") for length in shape) or "one"

@@ -1,0 +1,164 @@
+"""``setsup info``: the card of a data set, or what a table of the user's own holds."""
+
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from setsup.errors import SetsupError
+from setsup.files import Manifest
+from setsup.files.manifests.packages import find_manifest
+from setsup.shards.stores.places import is_shards
+from setsup_cli.cards import print_card
+from setsup_cli.output import show_json
+from setsup_cli.parsing.arguments import Json, Source
+from setsup_cli.parsing.source import DEFAULT, is_place, open_named
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.factors import Factor
+    from setsup.shards.layout import Catalogue
+
+__all__ = ["HELP", "Options", "run"]
+
+HELP = """\
+Counts, a sample, and what the data set has beside `fetch` are shown where the files are here; the rest needs no
+files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options(Source):
+    """Options of the verb."""
+
+    json: Json = False
+
+
+def run(options: Options) -> int:
+    """Print the card."""
+    name = options.dataset or DEFAULT
+    manifest = None if options.table is not None or is_shards(name) else find_manifest(name)
+    try:
+        dataset = _opened(options, manifest)
+        closed = ""
+    except SetsupError as error:
+        # a card without its data is still a card
+        if manifest is None or any(
+            given is not None for given in (options.root, options.split, options.index, options.option)
+        ):
+            raise
+        dataset, closed = None, str(error)
+    card = {**_about(manifest), **_of_shards(dataset), **_content(dataset, manifest), "options": _options(options)}
+    if options.json:
+        show_json({**card, "opened": dataset is not None, "why_not": closed or None})
+    else:
+        print_card(card, closed)
+    return 0
+
+
+def _opened(options: Options, manifest: Manifest | None) -> "Dataset | None":
+    if manifest is not None and manifest.name == "table":
+        return None  # it stands for the user's own files
+    return open_named(options)
+
+
+def _options(options: Options) -> list[str] | None:
+    """What ``--option`` takes, in words, for which no file is needed; None where what opens it is not to be had."""
+    from setsup.datasets.registry import options_of
+    from setsup_cli.parsing.opening import described
+
+    name = options.dataset or DEFAULT
+    if options.table is not None or is_place(name):
+        return []
+    with suppress(SetsupError):
+        return described(options_of(name))
+    return None
+
+
+def _about(manifest: Manifest | None) -> dict[str, Any]:
+    """What the manifest alone knows."""
+    if manifest is None:
+        return {}
+    return {
+        "name": manifest.name,
+        "title": manifest.title,
+        "description": manifest.description,
+        "homepage": manifest.homepage,
+        "addresses": manifest.addresses and asdict(manifest.addresses),
+        "bytes": manifest.size,
+        "licence": asdict(manifest.licence),
+        "citation": manifest.citation,
+        "splits": [asdict(split) for split in manifest.splits],
+        "files": [file.path for file in manifest.files],
+        "steps": list(manifest.steps),
+    }
+
+
+def _of_shards(dataset: "Dataset | None") -> dict[str, Any]:
+    """What the catalogue of shards tells, nothing of another data set."""
+    from setsup.datasets import Selection
+
+    whole: Any = dataset.source if isinstance(dataset, Selection) else dataset
+    catalogue: Catalogue | None = getattr(whole, "catalogue", None)
+    if catalogue is None:
+        return {}
+    about = dict(catalogue.about)
+    licence = {"name": about.get("licence"), "url": about.get("licence_url"), "note": None, "sign": None}
+    return {
+        "title": about.get("title", ""),
+        "description": about.get("description", ""),
+        "homepage": about.get("homepage"),
+        "licence": licence if about.get("licence") else None,
+        "citation": about.get("citation"),
+        "shards": {
+            "url": whole.url,
+            "number": len(catalogue.shards),
+            "bytes": sum(shard.size for shard in catalogue.shards),
+            "order": about.get("order"),
+            "setsup": catalogue.setsup,
+            "members": {name: member.extension for name, member in catalogue.members.items()},
+        },
+    }
+
+
+def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, Any]:
+    """Factors and pictures: of the data where they are here, else as the manifest describes them."""
+    if dataset is None:
+        factors = [] if manifest is None else [{**asdict(factor), "counts": None} for factor in manifest.factors]
+        kinds = [] if manifest is None else [asdict(kind) for kind in manifest.modalities]
+        return {
+            "samples": manifest and manifest.samples,
+            "factors": factors,
+            "modalities": kinds,
+            **dict.fromkeys(("sample", "beside", "module")),
+        }
+    from setsup_cli.parsing.extra_attributes import found_beside
+
+    described = {factor.name: factor.description for factor in manifest.factors} if manifest else {}
+    meant = {kind.name: kind.description for kind in manifest.modalities} if manifest else {}
+    factors = []
+    for factor in dataset.factors.factors:
+        counts = None if factor.continuous else dataset.factors.counts(factor.name).tolist()
+        known = {**_factor(factor), "description": described.get(factor.name, ""), "counts": counts}
+        factors.append(known)
+    return {
+        "name": dataset.name,
+        "samples": len(dataset.factors),
+        "factors": factors,
+        "modalities": [
+            {"name": name, **asdict(kind), "description": meant.get(name, "")}
+            for name, kind in dataset.modalities.items()
+        ],
+        "sample": dataset.factors.row(0) if len(dataset.factors) else None,
+        **found_beside(dataset, manifest),
+    }
+
+
+def _factor(factor: "Factor") -> dict[str, Any]:
+    return {
+        "name": factor.name,
+        "kind": str(factor.kind),
+        "levels": None if factor.levels is None else list(factor.levels),
+        "unit": factor.unit,
+        "period": factor.period,
+        "within": factor.within,
+        "role": factor.role,
+    }

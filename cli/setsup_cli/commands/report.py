@@ -1,0 +1,198 @@
+"""``setsup report``: a paper's figure or table beside what runs here found, and whether the paper's claims hold."""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional
+
+from setsup.errors import need
+from setsup.files.expand_user import expanded
+from setsup_cli.output import check_picture, say, say_prose, show_json, show_table
+from setsup_cli.parsing.arguments import Json, MaybeFolders, MaybePath, MaybeText, option
+
+if TYPE_CHECKING:
+    from setsup.experiments.report.findings import Findings, Line
+
+__all__ = ["HELP", "Options", "run"]
+
+HELP = """\
+To begin with: `setsup report` lists what there is; `setsup report abc/fig4a` reads the runs below ./runs, shows means
+and standard deviations over seeds, and says of what was not run how to run it. Runs on a stand-in, in another precision
+or with other settings stand in lines of their own."""
+
+_DEFAULT = Path("runs")
+_WIDE = 8
+"""Values from which on they stand below each other."""
+_PIPED, _GAP, _HEAD = 160, 3, 24
+"""Letters of a line where there is no terminal, between two columns of a table, and from which on a head is broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of the verb."""
+
+    report: Annotated[
+        Positional[MaybeText],
+        option("[REPORT]", "A name that `setsup report` lists, or a preset of `setsup train`."),
+    ] = None
+    runs: Annotated[
+        Positional[MaybeFolders],
+        option("[FOLDER ...]", "Runs, or folders with runs somewhere below.", "(default: ./runs)"),
+    ] = None
+    out: Annotated[MaybePath, option("FILE.png", "Draw a picture of the report into this file.")] = None
+    json: Json = False
+
+
+def run(options: Options) -> int:
+    """Read runs, and print and draw what they say; or list the reports."""
+    from setsup.experiments.report.registry import find_report, report_on, reports
+
+    if options.report is None:
+        listed = reports()
+        if options.json:
+            show_json(
+                [{"name": name, "shows": report.shows, "source": report.source} for name, report in listed.items()]
+            )
+        else:
+            show_table(["report", "what it shows"], [[name, report.shows] for name, report in listed.items()])
+        return 0
+    out = None if options.out is None else expanded(options.out)
+    if out is not None:
+        need("--out needs", "matplotlib")
+        check_picture(out)
+    report = find_report(options.report)
+    folders = options.runs or ((_DEFAULT,) if _DEFAULT.is_dir() else ())
+    findings = report_on(report, folders)
+    if out is not None:
+        from setsup.experiments.report.picture import draw_report
+        from setsup.files import written
+
+        picture = draw_report(findings)
+        with written(out) as part:
+            picture.save(part, format="png")
+    if options.json:
+        show_json({**findings.to_dict(), "picture": None if out is None else str(out)})
+        return 0
+    looked = "looked below ./runs" if folders else "looked for ./runs, which is not here"
+    _print(findings, "" if options.runs else f"{looked}; name other folders: setsup report {options.report} FOLDER")
+    if out is not None:
+        say()
+        say(str(out))
+    return 0
+
+
+def _print(findings: "Findings", looked: str) -> None:
+    report = findings.report
+    say(f"{report.name}: {report.shows}")
+    if report.source:
+        say_prose(f"{report.source[0].upper()}{report.source[1:]}.")
+    say_prose(f"{f'{report.unit}; m' if report.unit else 'M'}eans ± standard deviations over seeds.")
+    say()
+    _print_values(findings)
+    _print_missing(findings, looked)
+    if findings.verdicts:
+        say()
+        say("what the paper says:")
+    for verdict in findings.verdicts:
+        for indent, line in zip(("  ", "    ", "    "), verdict.lines, strict=True):
+            say_prose(indent + line)
+    if findings.notes:
+        say()
+    for note in findings.notes:
+        say_prose(note)
+
+
+def _print_values(findings: "Findings") -> None:
+    """A line for each way a row was run, or a column where the values of a line are too many."""
+    columns, lines = findings.columns, _lines(findings)
+    heads = ["", "run", *(column.name for column in columns), "seeds"]
+    if any(column.ceiling is not None for column in columns):
+        ceilings = ["" if column.ceiling is None else f"{column.ceiling:.2f}" for column in columns]
+        lines.append(["ceiling", "", *ceilings, ""])
+    width = get_terminal_size().columns if sys.stdout.isatty() else _PIPED
+    labels, what, *values = (list(cells) for cells in zip(heads, *lines, strict=True))
+    words = [word for cell in what for word in cell.split(" ")]  # only what was run may be broken into lines
+    if len(columns) > _WIDE or sum(_width(cells) + _GAP for cells in (labels, words, *values)) > width + _GAP:
+        _print_sideways(heads[2:], lines, width)
+    else:
+        show_table(heads, lines, right=heads[2:])
+
+
+def _print_sideways(names: list[str], lines: list[list[str]], width: int) -> None:
+    """A column for each line that has values, as many a table as fit; what has none stands below."""
+    filled: list[list[str]] = []
+    empty: list[list[str]] = []
+    label = ""
+    for cells in lines:
+        label = cells[0] or label
+        (filled if any(cells[2:-1]) else empty).append([": ".join(filter(None, (label, cells[1]))), *cells[2:]])
+    tables: list[list[list[str]]] = []
+    left = 0
+    for cells in filled:
+        taken = min(_width(cells), _HEAD) + _GAP
+        left -= taken
+        if left < 0:
+            tables.append([])
+            left = width - _width(names) - taken
+        tables[-1].append(cells)
+    for number, some in enumerate(tables):
+        if number:
+            say()
+        heads = ["", *(cells[0] for cells in some)]
+        show_table(heads, [[name, *(cells[1 + at] for cells in some)] for at, name in enumerate(names)], heads[1:])
+    if filled and empty:
+        say()
+    for cells in empty:
+        say_prose(f"{cells[0]}, {cells[-1]} seeds")
+
+
+def _width(cells: Iterable[str]) -> int:
+    return max(map(len, cells))
+
+
+def _lines(findings: "Findings") -> list[list[str]]:
+    """Label of the row where it is new, what was run, values, seeds."""
+    found = []
+    for row in findings.report.rows:
+        label = row.label
+        for who, said in findings.report.beside.items():
+            values = [said.get((row.label, column.key), "") for column in findings.columns]
+            if any(value != "" for value in values):
+                words = [value if isinstance(value, str) else f"{value:.{findings.report.digits}f}" for value in values]
+                found.append([label, who, *words, ""])
+                label = ""
+        for line in findings.lines:
+            if line.row is row:
+                found.append([label, *_cells(line, findings)])
+                label = ""
+    return found
+
+
+def _cells(line: "Line", findings: "Findings") -> list[str]:
+    digits = findings.report.digits
+    values = [line.values[column.key].words(digits) if column.key in line.values else "" for column in findings.columns]
+    what = ", ".join(line.differs) or ("ours" if line.run else "not run")
+    if line.run and not line.seeds:
+        what += ", not measured"
+    return [what, *values, f"{len(line.seeds)} of {findings.seeds[line.row.preset]}"]
+
+
+def _print_missing(findings: "Findings", looked: str) -> None:
+    """Commands for what is missing, and where runs were looked for, if no folder was named."""
+    if findings.commands:
+        say()
+        say("not run as in the paper:")
+        for command in dict.fromkeys(findings.commands.values()):
+            say(f"  {command}")
+        if looked:
+            say(looked)
+    needs = dict.fromkeys(command for line in findings.lines for command in line.needs)
+    if needs:
+        say()
+        say("not measured:")
+        for command in needs:
+            say(f"  {command}")

@@ -1,0 +1,252 @@
+"""``setsup shard``: write a data set as WebDataset tars with a factor index, or go on where that was stopped."""
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from setsup.errors import DataError, FactorError, SetsupError
+from setsup.files import readable_size
+from setsup_cli.output import say, show_json
+from setsup_cli.parsing.arguments import Json, MaybeNumber, MaybeSize, MaybeText, MaybeWords, Source, option
+from setsup_cli.parsing.source import DEFAULT, check_factors, open_named
+from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
+from setsup_cli.stopping import terminated
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.shards.dataset import ShardedDataset
+    from setsup.shards.writing.plan import ShardPlan
+
+__all__ = ["HELP", "Options", "run"]
+
+_NO_MODALITIES = {"camera": "cameras", "names": "names of instances"}
+
+HELP = """\
+To begin with: `setsup shard --out shapes --where "object_hue == 0.5" --order by:shape`, which needs no download. Any
+program that reads WebDataset reads the shards; `setsup sample shapes --inactive shape`, and `setsup.open_shards` in
+Python, draw from them by factor, wherever they lie. Stopped and started again, by Ctrl-C, SIGTERM or whatever else, the
+same command goes on; the bytes are the same for any number of processes or machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options(Source):
+    """Options of the verb."""
+
+    out: Annotated[
+        MaybeText,
+        option("URL", "Where the shards go: a folder, or an address such as s3://bucket/shapes; new, or begun so."),
+    ] = None
+    where: Annotated[
+        MaybeText, option("EXPRESSION", "Only rows such as \"scale >= 1.0 and shape != 'cube'\", renumbered.")
+    ] = None
+    order: Annotated[
+        str,
+        option(
+            "keep|shuffle|by:FACTOR,...",
+            "As the rows are, at random, or rows that share values of factors together: a set of them is one read.",
+            "(default: keep)",
+        ),
+    ] = "keep"
+    format: Annotated[
+        Literal["png", "webp", "jpeg", "npy"],
+        option(
+            "png|webp|jpeg|npy",
+            "Of pictures: PNG, lossless WebP, JPEG of quality 95, or plain arrays. All else is npy.",
+            "(default: png)",
+        ),
+    ] = "png"
+    modalities: Annotated[
+        MaybeWords, option("NAME ...", "What is kept of each row, such as image depth.", "(default: all)")
+    ] = None
+    size: Annotated[
+        MaybeSize,
+        option(
+            "HEIGHT WIDTH",
+            "Resize pictures, antialiased, until they just cover this size, and cut out the centre.",
+            "(default: as they are)",
+        ),
+    ] = None
+    per_shard: Annotated[
+        MaybeNumber, option("N", "Rows a shard at most.", "(default: those of 268 MB of arrays, up to 100,000)")
+    ] = None
+    seed: Annotated[int, option("N", "Seed of a shuffle.", "(default: 0)")] = 0
+    processes: Annotated[int, option("N", "Processes that write.", "(default: 1)")] = 1
+    on: On = None
+    ray_address: RayAddress = None
+    ray_gpus: RayGpus = 0.0
+    json: Json = False
+
+
+def run(options: Options) -> int:
+    """Write and say how it is opened."""
+    if options.out is None:
+        named = [shlex.quote(options.dataset)] if options.dataset else []
+        named += ["--table", shlex.quote(str(options.table))] if options.table else []
+        raise DataError(f"say where the shards go: `{' '.join(['setsup shard', *named, '--out URL'])}`")
+    if options.out.rpartition("::")[2].startswith("memory://"):
+        raise DataError(
+            f"--out {options.out}: what this process keeps in memory ends with it; give a folder, or the address of a "
+            "store"
+        )
+    on = cluster(options.on, options.ray_address, options.ray_gpus)
+    dataset = _chosen(options)
+    from setsup.shards.stores.store import open_store
+    from setsup.shards.writing.writer import write_shards
+
+    url = open_store(options.out).url  # as it will be opened, wherever that is from
+    plan: ShardPlan | None = None
+    before = 0
+
+    def begun(found: "ShardPlan", there: int) -> None:
+        # not earlier: what is refused is not announced, and whoever waited for another job counts what is left
+        nonlocal plan, before
+        plan, before = found, there
+        if not options.json:
+            say(_what(found, there, url))
+
+    try:
+        with terminated():
+            written = write_shards(
+                dataset,
+                options.out,
+                order=options.order,
+                per_shard=options.per_shard,
+                format=options.format,
+                modalities=options.modalities,
+                size=options.size,
+                seed=options.seed,
+                processes=options.processes,
+                on=on,
+                begun=begun,
+            )
+    except DataError as error:
+        asked, there = options.size, set() if plan is not None else _sizes(url)
+        if asked is None or not there - {asked}:
+            raise
+        sizes = " and ".join(f"{height} × {width}" for height, width in sorted(there))
+        raise DataError(f"{error}; pictures there are of {sizes}, not of --size {asked[0]} {asked[1]}") from None
+    except KeyboardInterrupt:
+        if plan is None:
+            raise KeyboardInterrupt("before anything was written; the same command starts again") from None
+        said = f"at {_there(options.out):,} of {plan.shards:,} shards"
+        raise KeyboardInterrupt(f"{said}; the same command goes on") from None
+    about = _about(written, before, _left_out(dataset, written))
+    if options.json:
+        show_json(about)
+    else:
+        for line in _words(about):
+            say(line)
+    return 0
+
+
+def _chosen(options: Options) -> "Dataset":
+    dataset = open_named(options)
+    kind, _, named = options.order.partition(":")
+    if kind == "by":
+        card = f"`setsup info {f'--table {options.table}' if options.table else options.dataset or DEFAULT}`"
+        check_factors([name.strip() for name in named.split(",") if name.strip()], dataset.factors, card)
+    if options.where is None:
+        return dataset
+    dataset = dataset.where(options.where)
+    if not len(dataset):
+        raise FactorError(f"--where {options.where!r} leaves no row")
+    return dataset
+
+
+def _sizes(url: str) -> set[tuple[int, int]]:
+    """Heights and widths of the pictures of shards that lie under an address; none where these are not finished."""
+    from setsup.shards.dataset import open_shards
+
+    with suppress(SetsupError):
+        kinds = [kind for kind in open_shards(url).modalities.values() if kind.color and len(kind.shape) == 3]
+        return {(kind.shape[0] or 0, kind.shape[1] or 0) for kind in kinds}
+    return set()
+
+
+def _left_out(dataset: "Dataset", written: "Dataset") -> list[str]:
+    """What the data set tells of its rows, and the shards do not."""
+    return [said for name, said in _NO_MODALITIES.items() if hasattr(dataset, name) and not hasattr(written, name)]
+
+
+def _there(url: str) -> int:
+    """How many shards lie under an address; none where that cannot be told any more."""
+    from setsup.shards.stores.store import open_store
+
+    with suppress(SetsupError):
+        return sum(name.endswith(".tar") for name in open_store(url).names())
+    return 0
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+def _what(plan: "ShardPlan", there: int, url: str) -> str:
+    import numpy as np
+
+    from setsup.shards.layout import VIEW
+
+    kinds = [member.modality for member in plan.members.values() if member != VIEW]
+    row = sum(math.prod(size or 0 for size in kind.shape) * np.dtype(kind.dtype).itemsize for kind in kinds)
+    size = "" if any(None in kind.shape for kind in kinds) else f", {readable_size(row * plan.rows)} of arrays"
+    stored = ", ".join(f"{name} as {member.format}" for name, member in plan.members.items())
+    shards = f"{plan.shards:,} shard{'s' * (plan.shards != 1)}"
+    done = f"; {there:,} rows are there" if there else ""
+    return f"{plan.name}: {plan.rows:,} rows in {shards} ({stored}{size}){done}, to {url}"
+
+
+def _about(found: "ShardedDataset", before: int, left_out: list[str]) -> dict[str, Any]:
+    """What is said of finished shards, for machines."""
+    catalogue = found.catalogue
+    order = catalogue.about.get("order", "")
+    return {
+        "url": found.url,
+        "dataset": found.name,
+        "rows": len(found),
+        "written_now": len(found) - before,
+        "shards": len(catalogue.shards),
+        "bytes": sum(shard.size for shard in catalogue.shards),
+        "order": order,
+        "factors": {one.name: len(one) or None for one in found.factors.factors},
+        "modalities": {
+            name: {
+                "shape": list(one.modality.shape),
+                "dtype": one.modality.dtype,
+                "unit": one.modality.unit,
+                "member": f"KEY.{one.extension}",
+            }
+            for name, one in catalogue.arrays.items()
+        },
+        **{
+            f"{name}s": f"KEY.{one.extension}"
+            for name, one in catalogue.members.items()
+            if name not in catalogue.arrays
+        },
+        "left_out": left_out,
+        "open": f"setsup.open_shards({found.url!r})",
+        "next": shlex.join(_next(found, order)),
+    }
+
+
+def _next(found: "ShardedDataset", order: str) -> list[str]:
+    """A command that draws from the shards: by what lies together, or by a factor that varies."""
+    discrete = [one.name for one in found.factors.factors if not one.continuous and one.role == "variation"]
+    varied = [name for name in discrete if (found.factors.counts(name) > 1).sum() > 1]
+    kind, _, named = order.partition(":")
+    held = named.split(",") if kind == "by" else (varied or discrete)[:1]
+    return ["setsup", *(["sample", found.url, "--inactive", *held] if held else ["info", found.url])]
+
+
+def _words(about: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{readable_size(about['bytes'])}, {about['written_now']:,} rows written now"
+    factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
+    yield f"factors: {', '.join(factors)}"
+    cameras = [about["cameras"]] if "cameras" in about else []
+    members = [*(one["member"] for one in about["modalities"].values()), *cameras, "KEY.json"]
+    yield f"members: {', '.join(members)}"
+    if about["left_out"]:
+        yield f"left out, since --size changes the pictures: {', '.join(about['left_out'])}"
+    yield about["open"]
+    yield about["next"]

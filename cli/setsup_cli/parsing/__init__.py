@@ -1,0 +1,1 @@
+"""What subcommands share: options, sources, samplers and recipes as typed on the command line."""

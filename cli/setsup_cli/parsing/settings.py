@@ -1,0 +1,130 @@
+"""Settings of presets, evaluations and recipes as options: names, types, defaults and help are their dataclasses'."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import Field, field, fields, is_dataclass, make_dataclass
+from inspect import getdoc
+from types import NoneType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from setsup_cli.parsing.arguments import option
+from setsup_cli.parsing.usage import alternatives
+
+__all__ = ["changed", "helps", "nested", "setting_fields", "shown"]
+
+_METAVARS = {int: "N", float: "NUMBER", str: "TEXT", NoneType: "None"}
+_DESCRIBED = re.compile(r"^(?:Attributes|Parameters)\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
+_ENTRY = re.compile(r"^(\w+(?:, \w+)*) : .*\n((?: {4}.*\n?|\n)*)", re.MULTILINE)
+_MARKUP = re.compile(r":[a-z]+:`(?:~[\w.]*\.(?=\w+`))?([^`]+)`|`{2}([^`]+)`{2}| \[\d\]_")
+
+Setting = tuple[str, Any, "Field[Any]"]
+"""A field as :func:`dataclasses.make_dataclass` takes it."""
+
+
+def setting_fields(settings: Any, leave_out: Collection[str] = ()) -> list[Setting]:
+    """Fields of a class of options, one for each setting."""
+    found = []
+    hints, described = _hints(type(settings)), helps(type(settings))
+    for member in fields(settings):
+        name, value = member.name, getattr(settings, member.name)
+        if name in leave_out:
+            continue
+        if is_dataclass(value):
+            found += nested(name, value)
+        elif (kind := _readable(hints.get(name, type(value)))) is not None:
+            about = option(_metavar(kind), described.get(name, ""), f"(default: {shown(value)})")
+            found.append((name, Annotated[kind, about], field(default=value)))
+    return found
+
+
+def nested(name: str, settings: Any) -> list[Setting]:
+    """The field of settings whose options begin with a name and a dot; none where there is nothing to set."""
+    inner = setting_fields(settings)
+    if not inner:
+        return []
+    kind = make_dataclass(type(settings).__name__, inner, frozen=True)
+    return [(name, Annotated[kind, option(None, _about(type(settings)))], field(default_factory=kind))]
+
+
+def changed(options: Any, settings: Any, leave_out: Collection[str] = ()) -> dict[str, Any]:
+    """What options ask for otherwise than settings have it, by dotted names."""
+    found: dict[str, Any] = {}
+    for member in fields(settings):
+        name, before = member.name, getattr(settings, member.name)
+        if name in leave_out or not hasattr(options, name):
+            continue
+        value = getattr(options, name)
+        if is_dataclass(before):
+            found |= {f"{name}.{inner}": asked for inner, asked in changed(value, before).items()}
+        elif value != before:
+            found[name] = value
+    return found
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    try:
+        return get_type_hints(kind)
+    except NameError:  # a name that is imported for type checkers only
+        return {member.name: member.type for member in fields(kind) if not isinstance(member.type, str)}
+
+
+def _readable(kind: Any) -> Any:
+    """The type as a word gives it: truth values by their names, None first; None for what no word can give."""
+    if kind is bool:
+        return Literal[True, False]
+    if kind in _METAVARS or get_origin(kind) is Literal:
+        return kind
+    if get_origin(kind) is tuple:
+        inner = [part if part is Ellipsis else _readable(part) for part in get_args(kind)]
+        if not inner or any(part is None or get_origin(part) is tuple for part in inner):
+            return None
+        return tuple[tuple(inner)]  # type: ignore[misc]
+    parts = alternatives(kind)
+    # of a text or settings, as of an augmentation, words give the text
+    words = [word for word in map(_readable, parts) if word is not None] if len(parts) > 1 else []
+    if not {*words} - {NoneType}:
+        return None
+    return Union[tuple(sorted(words, key=lambda part: part is not NoneType))]  # noqa: UP007
+
+
+def _metavar(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return "|".join(map(str, get_args(kind)))
+    if get_origin(kind) is tuple:
+        *inner, last = get_args(kind)
+        return f"[{_metavar(inner[0])} ...]" if last is Ellipsis else " ".join(map(_metavar, (*inner, last)))
+    parts = alternatives(kind)
+    return "|".join(_metavar(part) for part in (*parts[1:], parts[0])) if len(parts) > 1 else _METAVARS[kind]
+
+
+def shown(value: Any) -> str:
+    """Give a value as it is given on the command line."""
+    if isinstance(value, tuple | list):
+        return " ".join(map(str, value)) or "none of them"
+    return str(value)
+
+
+def _about(kind: type) -> str:
+    """First paragraph of a docstring that somebody wrote."""
+    text = getdoc(kind) or ""
+    return "" if text.startswith(f"{kind.__name__}(") else _plain(text.partition("\n\n")[0])
+
+
+def helps(kind: type) -> dict[str, str]:
+    """Descriptions of attributes or parameters in numpydoc, by name."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        section = _DESCRIBED.search((base.__doc__ and getdoc(base)) or "")
+        for names, text in _entries(section.group(1) if section else ""):
+            found |= dict.fromkeys(names.split(", "), _plain(text))
+    return found
+
+
+def _entries(section: str) -> Iterator[tuple[str, str]]:
+    for entry in _ENTRY.finditer(section):
+        yield entry.group(1), entry.group(2)
+
+
+def _plain(text: str) -> str:
+    """One line without the markup of documentation."""
+    return " ".join(_MARKUP.sub(lambda mark: mark.group(1) or mark.group(2) or "", text).split())

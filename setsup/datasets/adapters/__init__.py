@@ -1,0 +1,1 @@
+"""What several adapters share: images of a release, boxes, clips, meshes, splits."""

@@ -1,0 +1,82 @@
+"""Objects cut out of pictures by their boxes.
+
+Convention
+----------
+A box is (left, top, right, bottom) in pixels as PASCAL VOC counts them, 1-based and inclusive: (1, 1, width, height)
+is the whole picture. Its *edges* are (left − 1, top − 1, right, bottom): distances from the picture's upper left corner
+to the outer sides of the pixels, where the picture runs from 0 to its width and its height.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.random import fold, stream_key, uniform
+
+__all__ = ["clipped", "crop", "edges", "jittered"]
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+def clipped(boxes: npt.ArrayLike, sizes: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Boxes cut off where the picture ends.
+
+    `boxes` (..., 4) float, pixels; `sizes` (..., 2) float, pixels; returns (..., 4) float64.
+    """
+    found = np.array(boxes, dtype=np.float64)
+    size = np.broadcast_to(np.asarray(sizes, dtype=np.float64), (*found.shape[:-1], 2))
+    whole = np.isfinite(found).all(axis=-1)
+    found[..., :2] = np.maximum(found[..., :2], 1)
+    found[..., 2:] = np.minimum(found[..., 2:], size[..., ::-1])
+    with np.errstate(invalid="ignore"):
+        kept = whole & (found[..., 2:] >= found[..., :2]).all(axis=-1)
+    found[~kept] = np.nan
+    return found
+
+
+def edges(boxes: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Outer sides of boxes.
+
+    `boxes` (..., 4) float, pixels; returns (..., 4) float64, pixels from the upper left corner.
+    """
+    found = np.array(boxes, dtype=np.float64)
+    found[..., :2] -= 1
+    return found
+
+
+def jittered(
+    sides: npt.ArrayLike, rows: npt.NDArray[np.int64], margin: float, jitter: float, seed: int, stream: str
+) -> npt.NDArray[np.float64]:
+    """Edges of boxes with a margin, each side then moved at random: a pure function of the row and the seed.
+
+    `sides` (n, 4) float, pixels; `rows` (n,) int64; returns (n, 4) float64, pixels; sides may lie outside the picture.
+    """
+    found = np.array(sides, dtype=np.float64)
+    moves = np.broadcast_to(np.array([-margin, -margin, margin, margin]), found.shape)
+    if jitter:
+        keys = fold(stream_key(seed, stream), rows.astype(np.uint64))
+        bits = fold(keys[:, np.newaxis], np.arange(4, dtype=np.uint64))
+        moves = moves + jitter * (2 * uniform(bits) - 1)
+    lengths = found[:, 2:] - found[:, :2]
+    found += moves * np.concatenate([lengths, lengths], axis=1)
+    return found
+
+
+def crop(pixels: npt.NDArray[np.uint8], sides: npt.ArrayLike, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+    """Cut a box out of a picture and bring it to a size; its proportions are not kept.
+
+    Pillow's bilinear filter, widened where the picture shrinks (antialiased). Sides beyond the picture are clipped.
+
+    `pixels` (height, width, 3) uint8; `sides` (4,) float, pixels; `size` (height, width); returns (*size, 3) uint8.
+    """
+    from PIL import Image
+
+    height, width = pixels.shape[:2]
+    left, top, right, bottom = np.clip(np.asarray(sides, dtype=np.float64), 0, [width, height, width, height]).tolist()
+    first, last = (math.floor(left), math.floor(top)), (math.ceil(right), math.ceil(bottom))
+    # cut first: Pillow would mix pixels from beyond the box into those at its sides
+    picture = Image.fromarray(np.ascontiguousarray(pixels[first[1] : last[1], first[0] : last[0]]))
+    box = (left - first[0], top - first[1], right - first[0], bottom - first[1])
+    return np.asarray(picture.resize((size[1], size[0]), Image.Resampling.BILINEAR, box))

@@ -1,0 +1,276 @@
+"""Rows that are stretches of videos: one from the middle of each, or one every so many frames.
+
+A row is a window: `length` frames, `stride` frames apart, that begins at the factor ``frame``. That one form serves all
+that is drawn from videos, and gives arrays of one shape:
+
+- action recognition: a window from the middle of each video, which is a row for each file of the release;
+- a frame and a later frame, with the motion between: ``video`` is what
+  :class:`~setsup.loading.transforms.FrameTriples` takes, which draws times within it anew at every step
+  (``video.movedim(-1, -3)`` puts channels first, as it has them);
+- frames as pictures of an orbit or a set: ``every=25`` gives a row for every 25th frame, and ``image`` its first
+  frame; ``OrbitSampler(clips.factors, "file")`` draws frames of one video, and negatives from others are those of
+  another level of ``file``.
+
+Frames are not motion: optical flow is not computed here.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.video_index import video_file, video_index
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.images import checked_size, parallel, resized
+from setsup.errors import DataError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.archives.members import MemberIndex
+
+__all__ = ["Clips", "Windows"]
+
+Array = npt.NDArray[Any]
+Codes = tuple[Factor, npt.NDArray[np.int64]]
+
+_log = logging.getLogger("setsup")
+
+
+class Windows:
+    """Which frames of which video each row has.
+
+    `frames` (videos,) integer array.
+
+    Attributes
+    ----------
+    video, start : (rows,) int64
+        The video, and the number of the first frame. A video too short for a window has no row.
+
+    """
+
+    def __init__(self, frames: npt.ArrayLike, length: int, stride: int = 1, every: int | None = None) -> None:
+        for name, number in (("length", length), ("stride", stride), ("every", 1 if every is None else every)):
+            if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+                raise DataError(f"{name} must be a whole number of frames, 1 or more, not {number!r}")
+        self._length, self._stride = int(length), int(stride)
+        # frames at which a window may begin
+        room = np.maximum(np.asarray(frames, np.int64) - (self._length - 1) * self._stride, 0)
+        each = np.minimum(room, 1) if every is None else -(-room // every)
+        self.video = np.repeat(np.arange(len(room)), each)
+        nth = np.arange(len(self.video)) - np.repeat(np.cumsum(each) - each, each)
+        self.start = (room[self.video] - 1) // 2 if every is None else nth * every
+
+    def frames(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Numbers of the frames of rows, integer array of any shape; (*rows.shape, length) int64."""
+        offsets = np.arange(self._length, dtype=np.int64) * self._stride
+        return np.asarray(self.start[np.asarray(rows)][..., None] + offsets)
+
+
+class Clips(Dataset):
+    """Windows of the videos of a release.
+
+    Factors are those of the video, then the keys ``file`` (its name), ``frame`` (the number of the window's first
+    frame) and ``time`` (s; the same by the video's rate), then splits. Modalities are ``image``, the first frame of the
+    window, and ``video``, all its frames: uint8 sRGB (height, width, 3) and (length, height, width, 3). Each frame is
+    decoded once, and nothing behind the last that is asked for. Rows are in the order of the files' names, and of
+    ``frame`` within each.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    members : MemberIndex
+        The files of the release.
+    places : (videos,) int64
+        Places of its videos.
+    names : sequence of str
+        Names of the videos, as levels of ``file``.
+    factors, splits : sequence of (Factor, (videos,) int64)
+        What is known of each video, as factors with their codes; −1 where it is not known.
+    length, stride, every
+        As for :class:`Windows`.
+    size : (height, width), optional
+        Resize every frame, antialiased, until it just covers this size, and cut out the centre.
+
+    Raises
+    ------
+    DataError
+        When PyAV is not installed, two videos have one name, no video is long enough or can be decoded, or an argument
+        is out of range.
+
+    Notes
+    -----
+    Videos that cannot be decoded whole, or are too short for a window, are left out, and their number is logged. The
+    first opening decodes all to count their frames, with a progress bar; see
+    :func:`setsup.datasets.adapters.video_index.video_index`.
+
+    """
+
+    computes = True
+
+    def __init__(
+        self,
+        name: str,
+        members: MemberIndex,
+        places: npt.NDArray[np.int64],
+        names: Sequence[str],
+        factors: Sequence[Codes],
+        splits: Sequence[Codes] = (),
+        *,
+        length: int = 16,
+        stride: int = 1,
+        every: int | None = None,
+        size: tuple[int, int] | None = None,
+    ) -> None:
+        self.name = name
+        Windows([], length, stride, every)  # checks the numbers before minutes pass
+        size = checked_size(size)
+        twice = sorted(each for each, times in Counter(names).items() if times > 1)
+        if twice:
+            raise DataError(f"{members.source} holds {twice[0]}.avi twice; keep one copy of the release in it")
+        self._members, self._places, self._size = members, places, size
+        self._index = video_index(name, members, places.tolist())
+        self._windows = Windows(self._index.frames, length, stride, every)
+        self._tell(length, stride)
+        video, start = self._windows.video, self._windows.start
+        starts, codes = np.unique(start, return_inverse=True)
+        columns = [
+            *((factor, values[video]) for factor, values in factors),
+            (Factor("file", Kind.NOMINAL, tuple(names), role="key"), video),
+            (Factor("frame", Kind.ORDINAL, tuple(starts.tolist()), role="key"), codes),
+            (Factor("time", Kind.CONTINUOUS, unit="s", role="key"), start / self._index.rate[video]),
+            *((factor, values[video]) for factor, values in splits),
+        ]
+        self.factors = FactorTable([factor for factor, _ in columns], {factor.name: each for factor, each in columns})
+        used = np.unique(video)
+        sizes = set(zip(self._index.height[used].tolist(), self._index.width[used].tolist(), strict=True))
+        common: tuple[int | None, int | None] = size or (sizes.pop() if len(sizes) == 1 else (None, None))
+        self.modalities = {
+            "image": Modality((*common, 3), "uint8", color="srgb"),
+            "video": Modality((length, *common, 3), "uint8", color="srgb"),
+        }
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
+
+        Raises
+        ------
+        DataError
+            When a video is missing or damaged, or videos are of several sizes and no `size` was given.
+
+        """
+        rows, names = fetch_request(self, indices, modalities)
+        size = self._common(rows)
+        out = {name: np.empty((*rows.shape, *self.modalities[name].shape[:-3], *size, 3), np.uint8) for name in names}
+        return self._fill(rows, out)
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        if not all(out[name].flags.c_contiguous for name in names):
+            for name, array in self.fetch(rows, names).items():
+                out[name][...] = array
+            return
+        self._common(rows)
+        self._fill(rows, {name: out[name] for name in names})
+
+    @of_row
+    def paths(self, indices: npt.ArrayLike) -> list[str]:
+        """Names of the files of the given rows, within the release.
+
+        Parameters
+        ----------
+        indices : integer array of any shape
+            Row numbers.
+
+        """
+        rows, _ = fetch_request(self, indices, ())
+        places = self._places[self._windows.video[rows.reshape(-1)]]
+        found: list[str] = self._members.names.take(places).to_pylist()
+        return found
+
+    def __repr__(self) -> str:
+        """Show where the files are and the number of rows."""
+        return f"{type(self).__name__}({self.name!r}, {str(self._members.source)!r}, {len(self):,} rows)"
+
+    def _tell(self, length: int, stride: int) -> None:
+        """Log how many videos have no row; refuse where none has one."""
+        frames = self._index.frames
+        damaged = np.flatnonzero(frames == 0)
+        short = np.flatnonzero((frames > 0) & ~np.isin(np.arange(len(frames)), self._windows.video))
+        said = []
+        if len(damaged):
+            said.append(f"{len(damaged):,} of {len(frames):,} videos cannot be decoded ({self._why(int(damaged[0]))})")
+        if len(short):
+            first = self._members.label(int(self._places[short[0]]))
+            said.append(
+                f"{len(short):,} of {len(frames):,} videos, such as {first} of {frames[short[0]]} frames, are too "
+                f"short for {length} frames with a stride of {stride}"
+            )
+        if said and not len(self._windows.video):
+            raise DataError("; ".join(said))
+        for each in said:
+            _log.warning("%s; they are left out", each)
+
+    def _why(self, video: int) -> str:
+        """Say what is wrong with a video; the cache keeps only that something is."""
+        place = int(self._places[video])
+        try:
+            video_file(self._members, place).index  # noqa: B018
+        except DataError as error:
+            return str(error)
+        return self._members.label(place)
+
+    def _common(self, rows: npt.NDArray[np.int64]) -> tuple[int, int]:
+        """Size of the frames of some rows, which must be one."""
+        height, width = self.modalities["image"].shape[:2]
+        if height is not None and width is not None:
+            return height, width
+        videos = np.unique(self._windows.video[rows])
+        sizes = sorted(set(zip(self._index.height[videos].tolist(), self._index.width[videos].tolist(), strict=True)))
+        if len(sizes) > 1:
+            raise DataError(
+                f"{self.name} has videos of several sizes, such as {sizes[0][0]} × {sizes[0][1]} and {sizes[-1][0]} × "
+                f"{sizes[-1][1]} pixels (height × width); open it with size=(height, width) to have all resized"
+            )
+        return sizes[0] if sizes else (1, 1)
+
+    def _fill(self, rows: npt.NDArray[np.int64], out: dict[str, Array]) -> dict[str, Array]:
+        """Decode each video that rows are of once, several at a time."""
+        if not out or not rows.size:
+            return out
+        flat = rows.reshape(-1)
+        slots = {name: array.reshape(flat.size, *array.shape[rows.ndim :]) for name, array in out.items()}
+        videos, owner = np.unique(self._windows.video[flat], return_inverse=True)
+        order = np.argsort(owner, kind="stable")
+        groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(videos))))
+
+        def fill(turn: int) -> None:
+            self._fill_of(int(videos[turn]), flat[groups[turn]], groups[turn], slots)
+
+        parallel(fill, range(len(videos)))
+        return out
+
+    def _fill_of(
+        self, video: int, rows: npt.NDArray[np.int64], where: npt.NDArray[np.int64], slots: Mapping[str, Array]
+    ) -> None:
+        """Decode the frames of rows of one video to their places."""
+        file = video_file(self._members, int(self._places[video]), self._index.of(video))
+        windows = self._windows.frames(rows)
+        whole = slots.get("video")
+        if whole is not None and self._size is None and len(rows) == 1:
+            file.read(windows[0], out=whole[where[0]])
+            if "image" in slots:
+                slots["image"][where[0]] = whole[where[0], 0]
+            return
+        wanted = windows if whole is not None else windows[:, :1]
+        numbers, places = np.unique(wanted, return_inverse=True)
+        frames = file.read(numbers)
+        if self._size is not None:
+            frames = np.stack([resized(frame, self._size) for frame in frames])
+        places = places.reshape(wanted.shape)
+        if whole is not None:
+            whole[where] = frames[places]
+        if "image" in slots:
+            slots["image"][where] = frames[places[:, 0]]

@@ -1,0 +1,332 @@
+"""Where images lie: in files that a column names, packed in a table itself, or in a release's folder or archive."""
+
+import os
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.images import Source, corner, decode, parallel, resized
+from setsup.errors import DataError
+from setsup.files.archives.members import MemberIndex
+
+__all__ = [
+    "ImageFiles",
+    "Images",
+    "MemberImages",
+    "PackedImages",
+    "PartedImages",
+    "as_stored",
+    "fetch_images",
+    "without_orientation",
+]
+
+_SHOWN = 5
+_HEAD = 1 << 17  # bytes of a picture in which its notes stand
+_NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks of a JPEG begin with
+
+
+class Images(Protocol):
+    """Images by row number, wherever they lie."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        ...
+
+    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
+        """Where each row's image comes from, and a label for messages."""
+        ...
+
+
+def fetch_images(
+    images: Images,
+    rows: npt.NDArray[np.int64],
+    shape: tuple[int | None, ...],
+    size: tuple[int, int] | None = None,
+    out: npt.NDArray[np.uint8] | None = None,
+    crop: tuple[int, int] | None = None,
+    lenient: bool = False,
+) -> npt.NDArray[np.uint8]:
+    """Decode the images of any rows, each once, straight to where they belong.
+
+    `shape` (height, width, channels); `size` (height, width), optional; `out` uint8 array of shape ``rows.shape +
+    shape``, optional; `crop` (height, width), optional; returns uint8 array of shape ``rows.shape + shape``.
+    """
+    if out is not None and not out.flags.c_contiguous:
+        out[...] = fetch_images(images, rows, shape, size, crop=crop, lenient=lenient)
+        return out
+    shape = shape if out is None else out.shape[rows.ndim :]
+    channels = shape[2] or 3
+    distinct, first, inverse = np.unique(rows.reshape(-1), return_index=True, return_inverse=True)
+    items = images.take(distinct)
+    begun = []
+    if None in shape and items:
+        begun = [_decoded(items[0], channels, size, crop, None, lenient)]
+    expected = begun[0].shape if begun else tuple(length or 0 for length in shape)
+    found = np.empty((*rows.shape, *expected), np.uint8) if out is None else out
+    slots = found.reshape(rows.size, *expected)
+
+    def fill(place: int) -> None:
+        slot = slots[first[place]]
+        if place < len(begun):
+            image = begun[place]
+        else:
+            image = _decoded(items[place], channels, size, crop, slot, lenient)
+        if image.shape != expected:
+            raise DataError(
+                f"{items[place][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
+                f"{expected[0]} × {expected[1]}; open the data set with size=(height, width) to have all resized"
+            )
+        if image is not slot:
+            slot[...] = image
+
+    parallel(fill, range(len(items)))
+    origin = first[inverse.reshape(-1)]
+    repeats = np.flatnonzero(origin != np.arange(len(origin)))
+    slots[repeats] = slots[origin[repeats]]
+    return found
+
+
+def _decoded(
+    item: tuple[Source, str],
+    channels: int,
+    size: tuple[int, int] | None,
+    crop: tuple[int, int] | None,
+    out: npt.NDArray[np.uint8] | None,
+    lenient: bool,
+) -> npt.NDArray[np.uint8]:
+    """An image, its centre cut out where that is asked for, and brought to a size then."""
+    source, label = item
+    if crop is None:
+        return decode(source, label, channels, size, out, lenient)
+    image = decode(source, label, channels, lenient=lenient)
+    (height, width), (rows, columns) = image.shape[:2], crop
+    if height < rows or width < columns:
+        raise DataError(
+            f"{label} is {height} × {width} pixels (height × width), smaller than the crop of {rows} × {columns}; open "
+            "the data set with a smaller crop"
+        )
+    top, left = corner((height, width), crop)
+    return resized(image[top : top + rows, left : left + columns], size)
+
+
+class ImageFiles:
+    """Image files that a column names."""
+
+    def __init__(self, table: Path, names: Sequence[str | None]) -> None:
+        import pyarrow as pa
+
+        self._folder = table.parent
+        nameless = [row for row, name in enumerate(names) if not name]
+        if nameless:
+            raise DataError(
+                f"{table}: {len(nameless):,} of {len(names):,} rows name no image, the first in row {nameless[0]} "
+                "(rows count from 0, without the header); fill them in or take them out"
+            )
+        _refuse_missing(table, names)
+        # one flat array: a list of texts would be copied into every forked worker that counts references to them
+        self._names = pa.array(names, pa.large_string())
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self._names)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
+        """Path and label of each row."""
+        paths = [self._folder / name for name in self._names.take(rows).to_pylist()]
+        return [(path, f"{path} (row {row})") for path, row in zip(paths, rows.tolist(), strict=True)]
+
+
+class PackedImages:
+    """Images in a column of a Parquet file: bytes, or structs of ``bytes`` and ``path`` as Hugging Face writes them.
+
+    The column is read whole on first use, once a process; pickling carries the path of the file only.
+    """
+
+    def __init__(self, table: Path, column: str) -> None:
+        import pyarrow.compute as pc
+
+        self._table = table
+        self._column = column
+        self._read: tuple[Any, Any] | None = None
+        self._locks: dict[int, threading.Lock] = {}
+        packed, names = self._columns()
+        self._length = len(packed)
+        _refuse_missing(table, names.filter(pc.is_null(packed)).to_pylist())
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self._length
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the content and the locks, which belong to this process."""
+        return {**self.__dict__, "_read": None, "_locks": {}}
+
+    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
+        """Content (or path, where a struct has no bytes) and label of each row."""
+        packed, names = (column.take(rows).to_pylist() for column in self._columns())
+        return [
+            (self._table.parent / name if data is None else data, f"the image of row {row} in {self._table}")
+            for data, name, row in zip(packed, names, rows, strict=True)
+        ]
+
+    def _columns(self) -> tuple[Any, Any]:
+        if self._read is None:
+            # a lock a process: after a fork, one that another thread of the parent held would stay locked for ever
+            with self._locks.setdefault(os.getpid(), threading.Lock()):
+                if self._read is None:
+                    self._read = _packed(self._table, self._column)
+        return self._read
+
+
+class MemberImages:
+    """Images among the files of a release, which may be a folder, a zip or a tar.
+
+    `places` (rows,) integer array.
+    """
+
+    def __init__(self, members: MemberIndex, places: npt.ArrayLike, upright: bool = True) -> None:
+        found = np.asarray(places)
+        if found.size and not 0 <= found.min() <= found.max() < len(members):
+            raise DataError(
+                f"{members.source} has {len(members):,} files, but rows name the places {found.min():,} to "
+                f"{found.max():,}; find places with members.places, and take out those that are -1"
+            )
+        self._members, self._upright = members, upright
+        # half as much to send to worker processes, where the number of files allows
+        self._places = found.astype(np.uint32 if len(members) < 2**32 else np.int64)
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self._places)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
+        """Give for each row a function that reads its file, and a label.
+
+        The function runs in the thread that decodes.
+        """
+        read = self._members.read if self._upright else partial(as_stored, self._members)
+        label = self._members.label
+        places = self._places[rows].tolist()
+        return [
+            (partial(read, place), f"{label(place)} (row {row})")
+            for place, row in zip(places, rows.tolist(), strict=True)
+        ]
+
+    def paths(self, rows: npt.NDArray[np.int64]) -> list[str]:
+        """Name of each row's file in the release."""
+        found: list[str] = self._members.names.take(self._places[rows]).to_pylist()
+        return found
+
+    @property
+    def source(self) -> Path:
+        """The folder or archive."""
+        return self._members.source
+
+
+class PartedImages:
+    """Images among the files of a release that consists of several folders or archives.
+
+    `parts, places` (rows,) integer arrays.
+    """
+
+    def __init__(self, members: Sequence[MemberIndex], parts: npt.NDArray[Any], places: npt.NDArray[Any]) -> None:
+        for number, part in enumerate(members):
+            MemberImages(part, places[parts == number])  # which checks them
+        self._members = tuple(members)
+        self._parts, self._places = parts.astype(np.uint16, copy=False), places.astype(np.uint32, copy=False)
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self._places)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
+        """Give for each row a function that reads its file, and a label; see :meth:`MemberImages.take`."""
+        found: list[tuple[Source, str]] = []
+        for part, place, row in zip(self._parts[rows], self._places[rows].tolist(), rows.tolist(), strict=True):
+            members = self._members[part]
+            found.append((partial(members.read, place), f"{members.label(place)} (row {row})"))
+        return found
+
+    def paths(self, rows: npt.NDArray[np.int64]) -> list[str]:
+        """Name of each row's file in its folder or archive."""
+        parts, found = self._parts[rows], np.empty(len(rows), dtype=object)
+        for part in np.unique(parts):
+            chosen = parts == part
+            found[chosen] = self._members[part].names.take(self._places[rows[chosen]]).to_pylist()
+        return list(found)
+
+    @property
+    def source(self) -> Path:
+        """The first folder or archive."""
+        return self._members[0].source
+
+
+def as_stored(members: MemberIndex, place: int) -> bytes:
+    """Content of a picture without the orientation that a camera may have noted in it.
+
+    Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some pictures of ImageNet
+    have a note.
+    """
+    return without_orientation(members.read(place))
+
+
+def without_orientation(content: bytes) -> bytes:
+    """Content of an image file without the orientation that a camera may have noted."""
+    for note in _NOTES:
+        if note in content[:_HEAD]:
+            # a block of another name is passed over by whoever decodes the picture
+            content = content.replace(note, b"none".ljust(len(note), b"\0"), 1)
+    return content
+
+
+def _refuse_missing(table: Path, names: Iterable[str | None]) -> None:
+    missing = [name for name in dict.fromkeys(names) if not os.path.isfile(table.parent / str(name))]
+    encoding = sys.getfilesystemencoding()
+    if unwritable := [name for name in missing if not _encodable(str(name), encoding)]:
+        raise DataError(
+            f"{table}: the locale's encoding of file names, {encoding}, lacks letters of {len(unwritable):,} image "
+            f"files, such as {unwritable[0]!r}; set a UTF-8 locale, as with LC_ALL=C.UTF-8, or PYTHONUTF8=1"
+        )
+    if missing:
+        more = ", …" if len(missing) > _SHOWN else ""
+        raise DataError(
+            f"{table}: {len(missing):,} image files are missing: {', '.join(map(str, missing[:_SHOWN]))}{more}; "
+            f"names are relative to {table.parent.absolute()}; put the files there, or correct the table"
+        )
+
+
+def _encodable(name: str, encoding: str) -> bool:
+    try:
+        name.encode(encoding, "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _packed(table: Path, column: str) -> tuple[Any, Any]:
+    """Bytes and names of all rows, either null where the other serves."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    try:
+        whole = pq.read_table(table, columns=[column], partitioning=None).column(column)
+        whole.validate(full=True)
+        data, names = whole, pa.nulls(len(whole), pa.string())
+        if pa.types.is_struct(whole.type):
+            data = pc.struct_field(whole, "bytes")
+            if whole.type.get_field_index("path") >= 0:
+                names = pc.struct_field(whole, "path").cast(pa.large_string())
+        data = data.cast(pa.large_binary())
+        absent = np.asarray(pc.and_(pc.is_null(data), pc.is_null(names)))
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise DataError(f"{table}: the column {column!r} cannot be read as images: {error}") from error
+    if absent.any():
+        raise DataError(f"{table}: {absent.sum():,} rows have no image, the first is row {int(np.argmax(absent))}")
+    return data, names

@@ -1,0 +1,120 @@
+"""Meshes through trimesh, whose extra is asked for here and nowhere else; and points on them with their colours.
+
+Convention
+----------
+Texture coordinates have their origin at the lower left corner of the picture, and repeat outside 0 … 1.
+"""
+
+import logging
+import posixpath
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets import images
+from setsup.datasets.adapters.preview import splat, surface
+from setsup.datasets.formats.geometry.ply import Ply
+from setsup.errors import imported
+from setsup.files.archives.members import MemberIndex
+from setsup.scenes.meshes.mesh_files import Assets, read_mesh
+
+__all__ = ["load_obj", "need_trimesh", "picture", "picture_of_scene", "ply_mesh"]
+
+Picture = npt.NDArray[np.uint8]
+
+_LARGEST_OBJ = 1 << 30
+_POINTS = 30_000  # of a picture: enough that gaps between their dots are rare
+_GREY = (150, 150, 150)
+
+_log = logging.getLogger("setsup")
+
+
+def need_trimesh() -> ModuleType:
+    """Import trimesh."""
+    found: ModuleType = imported("trimesh", "meshes")
+    return found
+
+
+def load_obj(members: MemberIndex, place: int, top: str) -> Any:
+    """Load an OBJ file with its materials and textures, from a folder or straight from an archive."""
+    label = members.label(place)
+
+    def read(path: str, most: int) -> bytes | None:
+        found = int(members.places([path])[0])
+        return None if found < 0 else members.read(found, most)
+
+    folder = posixpath.dirname(str(members.names[place]))
+    assets = Assets(read, folder, top, lambda content, what: images.decode(content, what, 3))
+    scene = read_mesh(members.read(place, _LARGEST_OBJ), "obj", label, assets)
+    scene.metadata["missing"] = assets.missing
+    if assets.missing:
+        _log.warning("%s: %s", label, "; ".join(assets.missing))
+    return scene
+
+
+def ply_mesh(ply: Ply) -> Any:
+    """Make a trimesh.Trimesh of a PLY file's triangles and vertex colours, in the order of the file."""
+    return need_trimesh().Trimesh(ply.points, ply.faces, vertex_colors=ply.colors, process=False)
+
+
+def picture(
+    vertices: npt.NDArray[Any],
+    faces: npt.NDArray[Any],
+    colors: npt.NDArray[np.uint8] | None,
+    marks: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+) -> Picture:
+    """Draw a preview of a mesh with vertex colours.
+
+    `vertices` (v, 3) float; `faces` (f, 3) int; `colors` (v, 3) uint8 or None; returns (128, 128, 3) uint8 sRGB.
+    """
+    points, face, weights = surface(vertices, faces, _POINTS)
+    corners = np.asarray(faces)[face]
+    paint = np.full((len(points), 3), _GREY, np.uint8)
+    if colors is not None:
+        paint = (weights[:, :, None] * colors[corners]).sum(axis=1).round().astype(np.uint8)
+    return splat(points, paint, normals=_normals(np.asarray(vertices, np.float64)[corners]), marks=marks)
+
+
+def picture_of_scene(scene: Any) -> Picture:
+    """Draw a preview of a scene in the colours of its materials.
+
+    Returns (128, 128, 3) uint8 sRGB.
+    """
+    parts = [part for part in scene.geometry.values() if len(getattr(part, "faces", ()))]
+    if not parts:
+        return splat(np.empty((0, 3)), np.empty((0, 3), np.uint8))
+    corners = np.concatenate([np.asarray(part.vertices, np.float64)[part.faces] for part in parts])
+    numbered = np.arange(3 * len(corners)).reshape(-1, 3)
+    points, face, weights = surface(corners.reshape(-1, 3), numbered, _POINTS)
+    ends = np.cumsum([0, *(len(part.faces) for part in parts)])
+    paint = np.empty((len(points), 3), np.uint8)
+    for part, first, last in zip(parts, ends[:-1], ends[1:], strict=True):
+        own = slice(*np.searchsorted(face, [first, last]))
+        paint[own] = _material_colors(part, face[own] - first, weights[own])
+    return splat(points, paint, normals=_normals(corners[face]))
+
+
+def _normals(corners: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Normals of triangles (n, 3, 3), of any length."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+
+
+def _material_colors(part: Any, face: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]) -> Any:
+    """Colours of points on a geometry: of its texture, else its material, else its vertices."""
+    corners = np.asarray(part.faces)[face]
+    if part.visual.kind == "vertex":
+        return (weights[:, :, None] * np.asarray(part.visual.vertex_colors)[corners, :3]).sum(axis=1).round()
+    material: Any = getattr(part.visual, "material", None)
+    uv: Any = getattr(part.visual, "uv", None)
+    texture: Any = getattr(material, "image", None)
+    if hasattr(texture, "convert") and np.shape(uv) == (len(part.vertices), 2):
+        pixels = np.asarray(texture.convert("RGB"))
+        where = np.nan_to_num((weights[:, :, None] * np.asarray(uv, np.float64)[corners]).sum(axis=1)) % 1.0
+        rows = np.minimum(((1 - where[:, 1]) * pixels.shape[0]).astype(int), pixels.shape[0] - 1)
+        return pixels[rows, np.minimum((where[:, 0] * pixels.shape[1]).astype(int), pixels.shape[1] - 1)]
+    diffuse = getattr(material, "diffuse", None)
+    color = np.asarray(_GREY if diffuse is None else diffuse).reshape(-1)
+    return color[:3] if color.dtype == np.uint8 and len(color) >= 3 else _GREY

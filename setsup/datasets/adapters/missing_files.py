@@ -1,0 +1,31 @@
+"""Rows whose files are listed and not there: they are left out, with one warning that counts them.
+
+A part of a release is worth opening, and a lost file must not go unnoticed. Two cases differ: rows that hold something
+without the missing file stay, such as the keypoints of a mesh, and a user's own table is refused, since other files
+know its rows by their numbers.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from setsup.errors import DataError
+from setsup.files.roots import some
+
+__all__ = ["warn_left_out"]
+
+_log = logging.getLogger("setsup")
+
+
+def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> None:
+    """Warn once of listed files that are not there, with their number; nothing is said where none is."""
+    if not lost:
+        return
+    if len(lost) == total:
+        raise DataError(
+            f"{where} has none of the {total:,} listed {what}, such as {lost[0]}; fetch or unpack the release again, "
+            "or take away the lists of another one"
+        )
+    _log.warning(
+        "%s: %s of the %s listed %s are not there (%s); they are left out",
+        *(where, f"{len(lost):,}", f"{total:,}", what, some(lost)),
+    )

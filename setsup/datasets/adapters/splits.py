@@ -1,0 +1,149 @@
+"""Open one of a benchmark's named splits: the published ones, those of papers, and subsets."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.dataset import Dataset
+from setsup.datasets.selections import Selection
+from setsup.errors import DataError, FactorError, near
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.split import check_disjoint
+from setsup.factors.split import split as drawn
+from setsup.files import ManifestSplit
+
+__all__ = ["open_split"]
+
+_SPLIT = "split"
+_REST = "none of the parts"
+
+_log = logging.getLogger("setsup")
+
+
+def open_split(dataset: Dataset, name: str, declared: Sequence[ManifestSplit] = ()) -> Dataset:
+    """Keep the rows of a split, renumbered."""
+    levels = dataset.factors[_SPLIT].levels or () if _SPLIT in dataset.factors else ()
+    for split in declared:
+        if split.name == name and split.where is not None:
+            return _subset(dataset, split.name, split.where)
+        if not (split.parts or split.factor):
+            continue
+        if split.name == name:
+            return _parted(dataset, split)
+        part = name.removeprefix(f"{split.name}-")
+        if part != name:
+            whole = _parted(dataset, split)
+            if part in (whole.factors[_SPLIT].levels or ()):
+                return _part(whole, part)
+    if name not in levels:
+        raise _unknown(dataset, name, [*_names(dataset.factors, declared), *map(str, levels)])
+    for split in declared:
+        if split.disjoint and not (split.where or split.parts or split.factor):
+            _check(dataset, dataset.factors, _SPLIT, split)
+    return _part(dataset, name)
+
+
+def _subset(dataset: Dataset, name: str, expression: str) -> Dataset:
+    try:
+        return dataset.where(expression)
+    except FactorError as error:
+        # a manifest speaks of the whole release, and the user may have a part of it
+        why = str(error).partition("\n")[0]
+        raise DataError(f"{dataset.name} has no split {name!r} here, which is where {expression}: {why}") from error
+
+
+def _part(dataset: Dataset, part: str) -> Dataset:
+    levels = dataset.factors[_SPLIT].levels or ()
+    rows = np.flatnonzero(dataset.factors.codes(_SPLIT) == levels.index(part))
+    if not len(rows):
+        raise DataError(f"{dataset.name} has no rows of the split {part!r} here: its files are a part of the release")
+    return dataset.select(rows)
+
+
+def _parted(dataset: Dataset, split: ManifestSplit) -> Dataset:
+    """Rows of all parts of a split, with the parts as the factor ``split``."""
+    table, names = dataset.factors, [name for name, _ in split.parts]
+    if split.factor is not None:
+        if split.factor not in table:
+            raise DataError(f"{dataset.name} has no split {split.name!r} here: its files lack what tells the parts")
+        names = [str(level) for level in table[split.factor].levels or ()]
+        codes = table.codes(split.factor)
+        _check(dataset, table, split.factor, split)
+    else:
+        try:
+            codes = _drawn(table, split)
+        except FactorError as error:
+            raise DataError(f"the split {split.name!r} of {dataset.name} cannot be drawn here: {error}") from error
+        _warn(dataset, codes, split)
+    rows = np.flatnonzero((codes >= 0) & (codes < len(names)))
+    if not len(rows):
+        raise DataError(f"{dataset.name} has no rows of the split {split.name!r}")
+    kept = table.without([_SPLIT]) if _SPLIT in table else table
+    factor = Factor(_SPLIT, Kind.NOMINAL, tuple(names), role="split")
+    return Selection(dataset, rows, kept.select(rows).with_factor(factor, codes[rows].astype(np.uint8)))
+
+
+def _drawn(table: FactorTable, split: ManifestSplit) -> npt.NDArray[Any]:
+    shares = dict(split.parts)
+    rest = 1 - sum(shares.values())
+    if rest > 1e-9:
+        shares[_REST] = rest
+    found = drawn(
+        table,
+        shares,
+        split.seed,
+        name=f"{split.name} parts",
+        stratify=split.stratify or None,
+        disjoint=split.disjoint or None,
+        rounding=split.rounding,
+    )
+    return found.codes(f"{split.name} parts")
+
+
+def _check(dataset: Dataset, table: FactorTable, factor: str, split: ManifestSplit) -> None:
+    if not split.disjoint:
+        return
+    try:
+        check_disjoint(table, factor, split.disjoint)
+    except FactorError as error:
+        raise DataError(f"the split {split.name!r} of {dataset.name} is not what was published: {error}") from error
+
+
+def _warn(dataset: Dataset, codes: npt.NDArray[Any], split: ManifestSplit) -> None:
+    """Say how many groups lie in several parts of a split that was published so."""
+    if not split.leaks:
+        return
+    group = dataset.factors.group_by(split.leaks).of_rows()
+    known = (group >= 0) & (codes >= 0) & (codes < len(split.parts))
+    found = np.unique(np.stack([group[known], codes[known]], axis=1), axis=0)
+    counts = np.unique(found[:, 0], return_counts=True)[1]
+    _log.warning(
+        "the split %r of %s leaks, as it was published: rows of the same %s lie in several parts of it, for %s of %s",
+        *(split.name, dataset.name, ", ".join(split.leaks), f"{(counts > 1).sum():,}", f"{len(counts):,}"),
+    )
+
+
+def _names(table: FactorTable, declared: Sequence[ManifestSplit]) -> list[str]:
+    """Names under which splits and their parts are opened."""
+    names = []
+    for split in declared:
+        parts = [name for name, _ in split.parts]
+        if split.factor in table:
+            parts = [str(level) for level in table[str(split.factor)].levels or ()]
+        names += [split.name, *(f"{split.name}-{part}" for part in parts)]
+    return names
+
+
+def _unknown(dataset: Dataset, name: str, known: Sequence[str]) -> DataError:
+    names = list(dict.fromkeys(known))
+    if name in names:
+        there = ", ".join(map(str, dataset.factors[_SPLIT].levels or ())) if _SPLIT in dataset.factors else "none"
+        return DataError(f"{dataset.name} has no split {name!r} as it is opened here, with another option: {there}")
+    if not names:
+        return DataError(f"{dataset.name} is not divided into splits; leave out split={name!r}")
+    hint = near(name, names)
+    listed = "" if hint.startswith("; known") else f" Its splits: {', '.join(names)}"
+    return DataError(f"{dataset.name} has no split {name!r}{hint}{listed}")

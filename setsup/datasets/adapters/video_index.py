@@ -1,0 +1,117 @@
+"""What one pass over the videos of a release found: their frames, sizes and key frames; kept in the cache."""
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.cached_arrays import file_states, kept_or_made
+from setsup.datasets.formats.video.frames import FrameIndex, VideoFile, decoder_version
+from setsup.datasets.images import parallel
+from setsup.errors import DataError
+from setsup.files import cache_folder, written
+from setsup.files.archives.members import MemberIndex
+from setsup.progress import progress
+
+__all__ = ["VideoIndex", "video_file", "video_index"]
+
+Array = npt.NDArray[Any]
+
+# a row for the start of each video, and for each key frame behind it
+_ENTRY = np.dtype(
+    [
+        ("video", "<i4"),
+        ("frames", "<i4"),
+        ("height", "<i4"),
+        ("width", "<i4"),
+        ("rate", "<f8"),
+        ("number", "<i4"),
+        ("mark", "<i8"),
+        ("seek", "<i8"),
+    ]
+)
+
+
+class VideoIndex:
+    """Frames of many videos; made by :func:`video_index`.
+
+    Attributes
+    ----------
+    frames, height, width : (videos,) int32
+        Frames and pixels of each; 0 where it cannot be decoded whole.
+    rate : (videos,) float64
+        Frames a second.
+
+    """
+
+    def __init__(self, entries: Array, videos: int) -> None:
+        self._entries = entries
+        self._first = np.searchsorted(entries["video"], np.arange(videos + 1))
+        starts = entries[self._first[:-1]]
+        self.frames, self.height, self.width = (starts[field] for field in ("frames", "height", "width"))
+        self.rate = starts["rate"]
+
+    def of(self, video: int) -> FrameIndex:
+        """Index of one video, with times by its rate."""
+        keys = self._entries[self._first[video] : self._first[video + 1]]
+        times = np.arange(int(self.frames[video])) / float(self.rate[video])
+        return FrameIndex(times, *(keys[field].astype(np.int64) for field in ("number", "mark", "seek")))
+
+
+def video_index(name: str, members: MemberIndex, places: Sequence[int]) -> VideoIndex:
+    """Map the index of a release's videos from the cache, or make it: every video is decoded once, without colours.
+
+    The index is made anew when a file, or the archive around it, or the version of FFmpeg's decoders has changed.
+    """
+    made_of = repr((_ENTRY.descr, decoder_version(), file_states(members, places)))
+    digest = sha256(os.fsencode(made_of)).hexdigest()[:32]
+    path = cache_folder() / "indexes" / name / f"{digest}.npy"
+    entries = kept_or_made(path, partial(_kept, len(places)), partial(_made, name, members, places), _save)
+    return VideoIndex(entries, len(places))
+
+
+def video_file(members: MemberIndex, place: int, index: FrameIndex | None = None) -> VideoFile:
+    """Open a video of a release: by its path, or by its content where it lies in an archive."""
+    path = members.path(place)
+    return VideoFile(partial(members.read, place) if path is None else path, members.label(place), index)
+
+
+def _made(name: str, members: MemberIndex, places: Sequence[int]) -> Array:
+    with progress(len(places), f"{name}: counting frames", "videos") as advance:
+
+        def entries(place: int) -> list[tuple[int | float, ...]]:
+            found = _entries(video_file(members, place))
+            advance()
+            return found
+
+        each = parallel(entries, places)
+    return np.array([(video, *entry) for video, found in enumerate(each) for entry in found], _ENTRY)
+
+
+def _entries(video: VideoFile) -> list[tuple[int | float, ...]]:
+    try:
+        index = video.index
+        about = len(index), video.height, video.width, video.rate
+    except DataError:
+        return [(0, 0, 0, 1.0, 0, 0, 0)]
+    return [(*about, *key) for key in zip(index.keys, index.marks, index.seeks, strict=True)]
+
+
+def _kept(videos: int, path: Path) -> Array | None:
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception:  # not there, or damaged: numpy lets a TokenError through, among others
+        return None
+    # unless something else wrote it
+    whole = found.dtype == _ENTRY and found.ndim == 1 and np.array_equal(np.unique(found["video"]), np.arange(videos))
+    return np.asarray(found) if whole else None
+
+
+def _save(entries: Array, path: Path) -> None:
+    with written(path) as part:
+        np.save(part, entries)

@@ -1,0 +1,74 @@
+"""Lists of the official splits that lie beside the videos of a release, and factors of what names say."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.factors import Factor, Kind
+from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.roots import some
+from setsup.files.texts import text_of
+
+__all__ = ["PARTS", "coded", "lists_beside", "split_factor"]
+
+PARTS = ("train", "test")
+_MOST = 1 << 22  # bytes of a list
+
+_log = logging.getLogger("setsup")
+
+
+def coded(
+    name: str, values: Sequence[str | int | None], within: str | None = None, role: str = "variation"
+) -> tuple[Factor, npt.NDArray[np.int64]]:
+    """Make a nominal factor of values, with their codes."""
+    levels = sorted({value for value in values if value is not None}, key=lambda value: (str(type(value)), value))
+    code: dict[str | int | None, int] = {level: number for number, level in enumerate(levels)}
+    codes = np.array([code.get(value, -1) for value in values], np.int64)
+    return Factor(name, Kind.NOMINAL, tuple(levels), within=within, role=role), codes
+
+
+def lists_beside(
+    name: str, members: MemberIndex, root: Path | None, pattern: str, archives: Sequence[str] = ()
+) -> dict[tuple[str, ...], tuple[str, list[str]]]:
+    """Find and read lists: those among the videos' own files, or else in the folder that the release lies in."""
+    places, groups = members.matching(rf"(?:.*/)?{pattern}")
+    if not len(places):
+        beside = root.parent if root is not None and root.is_file() else root
+        try:
+            members = find_members(name, beside, [rf"(?:[^/]+/)?{pattern}"], archives)
+        except DataError:
+            return {}
+        places, groups = members.matching(rf"(?:[^/]+/)?{pattern}")
+    keys = zip(*(groups[group].to_pylist() for group in groups), strict=True)
+    found = {}
+    for key, place in zip(keys, places.tolist(), strict=True):
+        label = members.label(place)
+        text = text_of(members.read(place, _MOST), label)
+        found[key] = label, [line.strip() for line in text.splitlines() if line.strip()]
+    return found
+
+
+def split_factor(
+    name: str, keys: Sequence[str], parts: Mapping[str, str], where: object
+) -> tuple[Factor, npt.NDArray[np.int64]]:
+    """Make the factor of an official split, with the code of each video; listed ones that are not there are told.
+
+    Examples
+    --------
+    >>> split_factor("split1", ["a", "b", "c"], {"c": "train", "a": "test"}, "videos.zip")[1]
+    array([ 1, -1,  0])
+
+    """
+    lost = sorted(set(parts) - set(keys))
+    if lost:
+        _log.warning(
+            "%s: %s of the %s videos in the lists of %s are not in the release (%s)",
+            *(where, f"{len(lost):,}", f"{len(parts):,}", name, some(lost)),
+        )
+    code = {part: number for number, part in enumerate(PARTS)}
+    codes = np.array([code.get(parts.get(key, ""), -1) for key in keys], np.int64)
+    return Factor(name, Kind.NOMINAL, PARTS, role="split"), codes

@@ -1,0 +1,1 @@
+"""Benchmarks: a module or folder for each, which reads the release as published."""

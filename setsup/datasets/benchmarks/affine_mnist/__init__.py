@@ -1,0 +1,1 @@
+"""Affine MNIST: digits under random affine maps on a larger canvas."""

@@ -1,0 +1,185 @@
+"""The annotations of Cars196: MAT files of either release, read into columns; and what a class name says.
+
+Convention
+----------
+Boxes are (left, top, right, bottom), 1-based and inclusive. The files store numbers in the smallest unsigned type that
+holds them; here they are float64 and int64.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.formats.matlab.mat import read_mat
+from setsup.errors import DataError
+from setsup.files.archives.members import MemberIndex
+
+__all__ = ["ANNOTATIONS", "BODIES", "PICTURES", "Cars", "body", "make", "read_cars", "year"]
+
+ANNOTATIONS = r"(?:car_devkit/)?(?:devkit/)?cars_(?:train_annos|annos)\.mat"
+PICTURES = r"(?:cars_(?:train|test)/)+\d{5}\.jpg|car_ims/\d{6}\.jpg"
+"""Names of the files of both releases, of which mirrors nest some folders in another of the same name."""
+
+BODIES = ("Convertible", "Coupe", "Hatchback", "Minivan", "Pickup", "SUV", "Sedan", "Van", "Wagon")
+"""Bodies that class names tell."""
+
+_BODY = re.compile(r"\b(Convertible|Coupe|Hatchback|Minivan|SUV|Sedan|Van|Wagon|(?:Super)?Cab)\b")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_MAKES = ("AM General", "Aston Martin", "Land Rover")  # the makes of two words
+_SIDES = ("bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2")
+_TRAIN, _TEST, _LABELS = "cars_train_annos.mat", "cars_test_annos.mat", "cars_test_annos_withlabels.mat"
+_FOLDERS = ("devkit/", "car_devkit/devkit/", "car_devkit/", "")
+_MOST = 1 << 25  # bytes of a MAT file, packed or not
+_MOST_CLASSES = 1 << 12
+_MEND = "fetch it again"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cars:
+    """Annotated pictures, one a row.
+
+    `boxes` (rows, 4) float64, pixels; `codes` (rows,) int64; `test` (rows,) bool.
+    """
+
+    classes: tuple[str, ...]
+    images: list[str]
+    boxes: npt.NDArray[np.float64]
+    codes: npt.NDArray[np.int64]
+    test: npt.NDArray[np.bool_]
+
+
+def read_cars(members: MemberIndex) -> Cars:
+    """Read the annotations of a release: of ``cars_train`` and ``cars_test``, else of ``car_ims``."""
+    train, one = _found(members, _TRAIN), _found(members, "cars_annos.mat")
+    if one is not None and (train is None or not len(members.matching(r"cars_(train|test)/.*\.jpg")[0])):
+        return _of_one_file(members, one)
+    if train is None:
+        raise DataError(f"{members.source} has neither devkit/{_TRAIN} nor cars_annos.mat; {_MEND}")
+    meta = _found(members, "cars_meta.mat")
+    if meta is None:
+        raise DataError(f"{members.source} has no cars_meta.mat beside {members.label(train)}; {_MEND} with the devkit")
+    classes = _classes(_variable(members, meta, "class_names"), members.label(meta))
+    parts = [_part(members, train, "cars_train/", len(classes))]
+    # with labels first: the file without them says the same of the boxes
+    test = next((place for name in (_LABELS, _TEST) if (place := _found(members, name)) is not None), None)
+    if test is not None:
+        parts.append(_part(members, test, "cars_test/", len(classes)))
+    images = [image for part in parts for image in part[0]]
+    boxes, codes = (np.concatenate([part[at] for part in parts]) for at in (1, 2))
+    return Cars(classes, images, boxes, codes, np.arange(len(images)) >= len(parts[0][0]))
+
+
+def make(name: str) -> str:
+    """Give the make that a class name begins with."""
+    return next((two for two in _MAKES if name.startswith(two + " ")), name.partition(" ")[0])
+
+
+def body(name: str) -> str | None:
+    """Body type by the last word of a class name; all cabs are pickups; None where there is none."""
+    found: list[str] = _BODY.findall(name)
+    return None if not found else "Pickup" if found[-1].endswith("Cab") else found[-1]
+
+
+def year(name: str) -> int | None:
+    """Give the year of the model, the last word of a class name; None where that is no year."""
+    last = name.rpartition(" ")[2]
+    return int(last) if _YEAR.fullmatch(last) else None
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+
+
+def _found(members: MemberIndex, name: str) -> int | None:
+    """Place of a file of the devkit, wherever mirrors put it."""
+    return next((members.place(folder + name) for folder in _FOLDERS if folder + name in members), None)
+
+
+def _variable(members: MemberIndex, place: int, name: str) -> Any:
+    return read_mat(members.read(place, _MOST), members.label(place), [name], _MOST)[name]
+
+
+def _classes(value: Any, label: str) -> tuple[str, ...]:
+    cells = [cell for cell in value.reshape(-1)] if value.dtype == object else []
+    names = tuple(str(cell.reshape(-1)[0]).strip() if _is_text(cell) else "" for cell in cells)
+    if not 0 < len(names) <= _MOST_CLASSES or not all(names) or len(set(names)) != len(names):
+        raise DataError(f"{label}: 'class_names' are no different texts; {_MEND}")
+    return names
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "U" and value.size == 1
+
+
+def _part(members: MemberIndex, place: int, folder: str, classes: int) -> tuple[list[str], Any, Any]:
+    """Names of the pictures, boxes and classes of one annotation file."""
+    label = members.label(place)
+    found = _structs(_variable(members, place, "annotations"), ("fname", *_SIDES), label)
+    names = _names(found["fname"], r"\d{5}\.jpg", "fname", label)
+    return [folder + name for name in names], _boxes(found, label), _codes(found, classes, label)
+
+
+def _of_one_file(members: MemberIndex, place: int) -> Cars:
+    label = members.label(place)
+    content = members.read(place, _MOST)
+    read = read_mat(content, label, ["annotations", "class_names"], _MOST)
+    classes = _classes(read["class_names"], label)
+    found = _structs(read["annotations"], ("relative_im_path", "class", "test", *_SIDES), label)
+    images = _names(found["relative_im_path"], r"car_ims/\d{6}\.jpg", "relative_im_path", label)
+    test = _whole(found["test"], "test", label)
+    if not np.isin(test, (0, 1)).all():
+        raise DataError(f"{label}: 'test' is not 0 or 1 everywhere; {_MEND}")
+    return Cars(classes, images, _boxes(found, label), _codes(found, len(classes), label), test == 1)
+
+
+def _structs(value: Any, wanted: tuple[str, ...], label: str) -> Any:
+    lacking = [name for name in wanted if name not in (value.dtype.names or ())]
+    if lacking:
+        raise DataError(f"{label}: 'annotations' has no field {', '.join(lacking)}; it is not the expected file")
+    if not value.size:
+        raise DataError(f"{label}: 'annotations' is empty; {_MEND}")
+    return value.reshape(-1)
+
+
+def _names(column: Any, pattern: str, field: str, label: str) -> list[str]:
+    known = re.compile(pattern, re.ASCII)
+    names = [str(value.reshape(-1)[0]) if _is_text(value) else "" for value in column]
+    wrong = next((row for row, name in enumerate(names) if not known.fullmatch(name)), None)
+    if wrong is not None:
+        raise DataError(f"{label}: {field!r} of annotation {wrong + 1} is {names[wrong]!r}, no name of a file; {_MEND}")
+    if len(set(names)) != len(names):
+        raise DataError(f"{label} annotates a file twice; {_MEND}")
+    return names
+
+
+def _whole(column: Any, field: str, label: str) -> npt.NDArray[np.int64]:
+    """Whole numbers of a field; widened before anything is computed, since most are stored in a byte."""
+    found = []
+    for row, value in enumerate(column, 1):
+        number = value.reshape(-1)[0] if value.size == 1 and value.dtype.kind in "biuf" else np.nan
+        if not (number == np.floor(number) and abs(float(number)) < 1 << 31):
+            raise DataError(f"{label}: {field!r} of annotation {row} is no whole number; {_MEND}")
+        found.append(int(number))
+    return np.array(found, np.int64)
+
+
+def _boxes(found: Any, label: str) -> npt.NDArray[np.float64]:
+    boxes = np.stack([_whole(found[side], side, label) for side in _SIDES], axis=1)
+    wrong = np.flatnonzero((boxes[:, :2] < 1).any(axis=1) | (boxes[:, 2:] < boxes[:, :2]).any(axis=1))
+    if len(wrong):
+        raise DataError(
+            f"{label}: annotation {wrong[0] + 1} has the box {boxes[wrong[0]].tolist()}, which has no extent or begins "
+            f"before pixel 1; {_MEND}"
+        )
+    return boxes.astype(np.float64)
+
+
+def _codes(found: Any, classes: int, label: str) -> npt.NDArray[np.int64]:
+    if "class" not in found.dtype.names:
+        return np.full(len(found), -1, np.int64)
+    numbers = _whole(found["class"], "class", label)
+    if not 1 <= numbers.min() <= numbers.max() <= classes:
+        raise DataError(f"{label} has the classes {numbers.min()} to {numbers.max()}, not 1 to {classes}; {_MEND}")
+    return numbers - 1

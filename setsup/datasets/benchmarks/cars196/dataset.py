@@ -1,0 +1,149 @@
+"""Cars196, also known as Stanford Cars: 16,185 photographs of cars of 196 classes of make, model and year.
+
+Convention
+----------
+Boxes are (left, top, right, bottom), 1-based inclusive pixels of the pictures as they are stored.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.cropped_images import BoxedImages, BoxedPictures, check_crop
+from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.benchmarks.cars196.annotations import (
+    ANNOTATIONS,
+    BODIES,
+    PICTURES,
+    Cars,
+    body,
+    make,
+    read_cars,
+    year,
+)
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.expand_user import expanded
+
+__all__ = ["Cars196", "open"]
+
+Array = npt.NDArray[Any]
+
+_PARTS = ("train", "test")
+_SEEN = 98  # classes on which metric learning trains; the others are for its tests
+_HOLDS = {ANNOTATIONS: "devkit/cars_train_annos.mat or cars_annos.mat", PICTURES: "cars_train, cars_test or car_ims"}
+
+
+class Cars196(BoxedPictures):
+    """Photographs of cars, each with the box and the model class of one car; made by :func:`open`.
+
+    Factors: ``model_class`` (196 names such as ``Acura RL Sedan 2012``; unknown in the test part where its labels are
+    not there), what these names tell, ``make``, ``body`` (unknown where a name tells none) and ``year``; the key
+    ``file``, the picture in the release; ``split`` as published, and ``retrieval``, the split of metric learning: its
+    first 98 classes for training and the other 98 for tests. The modalities are ``image``, the box cut out and resized
+    (proportions not kept, bilinear, antialiased), and ``box``, as annotated.
+
+    Rows are in the order of the annotations: those of ``cars_train`` and then ``cars_test``, or of ``car_ims``.
+    Annotated pictures that are not there are left out; their number is logged.
+
+    Parameters
+    ----------
+    members : MemberIndex
+        The files of the release.
+    size : (height, width)
+        Of the images.
+    margin, jitter : float
+        As for :func:`open`.
+    seed : int
+        Of the jitter.
+
+    Raises
+    ------
+    DataError
+        Annotations are missing or damaged, or none of the pictures is there.
+
+    """
+
+    def __init__(
+        self,
+        members: MemberIndex,
+        size: tuple[int, int] = (128, 128),
+        margin: float = 0.0,
+        jitter: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        cars = read_cars(members)
+        places = _places(members, cars.images)
+        rows = np.flatnonzero(places >= 0)
+        images = BoxedImages(members, places[rows], cars.boxes[rows], size, margin, jitter, seed, "cars196")
+        super().__init__("cars196", _table(cars, rows), images, members.source)
+
+
+def open(
+    root: Path | str | None = None,
+    size: tuple[int, int] = (128, 128),
+    margin: float = 0.0,
+    jitter: float = 0.0,
+    seed: int = 0,
+) -> Cars196:
+    """Open Cars196.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder, zip or tar with ``cars_train``, ``cars_test`` and ``devkit`` (and ``cars_test_annos_withlabels.mat``
+        there or beside it, without which the classes of the test part are unknown), or with ``car_ims`` and
+        ``cars_annos.mat``; None for the usual places.
+    size : (height, width)
+        Of the images.
+    margin : float
+        What is cut out beyond each side of a box, as a fraction of its width or height.
+    jitter : float
+        What each side is moved at most, at random, as such a fraction below 0.5. The same row always gives the same
+        image, with another seed another one.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+
+    Raises
+    ------
+    DataError
+        The files are not there (with how to get them) or damaged, or an argument is out of range.
+
+    """
+    shape = check_crop(size, margin, jitter)
+    place = None if root is None else expanded(root)
+    members = find_members("cars196", place, _HOLDS, ("cars196.zip", "cars196.tar"))
+    return Cars196(members, shape, margin, jitter, seed)
+
+
+def _places(members: MemberIndex, images: list[str]) -> npt.NDArray[np.int64]:
+    """Places of the pictures, -1 for those that are not there."""
+    # some mirrors have cars_train/cars_train/00001.jpg
+    nested = [f"{image.partition('/')[0]}/{image}" for image in images]
+    places = np.maximum(members.places(images), members.places(nested))
+    lost = np.flatnonzero(places < 0)
+    warn_left_out(members.source, "images", [images[row] for row in lost.tolist()], len(images))
+    return places
+
+
+def _table(cars: Cars, rows: npt.NDArray[np.int64]) -> FactorTable:
+    makes, bodies, years = ([tell(name) for name in cars.classes] for tell in (make, body, year))
+    known: dict[str, tuple[Kind, tuple[Any, ...], list[Any]]] = {
+        "make": (Kind.NOMINAL, tuple(sorted(set(makes))), makes),
+        "body": (Kind.NOMINAL, BODIES, bodies),
+        "year": (Kind.ORDINAL, tuple(sorted({each for each in years if each is not None})), years),
+    }
+    codes = cars.codes[rows]
+    columns: dict[Factor, Array] = {Factor("model_class", Kind.NOMINAL, cars.classes): codes}
+    for name, (kind, levels, values) in known.items():
+        # the class -1 is the last of these
+        of_class = [levels.index(value) if value in levels else -1 for value in values] + [-1]
+        if levels:
+            columns[Factor(name, kind, levels)] = np.array(of_class, np.int64)[codes]
+    files = tuple(cars.images[row] for row in rows.tolist())
+    columns[Factor("file", Kind.NOMINAL, files, role="key")] = np.arange(len(rows))
+    columns[Factor("split", Kind.NOMINAL, _PARTS, role="split")] = cars.test[rows].astype(np.int64)
+    columns[Factor("retrieval", Kind.NOMINAL, _PARTS, role="split")] = np.where(codes < 0, -1, codes >= _SEEN)
+    return FactorTable(list(columns), {factor.name: column for factor, column in columns.items()})

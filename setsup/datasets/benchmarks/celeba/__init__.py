@@ -1,0 +1,5 @@
+"""CelebA: aligned faces of 10,177 persons with attributes and landmarks."""
+
+from setsup.datasets.benchmarks.celeba.dataset import CelebA, open
+
+__all__ = ["CelebA", "open"]

@@ -1,0 +1,190 @@
+"""The annotations of CelebA: the published texts, or csv files with a column ``image_id`` as Kaggle has them.
+
+A text has the number of its lines in the first, the names of the columns, but that of the image, in the second, and
+then a line an image; identities and partition have neither. Words are apart by one blank or more. Line numbers of
+messages count from 1.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.files.archives.listing import as_numpy
+from setsup.files.archives.members import MemberIndex
+from setsup.files.texts import Place, find_beside
+
+__all__ = ["MOST", "Annotation", "find_annotation", "read_annotation"]
+
+Array = npt.NDArray[Any]
+
+MOST = 1 << 30
+"""Bytes that a file may have."""
+
+_FOLDERS = ("", "Anno/", "Eval/")
+_ENDS = (".txt", ".csv")
+_NAME = re.compile(rb"(\d{6})\.(?:jpg|png)")
+_IMAGE = "image_id"
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Annotation:
+    """What a file tells of images, a line each.
+
+    `images` (n,) int64; `values` (n, columns) int32 or float32.
+    """
+
+    label: str
+    images: npt.NDArray[np.int64]
+    columns: tuple[str, ...]
+    values: Array
+    first: int
+
+    def of(self, images: npt.NDArray[np.int64], where: str) -> Array:
+        """Put the values into the order of the images that there are.
+
+        `images` (n,) int64; returns (n, columns) array.
+        """
+        if np.array_equal(self.images, images):
+            return self.values
+        order = np.argsort(self.images)
+        missing = np.flatnonzero(~np.isin(images, self.images))
+        if len(missing):
+            raise DataError(
+                f"{self.label} has {len(self.images):,} lines for the {len(images):,} images of {where}: none tells of "
+                f"{images[missing[0]]:06}.jpg (row {missing[0]}); fetch both again, or take the file away where you "
+                "want these images without it"
+            )
+        return np.asarray(self.values[order[np.searchsorted(self.images, images, sorter=order)]])
+
+
+def find_annotation(members: MemberIndex, folders: Sequence[Path], stem: str) -> Place | None:
+    """Find a file of annotations: in the release, else beside it; the published text before a csv."""
+    for end in _ENDS:
+        found = find_beside(members, folders, [f"{folder}{stem}{end}" for folder in _FOLDERS])
+        if found is not None:
+            return found
+    return None
+
+
+def read_annotation(
+    content: bytes, label: str, columns: int, dtype: type[np.int32] | type[np.float32] = np.int32, headed: bool = True
+) -> Annotation:
+    r"""Read a file of annotations."""
+    body = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").rstrip()
+    comma = label.endswith(".csv")
+    names: tuple[str, ...] = ()
+    counted, first = None, 1
+    if comma:
+        head, _, body = body.partition(b"\n")
+        names, first = _csv_names(head, label, columns), 2
+    else:
+        if headed:
+            count, _, body = body.partition(b"\n")
+            head, _, body = body.partition(b"\n")
+            counted, names, first = _count(count, label), _names(head.split(), label, columns, 2), 3
+        body = _single_blanks(body)
+    images, values = _table(body, b"," if comma else b" ", columns, dtype, label, first)
+    if counted is not None and counted != len(images):
+        raise DataError(
+            f"{label} says in line 1 that it has {counted:,} lines, but has {len(images):,}; fetch it again"
+        )
+    order = np.argsort(images, kind="stable")
+    twice = order[1:][images[order[1:]] == images[order[:-1]]]
+    if len(twice):
+        line = int(twice.min())
+        raise DataError(f"{label}: line {first + line} tells of {images[line]:06}.jpg a second time; fetch it again")
+    return Annotation(label, images, names, values, first)
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+
+
+def _single_blanks(text: bytes) -> bytes:
+    """Text with one blank where there are more, and none at the ends of lines; a regular expression takes 8 s."""
+    text = text.replace(b"\t", b" ")
+    while b"  " in text:
+        text = text.replace(b"  ", b" ")
+    return text.replace(b" \n", b"\n")
+
+
+def _count(line: bytes, label: str) -> int:
+    if re.fullmatch(rb"\s*\d{1,9}\s*", line) is None:
+        raise DataError(f"{label}: line 1 is {_shown(line)}, where the number of lines was expected; fetch it again")
+    return int(line)
+
+
+def _csv_names(head: bytes, label: str, columns: int) -> tuple[str, ...]:
+    words = [word.strip() for word in head.split(b",")]
+    if words[0] != _IMAGE.encode():
+        raise DataError(
+            f"{label}: line 1 is {_shown(head)}, where the names of columns, {_IMAGE} before all, were expected"
+        )
+    return _names(words[1:], label, columns, 1)
+
+
+def _names(words: Sequence[bytes], label: str, columns: int, line: int) -> tuple[str, ...]:
+    if len(words) != columns:
+        raise DataError(f"{label}: line {line} names {len(words)} columns, where {columns} were expected")
+    return tuple(word.decode("utf-8", "replace") for word in words)
+
+
+def _table(
+    body: bytes, comma: bytes, columns: int, dtype: type[Any], label: str, first: int
+) -> tuple[npt.NDArray[np.int64], Array]:
+    """Numbers of the images and what is told of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    if not body:
+        raise DataError(f"{label} tells of no image; fetch it again")
+    names = [str(number) for number in range(columns + 1)]
+    number = pa.from_numpy_dtype(np.dtype(dtype))
+    types = {name: number for name in names[1:]} | {"0": pa.string()}
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(body),
+            csv.ReadOptions(use_threads=False, column_names=names),
+            csv.ParseOptions(delimiter=comma.decode(), quote_char=False, ignore_empty_lines=False),
+            csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
+        )
+        ids = table.column("0")
+        named = pc.all(pc.match_substring_regex(ids, r"^\d{6}\.(jpg|png)$")).as_py()
+    except (pa.ArrowException, ValueError) as error:
+        raise _wrong_line(body, comma, columns, dtype, label, first, str(error)) from None
+    if not named:
+        raise _wrong_line(body, comma, columns, dtype, label, first, "a name")
+    images = as_numpy(pa.concat_arrays(pc.utf8_slice_codeunits(ids, 0, 6).cast(pa.int64()).chunks))
+    values = np.empty((len(images), columns), dtype)
+    for place, name in enumerate(names[1:]):
+        values[:, place] = as_numpy(pa.concat_arrays(table.column(name).chunks))
+    return images, values
+
+
+def _wrong_line(
+    body: bytes, comma: bytes, columns: int, dtype: type[Any], label: str, first: int, why: str
+) -> DataError:
+    """Make the sentence about the first line that is not as it should be."""
+    number = r"-?\d{1,18}" if np.dtype(dtype).kind == "i" else r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan"
+    value = re.compile(number.encode())
+    for line, text in enumerate(body.split(b"\n"), first):
+        words = text.split(comma)
+        right = _NAME.fullmatch(words[0]) and all(map(value.fullmatch, words[1:]))
+        if not right or len(words) != columns + 1:
+            return DataError(
+                f"{label}: line {line} is {_shown(text)}, where 000001.jpg or its like and {columns} number"
+                f"{'s' if columns > 1 else ''} were expected; fetch it again"
+            )
+    return DataError(f"{label} cannot be read ({' '.join(why.split())[:200]}); fetch it again")
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode("utf-8", "replace")
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

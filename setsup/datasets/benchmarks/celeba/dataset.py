@@ -1,0 +1,402 @@
+"""CelebA: 202,599 aligned faces of 10,177 persons with 40 attributes and landmarks, from the published files.
+
+The images are those of ``img_align_celeba``, as the zip or unpacked; the annotations are the published texts, or the
+csv files of Kaggle, beside the images, in ``Anno`` and ``Eval``, or in the same archive. Boxes and landmarks of the
+images in the wild are no part.
+
+DCoDR's data are ``setsup.load("celeba", root, split="dcodr", crop=(128, 128), size=(64, 64))``.
+"""
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.image_sources import MemberImages, fetch_images
+from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.benchmarks.celeba.annotations import MOST, Annotation, find_annotation, read_annotation
+from setsup.datasets.benchmarks.celeba.frame import ALIGNED, Frame
+from setsup.datasets.cached_arrays import cached_array, file_states
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.images import header, parallel
+from setsup.errors import DataError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.stored import code_dtype
+from setsup.files.archives.listing import as_numpy
+from setsup.files.archives.members import MemberIndex, Places, find_members
+from setsup.files.expand_user import expanded
+from setsup.files.texts import Place, content_of, label_of
+
+__all__ = ["ATTRIBUTES", "CelebA", "open"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+_PUBLISHED = (
+    *("5_o_Clock_Shadow", "Arched_Eyebrows", "Attractive", "Bags_Under_Eyes", "Bald", "Bangs", "Big_Lips", "Big_Nose"),
+    *("Black_Hair", "Blond_Hair", "Blurry", "Brown_Hair", "Bushy_Eyebrows", "Chubby", "Double_Chin", "Eyeglasses"),
+    *("Goatee", "Gray_Hair", "Heavy_Makeup", "High_Cheekbones", "Male", "Mouth_Slightly_Open", "Mustache"),
+    *("Narrow_Eyes", "No_Beard", "Oval_Face", "Pale_Skin", "Pointy_Nose", "Receding_Hairline", "Rosy_Cheeks"),
+    *("Sideburns", "Smiling", "Straight_Hair", "Wavy_Hair", "Wearing_Earrings", "Wearing_Hat", "Wearing_Lipstick"),
+    *("Wearing_Necklace", "Wearing_Necktie", "Young"),
+)
+ATTRIBUTES: dict[str, str] = {name: name.lower().replace("5_", "five_") for name in _PUBLISHED}
+"""Name of the factor of each attribute by its published name: in small letters, with five for 5."""
+
+_POINTS = tuple(
+    f"{point}_{axis}" for point in ("lefteye", "righteye", "nose", "leftmouth", "rightmouth") for axis in "xy"
+)
+_POINTS68 = tuple(f"{axis}{point}" for point in range(68) for axis in "xy")
+_ANNOTATIONS: dict[str, tuple[str, tuple[str, ...] | None]] = {
+    "identity": ("identity_CelebA", None),
+    "attributes": ("list_attr_celeba", _PUBLISHED),
+    "split": ("list_eval_partition", None),
+    "landmarks": ("list_landmarks_align_celeba", _POINTS),
+    "landmarks68": ("list_landmarks68_celeba_x64", _POINTS68),
+}
+"""Name of each file without its end, and of its columns where it has names of its own."""
+_SEEN68 = Frame((128, 128), (64, 64))  # the pictures in which 68 landmarks were found
+_ENTRY68 = np.dtype([("xy", "<f4", (68, 2))])
+_VERSION68 = 1  # of what is made of the file
+
+_SPLITS = ("train", "valid", "test")
+_DCODR = {"train": 20, "test": 2}  # fewest images of a person, by the part
+
+_FOLDER = r"(?:Img/)?img_align_celeba(?:_png)?(?:\.7z)?/(?:img_align_celeba(?:_png)?/)?"
+_ARCHIVES = ("img_align_celeba.zip", "Img/img_align_celeba.zip", "CelebA/Img/img_align_celeba.zip")
+_LOOKED_AT = 16
+_BLOCK = 256  # aligned images that are held at once
+
+
+class CelebA(Dataset):
+    """Aligned faces; made by :func:`open`.
+
+    The key ``number`` is that of the image. The factors, each where its file is there, are ``identity`` (the
+    published number), the 40 attributes (False or True), named as in :data:`ATTRIBUTES`, ``face_found`` (key: whether
+    there are 68 landmarks), ``split`` (train, valid, test) and, where identities and split are there, ``dcodr`` (train,
+    test): the parts of the split, train without persons of fewer than 20 images and test without those of one.
+    Modalities:
+
+    - ``image``, uint8 sRGB, (218, 178, 3) or as `frame` says.
+    - ``landmarks``, (5, 2) float32, (x, y) in pixels of ``image``: left and right eye, nose, left and right corner of
+      the mouth, left as the picture shows it.
+    - ``landmarks68``, (68, 2) float32, (x, y) in pixels of ``image``; NaN where no face was found.
+
+    Rows are in the order of the images' names.
+
+    Parameters
+    ----------
+    members : MemberIndex
+        The files of the release.
+    places : (n,) int64
+        Where the images lie in it, in the order of their numbers.
+    images : (n,) int64
+        Their numbers.
+    annotations : mapping of str to Place
+        Files of ``identity``, ``attributes``, ``split``, ``landmarks`` and ``landmarks68``, those that are there.
+    frame : Frame
+        What of the images is shown.
+
+    Raises
+    ------
+    DataError
+        An annotation is damaged, or tells nothing of an image that is there; images are damaged, or not the aligned
+        ones.
+
+    Notes
+    -----
+    The 68 landmarks are no part of the release. DCoDR finds them with the library face_alignment in the pictures that
+    ``crop=(128, 128), size=(64, 64)`` shows; who does so writes them to ``list_landmarks68_celeba_x64.csv``, beside the
+    other annotations: in the first line ``image_id,x0,y0,x1,y1,…,x67,y67``, then a line an image, such as
+    ``000001.jpg,12.0,30.5,…``, with 136 zeros where no face was found.
+
+    """
+
+    name = "celeba"
+    computes = True
+
+    def __init__(
+        self,
+        members: MemberIndex,
+        places: Places,
+        images: Rows,
+        annotations: Mapping[str, Place],
+        frame: Frame = Frame(),  # noqa: B008  it is frozen
+    ) -> None:
+        self._members, self._places, self._numbers, self._frame = members, places, images, frame
+        self._images = MemberImages(members, places)
+        self._look()
+        self._file68 = annotations.get("landmarks68")
+        self._points68: Array | None = None
+        told = {what: _read(what, place) for what, place in annotations.items() if what != "landmarks68"}
+        where = str(members.source)
+        self._warn(told.values())
+        columns = {what: found.of(images, where) for what, found in told.items()}
+        self._points = columns.get("landmarks", np.empty((0, 10))).reshape(-1, 5, 2).astype(np.int16)
+        found68 = None if self._file68 is None else ~np.isnan(self._landmarks68()[:, 0, 0])
+        self.factors = _table(images, columns, told, found68)
+        self.modalities = {"image": Modality((*frame.shape, 3), "uint8", color="srgb")}
+        if "landmarks" in columns:
+            self.modalities["landmarks"] = Modality((5, 2), "float32", unit="px")
+        if self._file68 is not None:
+            self.modalities["landmarks68"] = Modality((68, 2), "float32", unit="px")
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        return {name: self._fetched(name, rows) for name in names}
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            if name == "image":
+                self._pictures(rows, out[name])
+            else:
+                out[name][...] = self._fetched(name, rows)
+
+    @of_row
+    def paths(self, indices: npt.ArrayLike) -> list[str]:
+        """Names of the files of the given rows, such as ``img_align_celeba/000001.jpg``.
+
+        Parameters
+        ----------
+        indices : integer array of any shape
+            Row numbers.
+
+        """
+        rows, _ = fetch_request(self, indices, ())
+        found: list[str] = self._members.names.take(self._places[rows.reshape(-1)]).to_pylist()
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is mapped."""
+        return {**self.__dict__, "_points68": None}
+
+    def __repr__(self) -> str:
+        """Show where the images are and the number of rows."""
+        return f"CelebA({str(self._members.source)!r}, {len(self):,} rows)"
+
+    def _warn(self, told: Collection[Annotation]) -> None:
+        """Warn of listed images that are not there."""
+        listed = np.unique(np.concatenate([found.images for found in told] or [self._numbers]))
+        lost = [f"{number:06}.jpg" for number in listed[~np.isin(listed, self._numbers)].tolist()]
+        warn_left_out(self._members.source, "images", lost, len(listed))
+
+    def _look(self) -> None:
+        """See whether the images are the aligned ones, by some of them."""
+        spread = np.unique(np.linspace(0, len(self._places) - 1, _LOOKED_AT).astype(np.int64))
+        items = self._images.take(spread)
+        for found, (_, label) in zip(parallel(lambda item: header(*item), items), items, strict=True):
+            if (found.height, found.width) != ALIGNED:
+                raise DataError(
+                    f"{label} is {found.height} × {found.width} pixels (height × width), where the aligned images are "
+                    "218 × 178; open those of img_align_celeba as they were published"
+                )
+
+    def _fetched(self, name: str, rows: Rows) -> Array:
+        if name == "image":
+            return self._pictures(rows)
+        if name == "landmarks68":
+            return self._frame.points(self._landmarks68()[rows], _SEEN68).astype(np.float32)
+        return self._frame.points(self._points[rows]).astype(np.float32)
+
+    def _pictures(self, rows: Rows, out: Array | None = None) -> Array:
+        shape = (*ALIGNED, 3)
+        if self._frame.whole:
+            return fetch_images(self._images, rows, shape, None, out)
+        found = np.empty((*rows.shape, *self._frame.shape, 3), np.uint8) if out is None else out
+        flat, slots = rows.reshape(-1), found.reshape(-1, *self._frame.shape, 3)
+        for start in range(0, len(flat), _BLOCK):
+            aligned = fetch_images(self._images, flat[start : start + _BLOCK], shape)
+            slots[start : start + _BLOCK] = parallel(self._frame.apply, list(aligned))
+        if not np.shares_memory(slots, found):
+            found[...] = slots.reshape(found.shape)
+        return found
+
+    def _landmarks68(self) -> Array:
+        """68 landmarks of all rows as they were found, (n, 68, 2) float32, mapped."""
+        if self._points68 is None:
+            place = self._file68
+            if place is None:
+                raise DataError(f"{self!r} has no 68 landmarks")
+            made_of = [_VERSION68, label_of(place), _state(place), self._numbers.tobytes()]
+
+            def make() -> Array:
+                told = _read("landmarks68", place)
+                self._warn([told])
+                values = told.of(self._numbers, str(self._members.source))
+                return _found68(values, label_of(place)).view(_ENTRY68).reshape(-1)
+
+            self._points68 = cached_array("landmarks68", made_of, _ENTRY68, len(self._numbers), make)["xy"]
+        return self._points68
+
+
+def open(
+    root: Path | str | None = None, crop: tuple[int, int] | None = None, size: tuple[int, int] | None = None
+) -> CelebA:
+    """Open the aligned images of CelebA.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder with ``img_align_celeba.zip`` or the unpacked ``img_align_celeba`` and with annotations (as in the
+        release: in ``Img``, ``Anno`` and ``Eval``, or all beside each other), or Kaggle's archive, unpacked or not; or
+        a folder ``celeba`` with these. None for the usual places. One annotation has to be there, the others may.
+    crop : (height, width), optional
+        Cut this out of the middle of every image.
+    size : (height, width), optional
+        Bring every image, or its crop, to this size; see :class:`~setsup.datasets.benchmarks.celeba.frame.Frame`. LORD
+        and DCoDR
+        take ``crop=(128, 128), size=(64, 64)``.
+
+    Raises
+    ------
+    DataError
+        Images or annotations are not there (with how to get them), are damaged or do not belong together, or an
+        argument is out of range.
+
+    """
+    frame = Frame(crop, size)
+    place = None if root is None else expanded(root)
+    members = find_members(
+        "celeba", place, {rf"{_FOLDER}\d{{6}}\.(?:jpg|png)": "img_align_celeba/000001.jpg"}, _ARCHIVES
+    )
+    places, numbers = _found_images(members)
+    folders = _beside(members, place)
+    files = {what: find_annotation(members, folders, stem) for what, (stem, _) in _ANNOTATIONS.items()}
+    annotations = {what: file for what, file in files.items() if file is not None}
+    if not annotations:
+        from setsup.files.roots import root_option
+
+        texts = ", ".join(f"{stem}.txt" for what, (stem, _) in _ANNOTATIONS.items() if what != "landmarks68")
+        raise DataError(
+            f"celeba: {members.source} has images, but neither there nor beside it is an annotation ({texts}, or a "
+            f"csv); `setsup fetch celeba{root_option(root)}` says where to get them"
+        )
+    return CelebA(members, places, numbers, annotations, frame)
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+
+
+def _found_images(members: MemberIndex) -> tuple[Places, Rows]:
+    """Places and numbers of the images of one folder, the shallowest, rising by number."""
+    import pyarrow as pa
+
+    places, groups = members.matching(rf"(?P<folder>{_FOLDER})(?P<number>\d{{6}})\.(?:jpg|png)")
+    folder, number = (
+        pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
+        for texts in (groups["folder"], groups["number"])
+    )
+    told = folder.dictionary_encode()
+    folders = told.dictionary.to_pylist()
+    best = min(folders, key=lambda name: (name.count("/"), name))
+    # in numpy: what pyarrow compares with a text of Python imports pandas, which takes longer than all this
+    kept = as_numpy(told.indices) == folders.index(best)
+    places, numbers = places[kept], as_numpy(number.cast(pa.int64()))[kept]
+    twice = np.flatnonzero(numbers[1:] == numbers[:-1])
+    if len(twice):
+        one, other = (members.label(int(place)) for place in places[twice[0] : twice[0] + 2])
+        raise DataError(f"{one} and {other} are the same image; take one of the two away, and others like it")
+    return places, numbers
+
+
+def _beside(members: MemberIndex, root: Path | None) -> list[Path]:
+    """Folders in which annotations may lie that are not among the members."""
+    from setsup.files.roots import data_places
+
+    source = members.source / members.prefix if os.path.isdir(members.source) else members.source.parent
+    around = [source, source.parent] if source.name == "Img" else [source]
+    return [place for place in dict.fromkeys([*around, *data_places("celeba", root)]) if os.path.isdir(place)]
+
+
+def _read(what: str, place: Place) -> Annotation:
+    """Read an annotation, and see that it has the columns that it should."""
+    _, names = _ANNOTATIONS[what]
+    label = label_of(place)
+    found = read_annotation(
+        content_of(place, MOST, "annotations"),
+        label,
+        len(names or "1"),
+        np.float32 if what == "landmarks68" else np.int32,
+        names is not None,
+    )
+    if names is not None and found.columns != names:
+        wrong = next(k for k, (came, name) in enumerate(zip(found.columns, names, strict=True)) if came != name)
+        raise DataError(
+            f"{label}: column {wrong + 1} is named {found.columns[wrong][:40]!r}, where {names[wrong]!r} was expected; "
+            "fetch it again"
+        )
+    allowed = {"identity": (1, 10**6), "split": (0, 2), "attributes": (-1, 1), "landmarks": (-10_000, 10_000)}
+    if what in allowed:
+        low, high = allowed[what]
+        bad = (found.values < low) | (found.values > high)
+        if what == "attributes":
+            bad |= found.values == 0
+        if bad.any():
+            line, column = (int(at[0]) for at in np.nonzero(bad))
+            known = "-1 or 1" if what == "attributes" else f"{low} to {high}"
+            raise DataError(
+                f"{label}: line {found.first + line} has {found.values[line, column]}, where {known} was expected; "
+                "fetch it again"
+            )
+    return found
+
+
+def _found68(values: Array, label: str) -> Array:
+    """Landmarks of all rows, NaN where all are zero."""
+    found = np.ascontiguousarray(values, "<f4")
+    found[(found == 0).all(axis=1)] = np.nan
+    known = np.isfinite(found)
+    half = np.flatnonzero(known.any(axis=1) & ~known.all(axis=1))
+    if len(half):
+        raise DataError(f"{label}: the landmarks of row {half[0]} are unknown in part; write 136 zeros where none are")
+    found[~known.any(axis=1)] = np.nan
+    return found
+
+
+def _state(place: Place) -> object:
+    if not isinstance(place, Path):
+        return file_states(place[0], [place[1]])
+    about = place.stat()
+    return about.st_size, about.st_mtime_ns
+
+
+def _table(
+    images: Rows, columns: Mapping[str, Array], told: Mapping[str, Annotation], found68: Array | None
+) -> FactorTable:
+    number = Factor("number", Kind.ORDINAL, tuple(images.tolist()), role="key")
+    factors: dict[Factor, Array] = {number: np.arange(len(images))}
+    if "identity" in columns:
+        ids, identity = np.unique(columns["identity"][:, 0], return_inverse=True)
+        factors[Factor("identity", Kind.NOMINAL, tuple(ids.tolist()))] = identity
+    if "attributes" in columns:
+        for place, name in enumerate(told["attributes"].columns):
+            factors[Factor(ATTRIBUTES[name], Kind.NOMINAL, (False, True))] = columns["attributes"][:, place] > 0
+    if found68 is not None:
+        factors[Factor("face_found", Kind.NOMINAL, (False, True), role="key")] = found68
+    if "split" in columns:
+        part = columns["split"][:, 0]
+        factors[Factor("split", Kind.NOMINAL, _SPLITS, role="split")] = part
+        if "identity" in columns:
+            factors[Factor("dcodr", Kind.NOMINAL, tuple(_DCODR), role="split")] = _dcodr(told, images)
+    codes = {factor.name: np.asarray(column).astype(code_dtype(len(factor))) for factor, column in factors.items()}
+    return FactorTable(list(factors), codes)
+
+
+def _dcodr(told: Mapping[str, Annotation], images: Rows) -> Array:
+    """0 and 1 for the parts of DCoDR, the code of unknown in no part: by the images that a person has in the part.
+
+    All images that are listed count, so that a part of the release has its images in the parts that the whole has.
+    """
+    listed = np.intersect1d(told["identity"].images, told["split"].images)
+    identity, part = (told[what].of(listed, "the lists")[:, 0] for what in ("identity", "split"))
+    found = np.full(len(listed), np.iinfo(code_dtype(len(_DCODR))).max)
+    for code, (name, fewest) in enumerate(_DCODR.items()):
+        here = part == _SPLITS.index(name)
+        found[here & (np.bincount(identity[here], minlength=identity.max() + 1)[identity] >= fewest)] = code
+    return found[np.searchsorted(listed, images)]

@@ -1,0 +1,229 @@
+"""Colored MNIST: digits whose colour says more about their label than their shape does, until it says the opposite.
+
+A label that depends on the digit is flipped for a quarter of the images, and the colour follows the flipped label but
+for a share that depends on the environment. So shape predicts 75 % everywhere; colour predicts more where one trains,
+and the opposite where one tests.
+
+References
+----------
+.. [1] M. Arjovsky, L. Bottou, I. Gulrajani, D. Lopez-Paz, "Invariant risk minimization", 2019 (arXiv 1907.02893),
+   section 5.2, and its published code.
+.. [2] L. Pogorelyuk et al., "Stable single-pixel contrastive learning for semantic and geometric tasks", 2025
+   (arXiv 2512.04970), first experiment, and its published code.
+
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.benchmarks.mnist import Mnist, release
+from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.errors import DataError, near
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.split import split
+from setsup.files.expand_user import expanded
+from setsup.random import fold, permute, stream_key, uniform
+
+__all__ = ["LABEL_NOISE", "NOISE", "ColoredMnist", "open", "zeroed"]
+
+Array = npt.NDArray[Any]
+Codes = npt.NDArray[np.uint8]
+
+LABEL_NOISE = 0.25
+"""Share of the images whose label is not what their digit says."""
+
+NOISE = (0.1, 0.2, 0.9)
+"""Share of the images whose colour is not what their label says: the levels of the factor ``environment``."""
+
+_SHAPES = {"irm": (14, 14, 2), "pixels": (32, 32, 3)}
+_SPLITS = {"irm": ("train", "test"), "pixels": ("train", "validation", "test", "ood")}
+_SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
+
+
+class ColoredMnist(Dataset):
+    """Digits with a label and a colour, drawn once for every seed.
+
+    Rows are those of ``mnist``. Factors: ``digit``; ``clean_label``, 1 for the digits 0 to 4 and 0 for the others;
+    ``label``, the clean label, flipped with probability 0.25; ``color``, the label, flipped with the probability of the
+    environment; and ``environment``, named by that probability. The split ``split``. All flips are independent, and a
+    function of the seed and the row.
+
+    The one modality is ``image``. A colour shows in which channel of the grey picture is nothing, see :func:`zeroed`.
+
+    ============  ====================================================  ================================================
+    recipe        ``"irm"`` [1]_                                        ``"pixels"`` [2]_
+    ============  ====================================================  ================================================
+    rows          the published training set, 60,000                    all 70,000
+    image         (14, 14, 2) uint8: every second row and column        (32, 32, 3) uint8 sRGB: enlarged (bilinear)
+    environment   the first 50,000 (five sixths), shuffled: 0.2 at      0.1, 0.2 and 0.9, one after the other: 23,333,
+                  even places, 0.1 at odd ones; the others 0.9          23,333 and 23,334
+    split         ``train`` (0.2 and 0.1), ``test`` (0.9)               ``train``, ``validation``, ``test``: 80, 10 and
+                                                                        10 % of 0.1 and of 0.2; ``ood``: 0.9
+    colour alone  predicts 85 % of ``train``, 10 % of ``test``          predicts 85 % of the three, 10 % of ``ood``
+    ============  ====================================================  ================================================
+
+    The published code of [2]_ draws labels and colours anew whenever an image is read;
+    :class:`setsup.loading.transforms.FreshColors` does so in batches.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Folder that holds the four files of MNIST, as for :class:`setsup.datasets.benchmarks.mnist.Mnist`.
+    recipe : str
+        ``"irm"`` or ``"pixels"``.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+
+    Raises
+    ------
+    DataError
+        When a file is missing, damaged, or not what its name says, or there is no such recipe.
+
+    Notes
+    -----
+    The published code of [1]_ shuffles and flips without a seed, and that of [2]_ seeds the training part with the
+    number of the run and the validation part with 0, so that they overlap. Here one seed gives parts that do not.
+
+    """
+
+    name = "colored-mnist"
+
+    def __init__(self, folder: Path | str, recipe: str = "irm", seed: int = 0) -> None:
+        if not isinstance(recipe, str) or recipe not in _SHAPES:
+            raise DataError(f"colored-mnist has no recipe {recipe!r}{near(recipe, _SHAPES)}")
+        self.recipe = recipe
+        self.folder, self._digits = Path(folder), Mnist(folder)
+        self.factors = _table(self._digits.factors, recipe, seed)
+        color = "srgb" if recipe == "pixels" else "red-green"
+        self.modalities = {"image": Modality(_SHAPES[recipe], "uint8", color=color)}
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        shape = _SHAPES[self.recipe]
+        return {name: self._images(rows, np.empty((*rows.shape, *shape), np.uint8)) for name in names}
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            self._images(rows, out[name])
+
+    def __repr__(self) -> str:
+        """Show the folder, the recipe and the number of rows."""
+        return f"ColoredMnist({str(self.folder)!r}, {self.recipe!r}, {len(self):,} rows)"
+
+    def _images(self, rows: npt.NDArray[np.int64], out: Array) -> Array:
+        grey = self._digits.fetch(rows, ["image"])["image"][..., 0]
+        grey = grey[..., ::2, ::2] if self.recipe == "irm" else _enlarged(grey)
+        channels = out.shape[-1]
+        dark = zeroed(self.factors.column("color").take(rows), channels)[..., np.newaxis, np.newaxis]
+        for channel in range(channels):
+            np.multiply(grey, dark != channel, out=out[..., channel])
+        return out
+
+
+def zeroed(color: Any, channels: int) -> Any:
+    """Channel that holds nothing in an image of a colour.
+
+    Parameters
+    ----------
+    color : array or tensor of integers
+        0 or 1.
+    channels : int
+        2, as in the recipe ``irm``, where colour 0 is red and 1 is green: the channel 1 − color is empty. Or 3, as in
+        ``pixels``, where colour 0 is cyan and 1 is magenta: the channel ``color`` is empty.
+
+    Returns
+    -------
+    array or tensor like ``color``
+
+    Examples
+    --------
+    >>> zeroed(np.array([0, 1]), 2), zeroed(np.array([0, 1]), 3)
+    (array([1, 0]), array([0, 1]))
+
+    """
+    return 1 - color if channels == 2 else color
+
+
+def open(root: Path | str | None = None, *, recipe: str = "irm", seed: int = 0) -> ColoredMnist:
+    """Open Colored MNIST.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder with the files of MNIST, or with a folder ``colored-mnist`` or ``mnist`` that has them; None for the
+        usual places of either name.
+    recipe, seed
+        As for :class:`ColoredMnist`.
+
+    Raises
+    ------
+    DataError
+        When the files are not there (with the command that fetches them) or are damaged, or there is no such recipe.
+
+    """
+    return ColoredMnist(release("colored-mnist", None if root is None else expanded(root)), recipe, seed)
+
+
+def _table(mnist: FactorTable, recipe: str, seed: int) -> FactorTable:
+    key = stream_key(seed, "ColoredMnist")
+    train = int(np.count_nonzero(mnist.column("split") == 0))
+    count = train if recipe == "irm" else len(mnist)
+    environment = _shuffled(count, int(fold(key, 0))) if recipe == "irm" else _consecutive(count)
+    digit = mnist.column("digit")[:count]
+    clean = (digit < 5).astype(np.uint8)
+    chances = uniform(fold(fold(fold(key, 1), np.arange(count, dtype=np.uint64))[:, np.newaxis], np.arange(2)))
+    label = clean ^ (chances[:, 0] < LABEL_NOISE)
+    color = label ^ (chances[:, 1] < np.array(NOISE)[environment])
+    bits = {"clean_label": clean, "label": label, "color": color}
+    factors = [
+        mnist["digit"],
+        *(Factor(name, Kind.NOMINAL, (0, 1)) for name in bits),
+        Factor("environment", Kind.NOMINAL, NOISE),
+    ]
+    table = FactorTable(factors, {"digit": digit, **bits, "environment": environment})
+    role = environment == 2 if recipe == "irm" else _dealt(table, seed)
+    return table.with_factor(Factor("split", Kind.NOMINAL, _SPLITS[recipe], role="split"), role.astype(np.uint8))
+
+
+def _shuffled(count: int, key: int) -> Codes:
+    """Environments of [1]: by even and odd places in a random order of the first five sixths, and the rest."""
+    found = np.full(count, 2, np.uint8)
+    first = max(count * 5 // 6, 1)
+    order = permute(key, first, np.arange(first))
+    found[order[::2]], found[order[1::2]] = 1, 0
+    return found
+
+
+def _consecutive(count: int) -> Codes:
+    """Environments of [2]: three stretches."""
+    return np.minimum(np.arange(count) // max(count // 3, 1), 2).astype(np.uint8)
+
+
+def _dealt(table: FactorTable, seed: int) -> Array:
+    """Parts of [2]: shares of each environment, and the last one as a whole."""
+    inside = table.column("environment") < 2
+    dealt = split(table.select(np.flatnonzero(inside)), _SHARES, seed, stratify="environment")
+    found = np.full(len(table), len(_SHARES), np.int64)
+    found[inside] = dealt.codes("split")
+    return found
+
+
+def _weights(source: int, target: int) -> npt.NDArray[np.float32]:
+    """Bilinear enlargement of one axis, (target, source); its corners are those of the picture, not of its pixels."""
+    place = np.clip((np.arange(target) + 0.5) * source / target - 0.5, 0, source - 1)
+    return np.asarray(np.maximum(1 - np.abs(place[:, np.newaxis] - np.arange(source)), 0), np.float32)
+
+
+_LARGER = _weights(28, 32)  # multiples of 1/16, so that products and sums of grey values are exact
+
+
+def _enlarged(grey: Array) -> Array:
+    """Pictures (..., 28, 28) uint8 as (..., 32, 32) uint8, rounded."""
+    return np.asarray(np.rint(_LARGER @ grey.astype(np.float32) @ _LARGER.T).astype(np.uint8))

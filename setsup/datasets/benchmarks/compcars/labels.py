@@ -1,0 +1,85 @@
+"""The labels of CompCars: 136,726 small text files, read once into columns, which the user's cache keeps.
+
+A file has the viewpoint in its first line (−1 where it is uncertain), the number of boxes in the second, which is 1,
+and ``x1 y1 x2 y2`` in the third: pixels, 1-based and inclusive.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.cached_arrays import cached_array, release_state
+from setsup.datasets.images import parallel
+from setsup.errors import DataError
+from setsup.files.archives.members import MemberIndex
+from setsup.files.roots import some
+
+__all__ = ["VIEWPOINTS", "parse_label", "read_labels"]
+
+VIEWPOINTS = ("front", "rear", "side", "front-side", "rear-side")
+"""Viewpoints in the order of their numbers, which begin with 1."""
+
+_KIND = np.dtype([("viewpoint", "i1"), ("box", "<f4", (4,))])
+_VERSION = 1  # of the cached columns
+_MOST = 1 << 12  # bytes of a label
+_BLOCK = 1024
+_LARGEST = 1 << 24  # to which whole numbers are exact in single precision
+
+
+def read_labels(members: MemberIndex, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Read labels on the first call, and from then on what the cache kept of them.
+
+    They are read anew when the release changes as :func:`~setsup.datasets.cached_arrays.release_state` notices it.
+
+    `places` (n,) int64; returns (n,) structured array.
+    """
+    made_of = (_VERSION, release_state(members, places))
+    return cached_array("compcars-labels", made_of, _KIND, len(places), lambda: _read(members, places))
+
+
+def parse_label(content: bytes, label: str) -> tuple[int, tuple[float, float, float, float]]:
+    r"""Read one label."""
+    lines = [line.split() for line in content.splitlines() if line.strip()]
+    numbers = [[_whole(word) for word in line] for line in lines]
+    shaped = len(lines) >= 2 and len(lines[0]) == len(lines[1]) == 1 and all(len(line) == 4 for line in lines[2:])
+    if not shaped or any(number is None for line in numbers for number in line):
+        raise DataError(f"{label} has no viewpoint, number of boxes and four sides, a line each; it is damaged")
+    viewpoint = numbers[0][0] or 0
+    left, top, right, bottom = (float(side or 0) for side in (numbers[2] if len(numbers) > 2 else [0] * 4))
+    if not (1 <= left <= right and 1 <= top <= bottom):
+        left = top = right = bottom = np.nan
+    return viewpoint - 1 if 1 <= viewpoint <= len(VIEWPOINTS) else -1, (left, top, right, bottom)
+
+
+def _whole(word: bytes) -> int | None:
+    """A whole number that single precision holds; None for anything else."""
+    digits = word.removeprefix(b"-")
+    return int(word) if digits.isdigit() and len(digits) <= 8 and int(digits) <= _LARGEST else None
+
+
+def _read(members: MemberIndex, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    from setsup.progress import progress
+
+    found: list[tuple[int, Sequence[float]] | str] = []
+    with progress(len(places), "reading the labels of compcars", "files") as advance:
+        for start in range(0, len(places), _BLOCK):
+            block = places[start : start + _BLOCK].tolist()
+            found += parallel(partial(_one, members), block)
+            advance(len(block))
+    damaged = [sentence for sentence in found if isinstance(sentence, str)]
+    if damaged:
+        raise DataError(
+            f"{members.source}: {len(damaged):,} of {len(found):,} labels cannot be read "
+            f"({some(damaged, '; ')}); unpack the release again"
+        )
+    return np.array(found, _KIND)
+
+
+def _one(members: MemberIndex, place: int) -> tuple[int, Sequence[float]] | str:
+    try:
+        return parse_label(members.read(place, _MOST), members.label(place))
+    except DataError as error:
+        return str(error)

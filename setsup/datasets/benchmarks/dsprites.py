@@ -1,0 +1,344 @@
+"""dSprites: 737,280 pictures of a white shape on black, read from the published ``.npz`` or ``.hdf5``."""
+
+import logging
+import os
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.formats.h5.images import H5Images, h5_dataset, h5_errors, h5_open
+from setsup.datasets.formats.npz import NpzArray
+from setsup.errors import DataError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.prepared import PreparedArray
+
+__all__ = ["Dsprites", "open", "prepare"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+Take = Callable[[Rows, Array | None], Array]
+Labels = Callable[[int, int], tuple[Array, Array]]
+"""``labels(start, stop)`` gives the classes and the values of rows ``start`` to ``stop − 1``, each (n, 6)."""
+
+_STEM = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64"
+_FILES = (f"{_STEM}.hdf5", f"{_STEM}.h5", f"{_STEM}.npz")  # the first that is there is opened
+_SIDE = 64
+_VALUES = (
+    np.array([1.0]),
+    np.array([1.0, 2.0, 3.0]),
+    np.linspace(0.5, 1.0, 6),
+    np.linspace(0.0, 2 * np.pi, 40),
+    np.linspace(0.0, 1.0, 32),
+    np.linspace(0.0, 1.0, 32),
+)
+_NEAR = 1e-4  # by which values may differ
+_BLOCK = 1 << 15  # rows read at once
+_LARGEST_RATIO = 1100  # of any filter that is read
+
+_log = logging.getLogger("setsup")
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What one process has open."""
+
+    lock: Lock = field(default_factory=Lock)
+    take: Take | None = None
+
+
+class Dsprites(Dataset):
+    """Pictures of a shape: its colour, kind, scale, orientation and place.
+
+    The published file holds every combination once, in C order, the place from top to bottom changing fastest, and its
+    table is a grid; a file with other rows gets a table with columns. The one modality is ``image``, (64, 64, 1) uint8
+    grey: 255 is the shape, 0 the ground (the file has 1 and 0). Pictures come from the array that :func:`prepare` makes
+    where it is there and belongs to the file. Without it the ``.hdf5`` is read, which is slow and said once; the
+    ``.npz``, packed as it is published, cannot be read at random.
+
+    Parameters
+    ----------
+    file : Path or str
+        The ``.npz`` or ``.hdf5``; the name tells which.
+    root : Path or str, optional
+        What the user gave as root, for the command that messages name.
+
+    Raises
+    ------
+    DataError
+        The file is missing, damaged, or does not hold what it should.
+
+    Notes
+    -----
+    Orientations 0 and 2π are the same picture, and both are there; the square repeats every 90°, the ellipse every
+    180°. Levels are the published values, rounded to four decimals. The array ``metadata`` of the ``.npz`` is a pickle
+    and is never read.
+
+    """
+
+    name = "dsprites"
+
+    def __init__(self, file: Path | str, root: Path | str | None = None) -> None:
+        self.file = Path(file).absolute()
+        self._option = "" if root is None else f" --root {shlex.quote(str(root))}"
+        self._zipped = self.file.suffix == ".npz"
+        with (_npz_labels if self._zipped else _h5_labels)(self.file) as (rows, labels):
+            self.factors = _table(self.file, rows, labels)
+        self.modalities = {"image": Modality((_SIDE, _SIDE, 1), "uint8", color="grey")}
+        self._prepared = PreparedArray(self.file, "images", (rows, _SIDE, _SIDE), "uint8")
+        self._readers: dict[int, _Reader] = {}
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        return {name: self._pictures(rows)[..., np.newaxis] for name in names}
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write pictures into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            self._pictures(rows, out[name][..., 0])
+
+    def prepare(self) -> list[Path]:
+        """Convert the pictures into an array that is mapped into memory; see :func:`prepare`."""
+        from setsup.files.prepare import prepare_array
+        from setsup.progress import progress
+
+        with progress(len(self), f"preparing {self.name}", "rows") as advance:
+            if self._zipped:
+                images = self._npz()
+                if not images.packed:
+                    return []
+                with images.rows() as read:
+                    found = prepare_array(self._prepared, _BLOCK, partial(_filled, self.file, read), None, advance)
+            else:
+                with h5_open(self.file) as content:
+                    stored = self._h5(content)
+                    if stored.mapped:
+                        return []
+                    fill = partial(_filled, self.file, stored.fill)
+                    found = prepare_array(self._prepared, stored.block_rows, fill, stored.check, advance)
+        self._readers.pop(os.getpid(), None)  # from now on the array is read
+        return [found]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what this process has open."""
+        return {**self.__dict__, "_readers": {}}
+
+    def __repr__(self) -> str:
+        """Show the file and the number of rows."""
+        return f"Dsprites({str(self.file)!r}, {len(self):,} rows)"
+
+    def _pictures(self, rows: Rows, out: Array | None = None) -> Array:
+        # keyed by process: a forked child must not use its parent's HDF5 handles, nor its locks
+        reader = self._readers.get(os.getpid()) or self._readers.setdefault(os.getpid(), _Reader())
+        with reader.lock:
+            take = reader.take = reader.take or self._opened()
+        found = take(rows, out)
+        if found.size and found.max() > 1:
+            raise _no_bits(self.file, int(rows.reshape(-1)[np.argmax(found.reshape(rows.size, -1).max(axis=1))]), found)
+        return np.multiply(found, 255, out=found)
+
+    def _opened(self) -> Take:
+        prepared = self._prepared.open()
+        if prepared is not None:
+            return partial(gather, prepared)
+        outdated = self._prepared.outdated()
+        made = f"{outdated} was made of another version of it"
+        command = f"`setsup prepare {self.name}{self._option}`"
+        if self._zipped:
+            images = self._npz()
+            if not images.packed:
+                return partial(gather, images.mapped())
+            raise DataError(
+                f"{self.file} can only be read from its begin to its end{f' ({made})' if outdated else ''}; run "
+                f"{command} once"
+            )
+        stored = self._h5(h5_open(self.file))
+        if not stored.mapped:
+            why = made if outdated else "many pictures share a packed block"
+            _log.warning("reading pictures straight from %s is slow (%s); %s converts it once", self.file, why, command)
+        return stored.take
+
+    def _npz(self) -> NpzArray:
+        images = NpzArray(self.file, "imgs")
+        _check_images(self.file, images)
+        self._same(images.shape)
+        return images
+
+    def _h5(self, content: Any) -> H5Images:
+        images = h5_dataset(self.file, content, "imgs")
+        with h5_errors(self.file):
+            _check_images(self.file, images)
+            self._same(images.shape)
+        return H5Images(self.file, images)
+
+    def _same(self, shape: tuple[int, ...]) -> None:
+        if shape != self._prepared.shape:
+            raise DataError(f"{self.file} was replaced since it was opened; open it again")
+
+
+def open(root: Path | str | None = None) -> Dsprites:
+    """Open the published dSprites file.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder with ``dsprites_ndarray_co1sh3sc6or40x32y32_64x64.hdf5`` or ``.npz`` (of both the first is opened), or
+        with a folder ``dsprites`` that has one; None for the usual places.
+
+    Raises
+    ------
+    DataError
+        The file is not there (with the command that fetches it), or is not what it should be.
+
+    """
+    from setsup.files import find_root
+
+    folder = find_root("dsprites", root, [_FILES])
+    return Dsprites(next(folder / name for name in _FILES if os.path.exists(folder / name)), root)
+
+
+def prepare(root: Path | str | None = None) -> list[Path]:
+    """Convert the pictures once into an array of 3 GB beside the file, which ``fetch`` then maps into memory.
+
+    Works block by block and within 1 GB of memory; killed and started again it goes on where it was. Where the folder
+    is read-only the array goes into the cache folder. Shows its progress.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        As for :func:`open`.
+
+    Returns
+    -------
+    list of Path
+        The array, a ``.npy`` file; nothing where the pictures lie in the file as they are, and none is made.
+
+    Raises
+    ------
+    DataError
+        As for :func:`open`, where a pixel is neither 0 nor 1, and where the disk is full or may not be written.
+
+    """
+    return open(root).prepare()
+
+
+# -- the files ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _npz_labels(path: Path) -> Iterator[tuple[int, Labels]]:
+    """Rows of the npz, and how to read their labels."""
+    images, classes, values = (NpzArray(path, name) for name in ("imgs", "latents_classes", "latents_values"))
+    _check_images(path, images)
+    _check_labels(path, images, classes, values)
+    with classes.rows() as of_classes, values.rows() as of_values:
+
+        def labels(start: int, stop: int) -> tuple[Array, Array]:
+            found = np.empty((stop - start, 6), classes.dtype), np.empty((stop - start, 6), values.dtype)
+            of_classes(start, stop, found[0])
+            of_values(start, stop, found[1])
+            return found
+
+        yield len(images), labels
+
+
+@contextmanager
+def _h5_labels(path: Path) -> Iterator[tuple[int, Labels]]:
+    """Rows of the hdf5, and how to read their labels."""
+    import h5py
+
+    with h5_errors(path), h5_open(path) as content:
+        images = h5_dataset(path, content, "imgs")
+        link = content.get("latents", getlink=True)
+        if not isinstance(link, h5py.HardLink) or not isinstance(content["latents"], h5py.Group):
+            raise DataError(f"{path} has no group 'latents': it is not the published file")
+        classes, values = (h5_dataset(path, content["latents"], name) for name in ("classes", "values"))
+        _check_images(path, images)
+        _check_labels(path, images, classes, values)
+        for stored in (classes, values):
+            # unwritten pictures are black and cost nothing; unwritten labels would let a small file claim any length
+            if stored.size * stored.dtype.itemsize > stored.id.get_storage_size() * _LARGEST_RATIO:
+                raise DataError(
+                    f"{path} claims {len(stored):,} labels, but holds {stored.id.get_storage_size():,} bytes of them"
+                )
+        yield len(images), lambda start, stop: (classes[start:stop], values[start:stop])
+
+
+def _check_images(path: Path, images: Any) -> None:
+    if len(images.shape or ()) != 3 or images.shape[1:] != (_SIDE, _SIDE) or images.dtype != np.uint8:
+        raise DataError(f"{path}: 'imgs' is {images.dtype} {images.shape}; uint8 (N, 64, 64) was expected")
+
+
+def _check_labels(path: Path, images: Any, classes: Any, values: Any) -> None:
+    for what, found, kinds, expected in (
+        ("classes", classes, "iu", "whole numbers"),
+        ("values", values, "f", "floating-point"),
+    ):
+        if len(found.shape or ()) != 2 or found.shape[1] != 6 or found.dtype.kind not in kinds:
+            raise DataError(f"{path}: the {what} are {found.dtype} {found.shape}; {expected} (N, 6) was expected")
+        if len(found) != len(images):
+            raise DataError(f"{path} has {len(images):,} pictures but {what} of {len(found):,}; they must be as many")
+    if not len(images):
+        raise DataError(f"{path} has no rows")
+
+
+def _table(path: Path, rows: int, labels: Labels) -> FactorTable:
+    """Factors of the labels: a grid where they are the full product in C order, else columns."""
+    factors = _factors()
+    grid = FactorTable(factors)
+    columns = np.empty((len(factors), rows), np.uint8)
+    for start in range(0, rows, _BLOCK):
+        stop = min(start + _BLOCK, rows)
+        classes, values = labels(start, stop)
+        for place, factor in enumerate(factors):
+            codes = classes[:, place]
+            known = (codes >= 0) & (codes < len(factor))
+            told = _VALUES[place][np.where(known, codes, 0).astype(np.intp)]
+            wrong = ~(known & (np.abs(values[:, place] - told) <= _NEAR))
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                raise DataError(
+                    f"{path}: the {factor.name} of row {start + row} (column {place} of the labels) has the class "
+                    f"{codes[row]} and the value {values[row, place]:g}, which do not belong together; it is not the "
+                    "published file, or damaged"
+                )
+            columns[place, start:stop] = codes
+    found = {factor.name: codes for factor, codes in zip(factors, columns, strict=True)}
+    same = rows == len(grid) and all(np.array_equal(grid.column(name), codes) for name, codes in found.items())
+    return grid if same else FactorTable(factors, found)
+
+
+def _factors() -> list[Factor]:
+    levels = [tuple(np.round(values, 4).tolist()) for values in _VALUES]
+    return [
+        Factor("color", Kind.NOMINAL, ("white",)),
+        Factor("shape", Kind.NOMINAL, ("square", "ellipse", "heart")),
+        Factor("scale", Kind.ORDINAL, levels[2]),
+        Factor("orientation", Kind.ORDINAL, levels[3], unit="rad"),
+        Factor("pos_x", Kind.ORDINAL, levels[4]),
+        Factor("pos_y", Kind.ORDINAL, levels[5]),
+    ]
+
+
+def _filled(path: Path, read: Callable[[int, int, Array], None], start: int, stop: int, out: Array) -> None:
+    """Read a block that is to be converted; its pixels are 0 and 1."""
+    read(start, stop, out)
+    if out.max() > 1:
+        raise _no_bits(path, start + int(np.argmax(out.max(axis=(1, 2)))), out)
+
+
+def _no_bits(path: Path, row: int, pictures: Array) -> DataError:
+    return DataError(
+        f"{path}: the picture of row {row} has a pixel of {pictures.max()}, where only 0 and 1 are published; fetch "
+        "the file again"
+    )

@@ -1,0 +1,5 @@
+"""Edges2Shoes: photographs of shoes, each with the lines that an edge detector drew of it."""
+
+from setsup.datasets.benchmarks.edges2shoes.dataset import Edges2Shoes, open, prepare
+
+__all__ = ["Edges2Shoes", "open", "prepare"]

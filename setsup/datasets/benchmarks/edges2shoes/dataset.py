@@ -1,0 +1,270 @@
+"""Edges2Shoes: 50,025 photographs of shoes, each beside the lines that an edge detector drew of it.
+
+A file ``train/<n>_AB.jpg`` holds both, 256 × 256 pixels each, the lines on the left. Here each is a row, so that a
+set may be drawn of one domain; the two rows of a file follow each other, the photograph first, as in DCoDR.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.benchmarks.edges2shoes.matching import Label, find_zappos
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.images import checked_size, decode, parallel, resized
+from setsup.errors import DataError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.expand_user import expanded
+
+__all__ = ["Edges2Shoes", "open", "prepare"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+Pictures = npt.NDArray[np.uint8]
+Listed = tuple[Rows, tuple[str, ...], Rows]
+
+_DOMAINS = ("photo", "edges")
+_PARTS = ("train", "val")
+_SIDE = 256
+_FILES = r"(?P<split>train|val)/(?P<number>[0-9]{1,9})_AB\.jpg"
+_ARCHIVES = ("edges2shoes.tar", "edges2shoes.zip")
+
+_log = logging.getLogger("setsup")
+
+
+class Edges2Shoes(Dataset):
+    """Photographs of shoes, and drawings of their edges; made by :func:`open`.
+
+    Factors are ``domain`` (``photo`` or ``edges``), the key ``pair``, such as ``train/17``, and ``split`` as published,
+    in which no pair is in two parts. Where UT Zappos50K is beside it and :func:`prepare` was called, there are also
+    ``shoe_type``, ``gender``, ``closure``, ``material`` and ``toe_style``, taken from the nearest picture there as
+    DCoDR does, and the key ``match_distance``, how far that is (root of the mean squared difference of 32 × 32
+    pixels, in levels of 255): labels of distant matches are doubtful.
+
+    The one modality is ``image``, (256, 256, 3) uint8 sRGB. A file is decoded once where both its rows are fetched
+    together. Rows 2k and 2k + 1 are the photograph and the edges of a pair; pairs are in the order of their numbers,
+    ``train`` first.
+
+    Parameters
+    ----------
+    members : MemberIndex
+        The files of the release.
+    size : (height, width), optional
+        Size that images are resized to.
+    dilate : int
+        As for :func:`open`.
+    labels : mapping of str to (levels, (pairs,) codes)
+        What :meth:`~setsup.datasets.benchmarks.edges2shoes.matching.Zappos.labels` gives.
+    listed : tuple, optional
+        What :func:`open` found of the files already: places, names of the pairs, and parts.
+
+    Raises
+    ------
+    DataError
+        There are no files named as published, or `dilate` is out of range.
+
+    """
+
+    name = "edges2shoes"
+    computes = True
+
+    def __init__(
+        self,
+        members: MemberIndex,
+        size: tuple[int, int] | None = None,
+        dilate: int = 0,
+        labels: Mapping[str, Label] | None = None,
+        listed: Listed | None = None,
+    ) -> None:
+        if isinstance(dilate, bool) or not isinstance(dilate, int) or not 0 <= dilate <= 16:
+            raise DataError(f"dilate must be a whole number of times from 0 to 16, not {dilate!r}")
+        self._members, self._size, self._dilate = members, size, dilate
+        self._places, pairs, parts = listed or _listed(members)
+        self._images = MemberImages(members, np.repeat(self._places, 2))
+        self.factors = _table(pairs, parts, labels or {})
+        self.modalities = {"image": Modality((*(size or (_SIDE, _SIDE)), 3), "uint8", color="srgb")}
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        return {name: self._pictures(rows) for name in names}
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            self._pictures(rows, out[name])
+
+    @of_row
+    def paths(self, indices: npt.ArrayLike) -> list[str]:
+        """Names of the files of the given rows, such as ``train/17_AB.jpg``.
+
+        Parameters
+        ----------
+        indices : integer array of any shape
+            Row numbers.
+
+        """
+        rows, _ = fetch_request(self, indices, ())
+        found: list[str] = self._members.names.take(self._places[rows.reshape(-1) // 2]).to_pylist()
+        return found
+
+    def __repr__(self) -> str:
+        """Show where the files are and the number of rows."""
+        return f"Edges2Shoes({str(self._members.source)!r}, {len(self):,} rows)"
+
+    def _pictures(self, rows: Rows, out: Array | None = None) -> Array:
+        shape = tuple(length or 0 for length in self.modalities["image"].shape)
+        if out is not None and not out.flags.c_contiguous:
+            out[...] = self._pictures(rows)
+            return out
+        found = np.empty((*rows.shape, *shape), np.uint8) if out is None else out
+        slots, flat = found.reshape(rows.size, *shape), rows.reshape(-1)
+        pairs, first, inverse = np.unique(flat // 2, return_index=True, return_inverse=True)
+        # slots of each file together
+        order = np.argsort(inverse.reshape(-1), kind="stable")
+        wanted = np.split(order, np.searchsorted(inverse.reshape(-1)[order], np.arange(1, len(pairs))))
+        items = self._images.take(flat[first])
+
+        def fill(turn: int) -> None:
+            source, label = items[turn]
+            file = decode(source, label, 3)
+            if file.shape != (_SIDE, 2 * _SIDE, 3):
+                raise DataError(
+                    f"{label} is {file.shape[0]} × {file.shape[1]} pixels (height × width), not {_SIDE} × {2 * _SIDE}; "
+                    "it is none of the release, fetch it again"
+                )
+            halves: dict[int, Pictures] = {}
+            for slot in wanted[turn].tolist():
+                domain = int(flat[slot]) % 2
+                if domain not in halves:
+                    halves[domain] = self._half(file, domain)
+                slots[slot] = halves[domain]
+
+        parallel(fill, range(len(items)))
+        return found
+
+    def _half(self, file: Pictures, domain: int) -> Pictures:
+        if domain == _DOMAINS.index("photo"):
+            return resized(_photo(file), self._size)
+        return resized(_thickened(file[:, :_SIDE], self._dilate), self._size)
+
+
+def open(
+    root: Path | str | None = None,
+    size: tuple[int, int] | None = None,
+    dilate: int = 0,
+    zappos: Path | str | None = None,
+) -> Edges2Shoes:
+    """Open Edges2Shoes.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder, zip or tar with the folders ``train`` and ``val``, of which one may be missing; None for the usual
+        places.
+    size : (height, width), optional
+        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+    dilate : int
+        How often the black lines of edges are thickened, before they are resized: each time a pixel takes the darkest
+        value of the 3 × 3 around it. DCoDR has 2, and 64 × 64 pixels; its script does so with photographs as well.
+    zappos : Path, str or None
+        Where UT Zappos50K lies, for the labels that :func:`prepare` matched; by default in `root`, beside it, or in its
+        own usual places.
+
+    Raises
+    ------
+    DataError
+        When the files are not there (with how to get them), or an argument is out of range.
+
+    """
+    size, place = checked_size(size), None if root is None else expanded(root)
+    members = _find(place)
+    listed = _listed(members)
+    beside = find_zappos(members, listed[0], place, zappos)
+    labels = None if beside is None else beside.labels()
+    if beside is not None and labels is None:
+        _log.info(
+            "%s has no labels yet: `setsup prepare edges2shoes` matches its photographs with %s",
+            *(members.source, beside.pictures.source),
+        )
+    return Edges2Shoes(members, size, dilate, labels, listed)
+
+
+def prepare(root: Path | str | None = None, zappos: Path | str | None = None) -> Path:
+    """Match the photographs with the pictures of UT Zappos50K, whose labels they have from then on.
+
+    All photographs are compared with all pictures, which takes some minutes. The matches are kept in the cache folder.
+
+    Parameters
+    ----------
+    root, zappos : Path, str or None
+        As for :func:`open`.
+
+    Returns
+    -------
+    Path
+        The file with the matches.
+
+    Raises
+    ------
+    DataError
+        When files of either are not there or damaged, or the cache folder may not be written.
+
+    """
+    place = None if root is None else expanded(root)
+    members = _find(place)
+    beside = find_zappos(members, _listed(members)[0], place, zappos)
+    if beside is None:
+        raise DataError(
+            f"edges2shoes: there are no labels without ut-zap50k, which is neither in {members.source}, nor beside it, "
+            "nor in its usual places; run `setsup fetch ut-zap50k`"
+        )
+    return beside.prepare(_photo)
+
+
+def _table(pairs: tuple[str, ...], parts: Rows, labels: Mapping[str, Label]) -> FactorTable:
+    columns: dict[Factor, Array] = {
+        Factor("domain", Kind.NOMINAL, _DOMAINS): np.tile(np.arange(len(_DOMAINS)), len(pairs))
+    }
+    for name, (levels, codes) in labels.items():
+        kind = Kind.CONTINUOUS if levels is None else Kind.NOMINAL
+        columns[Factor(name, kind, levels, role="key" if levels is None else "variation")] = np.repeat(codes, 2)
+    columns[Factor("pair", Kind.NOMINAL, pairs, role="key")] = np.repeat(np.arange(len(pairs)), 2)
+    columns[Factor("split", Kind.NOMINAL, _PARTS, role="split")] = np.repeat(parts, 2)
+    return FactorTable(list(columns), {factor.name: codes for factor, codes in columns.items()})
+
+
+def _find(root: Path | None) -> MemberIndex:
+    return find_members("edges2shoes", root, {_FILES: "train/*_AB.jpg"}, _ARCHIVES)
+
+
+def _listed(members: MemberIndex) -> Listed:
+    """Places of the files in the order of their numbers, the names of the pairs, and the part of each."""
+    places, groups = members.matching(_FILES)
+    parts = np.array([_PARTS.index(part) for part in groups["split"].to_pylist()], np.int64)
+    numbers = groups["number"].to_pylist()
+    order = np.lexsort([np.array([int(number) for number in numbers], np.int64), parts])
+    names = tuple(f"{_PARTS[parts[turn]]}/{numbers[turn]}" for turn in order.tolist())
+    return places[order], names, parts[order]
+
+
+def _photo(file: Pictures) -> Pictures:
+    return file[:, file.shape[1] // 2 :]
+
+
+def _thickened(lines: Pictures, times: int) -> Pictures:
+    """Dark lines made thicker by the least value of 3 × 3 pixels, again and again."""
+    for axis in (0, 1):
+        for _ in range(times):
+            before = np.moveaxis(lines, axis, 0)
+            after = before.copy()
+            np.minimum(after[1:], before[:-1], out=after[1:])
+            np.minimum(after[:-1], before[1:], out=after[:-1])
+            lines = np.moveaxis(after, 0, axis)
+    return lines

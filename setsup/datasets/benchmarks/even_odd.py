@@ -1,0 +1,62 @@
+"""Even/Odd: Affine MNIST, where representations are learned on even digits and tested on odd ones.
+
+The experiment is that of A. Tacchetti, S. Voinea, G. Evangelopoulos, "Trading robust representations for sample
+complexity through self-supervised visual experience", NeurIPS 2018: what is learned of orbits should serve classes that
+were never seen.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.benchmarks.affine_mnist.affine import ORDER
+from setsup.datasets.benchmarks.affine_mnist.dataset import AffineMnist, Array
+from setsup.datasets.benchmarks.mnist import release
+from setsup.files.expand_user import expanded
+
+__all__ = ["EvenOdd", "open"]
+
+
+class EvenOdd(AffineMnist):
+    """Affine MNIST with the split ``embedding``, ``evaluation`` and ``rest``.
+
+    Rows, images, parameters and the other factors are those of
+    :class:`setsup.datasets.benchmarks.affine_mnist.dataset.AffineMnist`.
+    ``embedding`` has the even digits among the first 50,000 of the published training set, ``evaluation`` the odd
+    digits of the published test set, five classes that embedding lacks; ``rest`` are all others.
+
+    Notes
+    -----
+    The paper does not say from which published part the odd digits are; as in its other experiment on MNIST it is the
+    test set here.
+
+    """
+
+    name = "even-odd"
+    _parts = ("embedding", "evaluation", "rest")
+
+    def _part_of(self, digit: Array, test: npt.NDArray[np.bool_]) -> Array:
+        embedding = (digit % 2 == 0) & (super()._part_of(digit, test) == 0)
+        return np.where(embedding, 0, np.where((digit % 2 == 1) & test, 1, 2))
+
+
+def open(root: Path | str | None = None, *, copies: int = 32, order: Sequence[str] = ORDER, seed: int = 0) -> EvenOdd:
+    """Open Even/Odd.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder with the files of MNIST, or with a folder ``even-odd`` or ``mnist`` that has them; None for the usual
+        places of either name.
+    copies, order, seed
+        As for :class:`setsup.datasets.benchmarks.affine_mnist.dataset.AffineMnist`.
+
+    Raises
+    ------
+    DataError
+        When the files are not there (with the command that fetches them), or are damaged.
+
+    """
+    return EvenOdd(release("even-odd", None if root is None else expanded(root)), copies, order, seed)

@@ -1,0 +1,204 @@
+"""What the pictures of ImageNet show: names of the synsets, and labels of the validation pictures.
+
+Two sources tell both: the development kit of ILSVRC 2012, unpacked or as published (``meta.mat`` and
+``ILSVRC2012_validation_ground_truth.txt``), and the lists of Kaggle's copy (``LOC_synset_mapping.txt`` and
+``LOC_val_solution.csv``).
+"""
+
+import io
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.formats.matlab.mat import read_mat
+from setsup.datasets.formats.tar_stream import stream_tar
+from setsup.errors import DataError
+from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.texts import content_of, find_beside, label_of, text_of
+
+__all__ = ["Labels", "find_labels", "synset_names", "unique_names"]
+
+Codes = npt.NDArray[np.int64]
+Read = Callable[[str], tuple[bytes, str] | None]
+"""Gives the content of a file and what messages call it, or None where it is not there."""
+
+_KIT = "ILSVRC2012_devkit_t12"
+_FOLDERS = (f"{_KIT}/data/", "devkit/data/", "data/", "")
+_META, _TRUTH = "meta.mat", "ILSVRC2012_validation_ground_truth.txt"
+_MAPPING, _SOLUTION = "LOC_synset_mapping.txt", "LOC_val_solution.csv"
+_MOST = 1 << 26  # bytes of any of these; all have less than 3 MB
+_MEND = "fetch it again"
+_NAMED = re.compile(r"(n[0-9]{8})[ \t]+(\S.*)")
+
+
+class Labels:
+    """Names of synsets and labels of validation pictures, read when they are asked for."""
+
+    def __init__(self, read: Read, packed: Path | None) -> None:
+        self._read, self._packed = read, packed
+
+    def categories(self, synsets: Sequence[str]) -> tuple[str, ...] | None:
+        """Names of synsets, made unique; None where no file tells them."""
+        mapping = self._read(_MAPPING)
+        if mapping is not None:
+            found = synset_names(*mapping)
+        elif self._meta is not None:
+            found = {synset: name for synset, name in self._meta.values()}
+        else:
+            return None
+        return unique_names(synsets, found)
+
+    def of_validation(self, numbers: Codes) -> tuple[list[str], Codes]:
+        """Synsets of validation pictures.
+
+        `numbers` (n,) int64; returns `codes` (n,) int64.
+        """
+        truth = self._read(_TRUTH) or self._kit.get(_TRUTH)
+        if truth is not None and self._meta is not None:
+            return _from_kit(*truth, self._meta, numbers)
+        solution = self._read(_SOLUTION)
+        if solution is not None:
+            return _from_csv(*solution, numbers)
+        return [], np.full(len(numbers), -1, np.int64)
+
+    @cached_property
+    def _kit(self) -> dict[str, tuple[bytes, str]]:
+        """Files of the kit as it was published."""
+        if self._packed is None:
+            return {}
+        wanted = {f"{_KIT}/data/{name}": name for name in (_META, _TRUTH)}
+        stream = stream_tar(self._packed, lambda name: _MOST if name in wanted else None)
+        return {wanted[name]: (content, f"{self._packed}: {name}") for name, content in stream}
+
+    @cached_property
+    def _meta(self) -> dict[int, tuple[str, str]] | None:
+        """Synset and name by the number that the ground truth uses; None without the kit."""
+        found = self._read(_META) or self._kit.get(_META)
+        return None if found is None else _parsed_meta(*found)
+
+
+def find_labels(release: MemberIndex) -> Labels:
+    """Find the files that tell labels: in the folders around the pictures, and beside an archive of them."""
+    whole = open_members(release.source, nested=True) if release.prefix else release
+    steps = release.prefix.split("/")[:-1]
+    around = ["".join(f"{step}/" for step in steps[:count]) for count in range(len(steps), -1, -1)]
+    beside = release.source.parent if release.source.is_file() else None
+
+    def read(name: str) -> tuple[bytes, str] | None:
+        names = [f"{folder}{name}" for folder in (_FOLDERS if name in (_META, _TRUTH) else ("",))]
+        every = [f"{folder}{name}" for folder in around for name in names]
+        place = find_beside(whole, [] if beside is None else [beside], every)
+        return None if place is None else (content_of(place, _MOST, "labels"), label_of(place))
+
+    packed = f"{_KIT}.tar.gz"
+    places = [whole.path(whole.place(folder + packed)) for folder in around if folder + packed in whole]
+    if beside is not None and os.path.isfile(beside / packed):
+        places.append(beside / packed)
+    return Labels(read, next((place for place in places if place is not None), None))
+
+
+def synset_names(content: bytes, label: str) -> dict[str, str]:
+    r"""Names of synsets out of a list with one a line; lines of another kind are passed over.
+
+    Examples
+    --------
+    >>> synset_names(b"n01440764 tench, Tinca tinca\r\nn01443537 goldfish\n", "LOC_synset_mapping.txt")
+    {'n01440764': 'tench, Tinca tinca', 'n01443537': 'goldfish'}
+
+    """
+    lines = [_NAMED.fullmatch(line.strip()) for line in text_of(content, label).splitlines()]
+    found = {line[1]: line[2] for line in lines if line is not None}
+    if not found:
+        raise DataError(f"{label} has no line such as n01440764 tench, Tinca tinca; {_MEND}")
+    return found
+
+
+def unique_names(synsets: Sequence[str], names: dict[str, str]) -> tuple[str, ...]:
+    """Names of synsets, each with its synset behind it where two are called the same, as the two cranes are.
+
+    Examples
+    --------
+    >>> unique_names(["n02012849", "n03126707"], {"n02012849": "crane", "n03126707": "crane"})
+    ('crane (n02012849)', 'crane (n03126707)')
+
+    """
+    found = [names.get(synset, synset) for synset in synsets]
+    times = Counter(found)
+    return tuple(
+        name if times[name] == 1 else f"{name} ({synset})" for name, synset in zip(found, synsets, strict=True)
+    )
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+
+
+def _parsed_meta(content: bytes, label: str) -> dict[int, tuple[str, str]]:
+    table = read_mat(content, label, ["synsets"], _MOST)["synsets"].reshape(-1)
+    fields = ("ILSVRC2012_ID", "WNID", "words", "num_children")
+    if not set(fields) <= set(table.dtype.names or ()):
+        raise DataError(f"{label}: synsets lacks {', '.join(fields)}; {_MEND}")
+    found: dict[int, tuple[str, str]] = {}
+    for entry in table:
+        number, synset, words, children = (np.asarray(entry[field]).reshape(-1) for field in fields)
+        if not all(len(value) == 1 for value in (number, synset, children)) or len(words) > 1:
+            raise DataError(f"{label}: a synset has values that are not single ones; {_MEND}")
+        if (
+            children.dtype.kind not in "iuf"
+            or number.dtype.kind not in "iuf"
+            or not re.fullmatch(r"n[0-9]{8}", str(synset[0]))
+        ):
+            raise DataError(
+                f"{label}: a synset has the id {str(synset[0])[:40]!r}; n01440764 or such was expected; {_MEND}"
+            )
+        if children[0] == 0:  # the others are above the 1,000 that pictures show
+            found[int(number[0])] = (str(synset[0]), str(words[0]).strip() if len(words) else str(synset[0]))
+    return found
+
+
+def _from_kit(content: bytes, label: str, meta: dict[int, tuple[str, str]], numbers: Codes) -> tuple[list[str], Codes]:
+    """Line i of the ground truth is the number of the synset of picture i, which counts from 1."""
+    lines = text_of(content, label).split()
+    ids = np.array([int(line) if line.isdecimal() and len(line) < 9 else -1 for line in lines], np.int64)
+    known = np.array(sorted(meta), np.int64)
+    wrong = np.flatnonzero(~np.isin(ids, known))
+    if len(wrong):
+        raise DataError(
+            f"{label}: line {wrong[0] + 1:,} is {lines[wrong[0]][:20]!r}, which is the number of no synset of "
+            f"{_META}; {_MEND}"
+        )
+    if len(numbers) and not 1 <= numbers.min() <= numbers.max() <= len(ids):
+        odd = int(numbers[(numbers < 1) | (numbers > len(ids))][0])
+        raise DataError(f"{label} has {len(ids):,} lines, and none for the validation picture {odd:08}; {_MEND}")
+    return [meta[number][0] for number in known.tolist()], np.searchsorted(known, ids[numbers - 1])
+
+
+def _from_csv(content: bytes, label: str, numbers: Codes) -> tuple[list[str], Codes]:
+    """A line has the picture's name, and a synset with a box for every object in it: all of one synset."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv as csv
+
+    columns = ["ImageId", "PredictionString"]
+    kinds = csv.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, pa.string()))
+    try:
+        table = csv.read_csv(io.BytesIO(content), convert_options=kinds)
+    except (pa.ArrowException, ValueError, KeyError) as error:
+        raise DataError(f"{label} is no table with {', '.join(columns)}; {_MEND}") from error
+    wanted = pa.array([f"ILSVRC2012_val_{number:08}" for number in numbers.tolist()], pa.string())
+    at = pc.index_in(wanted, value_set=table["ImageId"])
+    if at.null_count:
+        odd = wanted.filter(pc.is_null(at))[0].as_py()
+        raise DataError(f"{label} has no line for {odd}; {_MEND}")
+    said = table["PredictionString"].combine_chunks().take(at)
+    told = pc.extract_regex(pc.utf8_trim_whitespace(said), r"^(?P<synset>n[0-9]{8})(?:\s|$)")
+    if told.null_count:
+        odd = said.filter(pc.is_null(told))[0].as_py()
+        raise DataError(f"{label} has {str(odd)[:40]!r}, where n01440764 or such was expected first; {_MEND}")
+    coded = pc.struct_field(told, "synset").dictionary_encode()
+    return coded.dictionary.to_pylist(), np.asarray(coded.indices, np.int64)

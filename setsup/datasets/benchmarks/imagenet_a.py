@@ -1,0 +1,59 @@
+"""ImageNet-A: 7,500 photographs of 200 synsets of ImageNet that classifiers of their time got wrong; a test set.
+
+Names of the files hold blanks (``0.000116_digital clock _ digital clock_0.865662.jpg``). As a pool of backgrounds::
+
+    pool = setsup.load("imagenet-a", root="imagenet-a.tar", size=(256, 256))
+    behind = Background(pool.fetch(range(1000))["image"])
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from setsup.datasets.benchmarks.imagenet.dataset import SynsetPictures
+from setsup.datasets.benchmarks.imagenet.files import ENDS, Pictures, in_tree
+from setsup.datasets.benchmarks.imagenet.labels import synset_names, unique_names
+from setsup.datasets.images import checked_size
+from setsup.errors import DataError
+from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.expand_user import expanded
+
+__all__ = ["open"]
+
+_ARCHIVES = ("imagenet-a.tar", "imagenet-a.zip")
+_FILE = rf"n[0-9]{{8}}/[^/]+{ENDS}"
+_README = "README.txt"
+_LONGEST = 1 << 20
+
+
+def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> SynsetPictures:
+    """Open ImageNet-A.
+
+    Rows are ordered by synset and the bytes of the file's name. Names of the synsets are a factor where the release's
+    ``README.txt`` lists them.
+
+    `size` (height, width), optional.
+
+    References
+    ----------
+    .. [1] Hendrycks, Zhao, Basart, Steinhardt, Song, "Natural Adversarial Examples", CVPR 2021.
+
+    """
+    size, folder = checked_size(size), None if root is None else expanded(root)
+    release = find_members("imagenet-a", folder, {_FILE: "imagenet-a/<synset>/*.jpg"}, _ARCHIVES)
+    places, synsets, codes = in_tree(release, _FILE, 0)
+    none = np.zeros(len(places), np.int64)
+    pictures = Pictures((release,), none, places, tuple(synsets), codes, none, _names(release, synsets))
+    return SynsetPictures("imagenet-a", pictures, ("test",), size)
+
+
+def _names(release: MemberIndex, synsets: list[str]) -> tuple[str, ...] | None:
+    """Names of the synsets, where the file that explains the release lists all of them."""
+    if _README not in release:
+        return None
+    place = release.place(_README)
+    try:
+        found = synset_names(release.read(place, _LONGEST), release.label(place))
+    except DataError:
+        return None  # it is written for people, and may say anything
+    return unique_names(synsets, found) if set(synsets) <= set(found) else None

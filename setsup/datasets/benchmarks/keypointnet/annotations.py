@@ -1,0 +1,160 @@
+"""Annotations of KeypointNet as arrays: keypoints of all models, from one JSON file a category."""
+
+import os
+import re
+from dataclasses import dataclass, fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.cached_arrays import file_states
+from setsup.datasets.formats.json_text import read_json
+from setsup.errors import DataError
+from setsup.files import cache_folder, written
+from setsup.files.archives.members import MemberIndex
+
+__all__ = ["Annotations", "annotation_files", "read_annotations", "read_category"]
+
+_LARGEST = 1 << 28
+_MOST_KEYPOINTS = 4096  # of a model; every row has as many places as the model with the most
+_QUICK = 1 << 22  # bytes of JSON that are parsed in less time than matters
+_EDITION = 1  # of the arrays in the cache
+_CLASS, _MODEL = re.compile("[0-9]{8}"), re.compile(r"[^\s/\\]{1,200}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Annotations:
+    """Annotations of all models, one after the other.
+
+    `classes, models` (n,) str; `files, positions` (n,) int64; `firsts` (n + 1,) int64; `xyz` (k, 3) float32; `ids` (k,)
+    int16.
+    """
+
+    classes: npt.NDArray[np.str_]
+    models: npt.NDArray[np.str_]
+    files: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int64]
+    firsts: npt.NDArray[np.int64]
+    xyz: npt.NDArray[np.float32]
+    ids: npt.NDArray[np.int16]
+
+
+def annotation_files(members: MemberIndex) -> list[int]:
+    """Places of the files to read: one a category, or the one of all categories where it is alone."""
+    places, named = members.matching(r"annotations/(?P<category>[^/]+)\.json")
+    names = named["category"].to_pylist()
+    # the published folder also holds all.json, which says everything once more
+    single = [int(place) for place, name in zip(places, names, strict=True) if name != "all"]
+    return single or [int(place) for place in places]
+
+
+def read_annotations(members: MemberIndex) -> Annotations:
+    """Read all annotations; those of the whole release come from arrays in the user's cache after the first time."""
+    places = annotation_files(members)
+    if members.sizes[places].sum() < _QUICK:
+        return _joined(members, places)
+    kept = cache_folder() / "keypointnet" / f"annotations-{_identity(members, places)}.npz"
+    found = _load(kept)
+    if found is None:
+        found = _joined(members, places)
+        try:
+            with written(kept) as part:
+                np.savez(part, **{field.name: getattr(found, field.name) for field in fields(found)})
+        except DataError:
+            pass  # a cache that cannot be written costs a second at the next opening
+    return found
+
+
+def read_category(members: MemberIndex, place: int) -> list[dict[str, Any]]:
+    """Parse one file: models as published, of which each is known to be an object."""
+    label = members.label(place)
+    models = read_json(members.read(place, _LARGEST), label)
+    if not isinstance(models, list) or not all(isinstance(model, dict) for model in models):
+        raise DataError(f"{label} is no list of annotated models; fetch it again")
+    return models
+
+
+def _joined(members: MemberIndex, places: list[int]) -> Annotations:
+    parts = [_arrays(members, place) for place in places]
+    found = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+    classes, models, files, positions, counts, xyz, ids = found
+    keys = np.char.add(np.char.add(classes, "-"), models)
+    unique, first = np.unique(keys, return_index=True)
+    if len(unique) < len(keys):
+        twice = np.setdiff1d(np.arange(len(keys)), first)[0]
+        raise DataError(f"{members.label(int(files[twice]))} annotates {keys[twice]} once more; take one file out")
+    return Annotations(classes, models, files, positions, np.cumsum([0, *counts]), xyz, ids)
+
+
+def _check_symmetries(symmetries: Any, count: int) -> None:
+    """Make sure that symmetries, where there are any, name keypoints of their own model."""
+    for kind in symmetries.values() if symmetries else ():
+        for one in kind:
+            for index in one["kp_indexes"]:
+                if type(index) is not int or not 0 <= index < count:
+                    raise ValueError(f"a symmetry names keypoint {index!r} of {count}")
+
+
+def _arrays(members: MemberIndex, place: int) -> tuple[npt.NDArray[Any], ...]:
+    label = members.label(place)
+    models = read_category(members, place)
+    if not models:
+        raise DataError(f"{label} annotates no model; fetch it again")
+    xyz, ids = [np.empty((0, 3))], [np.empty(0, np.int16)]
+    for number, model in enumerate(models):
+        try:
+            _check_name(model["class_id"], _CLASS)
+            _check_name(model["model_id"], _MODEL)
+            points = model["keypoints"]
+            if len(points) > _MOST_KEYPOINTS:
+                raise ValueError(f"{len(points):,} keypoints")
+            xyz.append(np.array([point["xyz"] for point in points], np.float64).reshape(len(points), 3))
+            _check_symmetries(model.get("symmetries"), len(points))
+            ids.append(np.array([_semantic(point["semantic_id"]) for point in points], np.int16))
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            why = " ".join(str(error).split())[:100]
+            raise DataError(f"{label}: model {number} is no annotation as published ({why}); fetch it again") from error
+    where = np.concatenate(xyz)
+    with np.errstate(over="ignore"):
+        where = where.astype(np.float32)
+    if not np.isfinite(where).all():
+        raise DataError(f"{label} has a keypoint that is not at a finite place; fetch it again")
+    return (
+        np.array([model["class_id"] for model in models]),
+        np.array([model["model_id"] for model in models]),
+        np.full(len(models), place, np.int64),
+        np.arange(len(models)),
+        np.array([len(model["keypoints"]) for model in models], np.int64),
+        where,
+        np.concatenate(ids),
+    )
+
+
+def _check_name(name: str, pattern: re.Pattern[str]) -> None:
+    if pattern.fullmatch(name) is None or name.startswith("."):
+        raise ValueError(f"the name {name[:60]!r}")
+
+
+def _semantic(number: int) -> int:
+    if not isinstance(number, int) or not 0 <= number < 1 << 15:
+        raise ValueError(f"the semantic id {number!r}")
+    return number
+
+
+def _identity(members: MemberIndex, places: list[int]) -> str:
+    """Digest of what files there are, and of their places, which are stored; it changes when one is replaced."""
+    made_of = _EDITION, str(members.source.absolute()), places, file_states(members, places)
+    return sha256(os.fsencode(repr(made_of))).hexdigest()[:24]
+
+
+def _load(path: Path) -> Annotations | None:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            found = Annotations(**{field.name: arrays[field.name] for field in fields(Annotations)})
+    except Exception:  # not there, or damaged: it is made again
+        return None
+    whole = len(found.classes) == len(found.models) == len(found.firsts) - 1 and found.firsts[-1] == len(found.xyz)
+    return found if whole and len(found.ids) == len(found.xyz) else None

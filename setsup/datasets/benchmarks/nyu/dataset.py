@@ -1,0 +1,345 @@
+"""NYU Depth V2, labelled: 1,449 pictures of rooms with depth and labels, from ``nyu_depth_v2_labeled.mat``.
+
+Convention
+----------
+Pictures are 480 × 640 (height × width). Depth is the distance along the optical axis, metres, 0 where there is none.
+Pixels are counted from 0 with their centres on the integers; the published intrinsics count from 1, as the toolbox that
+projected the depth does, so that the principal point is 1 less here. Camera frame: x right, y down, z forward.
+"""
+
+import logging
+import os
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.benchmarks.nyu.classes import read_classes13, read_classes40, read_split
+from setsup.datasets.benchmarks.nyu.file import SIZE, STORED, open_file, open_stack, read_contents, table
+from setsup.datasets.benchmarks.nyu.normals import Intrinsics, surface_normals
+from setsup.datasets.benchmarks.nyu.repacks import NyuRepack, find_repack
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.formats.matlab.h5 import MatlabStack
+from setsup.datasets.images import parallel
+from setsup.errors import DataError
+from setsup.files import need_space
+from setsup.files.prepared import PreparedArray
+
+__all__ = ["INTRINSICS", "NyuDepth", "crop", "open", "prepare"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+Take = Callable[[Rows, Array | None], Array]
+
+INTRINSICS = Intrinsics(518.85790117450188, 519.46961112127485, 324.58244941119034, 252.73616633400465)
+"""The colour camera, to whose pictures the depth was projected, pixels counted from 0."""
+
+_FILE, _SPLIT, _CLASSES40, _CLASSES13 = (
+    "nyu_depth_v2_labeled.mat",
+    "splits.mat",
+    "classMapping40.mat",
+    "class13Mapping.mat",
+)
+_CROP = (slice(45, 471), slice(41, 601))
+_DERIVED = MappingProxyType({"labels40": "labels", "labels13": "labels", "normals": "depth"})
+"""What is computed, and of what."""
+
+_log = logging.getLogger("setsup")
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What one process has open."""
+
+    lock: Lock = field(default_factory=Lock)
+    file: Any = None
+    takes: dict[str, Take] = field(default_factory=dict)
+
+
+class NyuDepth(Dataset):
+    """Pictures of rooms with depth and labels.
+
+    Factors are ``scene`` (within ``scene_type`` where each scene is of one type, which is looked up), ``scene_type``,
+    ``split`` and the key ``raw_rgb``, the name of the picture in the raw recording. Modalities are ``image``
+    (480, 640, 3) uint8, whose outermost pixels are white; ``depth``, in-painted, and ``raw_depth``, with holes of 0,
+    (480, 640) float32 in metres; ``labels`` uint16 and, where the maps of classes are beside the file, ``labels40`` and
+    ``labels13`` uint8, 0 for unlabelled; ``instances`` uint8, which tells objects of one class apart; and ``normals``
+    (480, 640, 3) float32, unit vectors (x right, y down, z forward) that face the camera, computed from ``depth`` by
+    :func:`setsup.datasets.benchmarks.nyu.normals.surface_normals` when they are fetched, 0 where there is none (no
+    depth, or a
+    surface seen edge-on that is one pixel wide). :func:`crop` cuts off the border.
+
+    Arrays come from what :func:`prepare` made where it is there and belongs to the file, else from the file itself,
+    which unpacks each picture anew and is said once.
+
+    Parameters
+    ----------
+    file : Path or str
+        ``nyu_depth_v2_labeled.mat``; the others are looked for in its folder.
+    root : Path or str, optional
+        What the user gave as root, for the command that messages name.
+
+    Attributes
+    ----------
+    classes : mapping of str to tuple of str
+        For ``labels``, and for ``labels40`` and ``labels13`` where there are any, the name of each class.
+
+    Raises
+    ------
+    DataError
+        A file is missing, truncated, of another format, or does not hold what it should; or they contradict each other.
+
+    """
+
+    name = "nyu"
+    computes = True
+
+    def __init__(self, file: Path | str, root: Path | str | None = None) -> None:
+        self.file = Path(file).absolute()
+        self._option = "" if root is None else f" --root {shlex.quote(str(root))}"
+        contents = read_contents(self.file)
+        self.factors = table(contents, read_split(self.file.with_name(_SPLIT), len(contents.scenes)))
+        self.classes: dict[str, tuple[str, ...]] = {"labels": contents.classes}
+        self._maps: dict[str, npt.NDArray[np.uint8]] = {}
+        self._read_classes()
+        self.modalities = _modalities(self._maps)
+        self._prepared = {
+            name: PreparedArray(self.file, stored.key, (len(self), *stored.shape), stored.dtype)
+            for name, stored in STORED.items()
+        }
+        self._readers: dict[int, _Reader] = {}
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        stored = dict.fromkeys(_DERIVED.get(name, name) for name in names)
+        found = {name: self._take(name)(rows, None) for name in stored}
+        return {name: self._derived(name, rows, found) if name in _DERIVED else found[name] for name in names}
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write modalities into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        stored = {name: self._take(name)(rows, out[name]) for name in names if name in STORED}
+        for name in names:
+            if name in _DERIVED:
+                source = _DERIVED[name]
+                if source not in stored:
+                    stored[source] = self._take(source)(rows, None)
+                out[name][...] = self._derived(name, rows, stored)
+
+    def prepare(self, modalities: Iterable[str] | None = None) -> list[Path]:
+        """Convert modalities into arrays that are mapped into memory; see :func:`prepare`."""
+        from setsup.files.prepare import prepare_array
+        from setsup.progress import progress
+
+        arrays = {name: self._prepared[name] for name in self._to_prepare(modalities)}
+        _need_space(arrays)
+        made = []
+        with open_file(self.file) as content:
+            for name, array in arrays.items():
+                stack = self._stack(content, name)
+                with progress(len(self), f"preparing {self.name} {name}", "rows") as advance:
+                    fill = self._filler(name, stack)
+                    made.append(prepare_array(array, stack.block_rows, fill, stack.check, advance))
+        self._readers.pop(os.getpid(), None)  # from now on the arrays are read
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what this process has open."""
+        return {**self.__dict__, "_readers": {}}
+
+    def __repr__(self) -> str:
+        """Show the file and the number of rows."""
+        return f"NyuDepth({str(self.file)!r}, {len(self):,} rows)"
+
+    def _read_classes(self) -> None:
+        """Look for the maps of classes beside the file; that to 13 classes starts from the 40."""
+        forty, thirteen = self.file.with_name(_CLASSES40), self.file.with_name(_CLASSES13)
+        if not os.path.exists(forty):
+            return
+        coarse = read_classes40(forty, len(self.classes["labels"]) - 1)
+        self.classes["labels40"], self._maps["labels40"] = coarse.names, coarse.of
+        if os.path.exists(thirteen):
+            coarser = read_classes13(thirteen, len(coarse.names) - 1)
+            self.classes["labels13"], self._maps["labels13"] = coarser.names, coarser.of[coarse.of]
+
+    def _to_prepare(self, modalities: Iterable[str] | None) -> list[str]:
+        if modalities is None:
+            return list(STORED)
+        _, names = fetch_request(self, [], modalities)
+        return list(dict.fromkeys(_DERIVED.get(name, name) for name in names))
+
+    def _take(self, name: str) -> Take:
+        # keyed by process: a forked child must not use its parent's HDF5 handles, nor its locks
+        reader = self._readers.get(os.getpid()) or self._readers.setdefault(os.getpid(), _Reader())
+        with reader.lock:
+            if name not in reader.takes:
+                reader.takes[name] = self._opened_take(name, reader)
+            return reader.takes[name]
+
+    def _opened_take(self, name: str, reader: _Reader) -> Take:
+        prepared = self._prepared[name].open()
+        if prepared is not None:
+            return partial(gather, prepared)
+        if reader.file is None:
+            reader.file = open_file(self.file)
+            outdated = self._prepared[name].outdated()
+            why = f"{outdated} was made of another version of it" if outdated else "each is unpacked anew"
+            _log.warning(
+                "reading pictures straight from %s is slow (%s); `setsup prepare nyu%s` converts it once",
+                *(self.file, why, self._option),
+            )
+        stack = self._stack(reader.file, name)
+        return partial(self._labels, stack) if name == "labels" else stack.take
+
+    def _stack(self, content: Any, name: str) -> MatlabStack:
+        stack = open_stack(self.file, content, name)
+        if stack.shape[0] != len(self):
+            raise DataError(f"{self.file} was replaced since it was opened; open it again")
+        return stack
+
+    def _labels(self, stack: MatlabStack, rows: Rows, out: Array | None) -> Array:
+        return self._known(stack.take(rows, out))
+
+    def _filler(self, name: str, stack: MatlabStack) -> Callable[[int, int, Array], None]:
+        def fill(start: int, stop: int, out: Array) -> None:
+            stack.fill(start, stop, out)
+            self._known(out)
+
+        return fill if name == "labels" else stack.fill
+
+    def _known(self, labels: Array) -> Array:
+        """Refuse labels of classes that have no name: maps of classes have no place for them."""
+        most = labels.max(initial=0)
+        last = len(self.classes["labels"]) - 1
+        if most > last:
+            raise DataError(f"{self.file}: 'labels' has the class {most}, but 'names' ends at {last:,}; fetch it again")
+        return labels
+
+    def _derived(self, name: str, rows: Rows, stored: Mapping[str, Array]) -> Array:
+        source = stored[_DERIVED[name]]
+        if name != "normals":
+            return self._maps[name][source]
+        _, first, back = np.unique(rows, return_index=True, return_inverse=True)
+        depths = source.reshape(-1, *SIZE)[first]
+        computed = parallel(partial(surface_normals, intrinsics=INTRINSICS), list(depths))
+        distinct = np.stack(computed) if computed else np.empty((0, *SIZE, 3), np.float32)
+        return gather(distinct, back.reshape(rows.shape)) if rows.size else distinct.reshape(*rows.shape, *SIZE, 3)
+
+
+def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
+    """Open the published files; where they are not there, one of their re-packs.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder with ``nyu_depth_v2_labeled.mat`` and ``splits.mat`` (and the maps of classes ``classMapping40.mat`` and
+        ``class13Mapping.mat``, without which there are no ``labels40`` and ``labels13``), or with a folder ``nyu`` that
+        has them; None for the usual places. A re-pack that serves as well, with image and depth only: the folder or tar
+        ``nyudepthv2`` of HDF5 files that FastDepth uses, or a folder of ``rgb_NNNNN.jpg`` and ``sync_depth_NNNNN.png``.
+
+    Raises
+    ------
+    DataError
+        The files are not there (with the command that fetches them), or are not what they should be.
+
+    """
+    from setsup.files import data_places, find_root
+
+    if not any(os.path.exists(place / _FILE) for place in data_places("nyu", root)):
+        repack = find_repack(root)
+        if repack is not None:
+            return repack
+    return NyuDepth(find_root("nyu", root, [_FILE, _SPLIT]) / _FILE, root)
+
+
+def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = None) -> list[Path]:
+    """Convert images, depths, labels and instances once into arrays beside the file, which ``fetch`` then maps.
+
+    All of them take 6.2 GB, which must be free. Works block by block; killed and started again it goes on where it was.
+    Where the folder is read-only the arrays go into the cache folder. Shows its progress.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        As for :func:`open`.
+    modalities : iterable of str, optional
+        What to convert, ``["image", "depth"]`` for instance; all that the file holds by default.
+
+    Returns
+    -------
+    list of Path
+        The arrays, ``.npy`` files.
+
+    Raises
+    ------
+    DataError
+        As for :func:`open`, and where the disk is full or may not be written; or the files are a re-pack.
+
+    """
+    dataset = open(root)
+    if isinstance(dataset, NyuRepack):
+        raise DataError(f"{dataset.source} is a re-pack of nyu, which is read as it is; only {_FILE} can be prepared")
+    return dataset.prepare(modalities)
+
+
+def crop(pictures: Array) -> Array:
+    """Cut off the border, where the projection left the pictures white: rows 45 to 470 and columns 41 to 600.
+
+    This is the crop that is customary in depth estimation, by Eigen, Puhrsch and Fergus (2014).
+
+    Parameters
+    ----------
+    pictures : (..., 480, 640) or (..., 480, 640, channels) array
+        Any of the modalities.
+
+    Returns
+    -------
+    (..., 426, 560) or (..., 426, 560, channels) array
+        A view.
+
+    Raises
+    ------
+    DataError
+        The pictures have another size.
+
+    Examples
+    --------
+    >>> crop(np.zeros((2, 480, 640, 3))).shape, crop(np.zeros((480, 640))).shape
+    ((2, 426, 560, 3), (426, 560))
+
+    """
+    if pictures.shape[-2:] == SIZE:
+        return pictures[..., *_CROP]
+    if pictures.shape[-3:-1] == SIZE:
+        return pictures[..., *_CROP, :]
+    raise DataError(f"pictures of 480 × 640 pixels (height × width) can be cropped, not an array of {pictures.shape}")
+
+
+def _modalities(coarse: Iterable[str]) -> dict[str, Modality]:
+    more = {"image": {"color": "srgb"}, "depth": {"unit": "m"}, "raw_depth": {"unit": "m"}}
+    return {
+        **{name: Modality(stored.shape, stored.dtype, **more.get(name, {})) for name, stored in STORED.items()},
+        **{name: Modality(SIZE, "uint8") for name in coarse},
+        "normals": Modality((*SIZE, 3), "float32"),
+    }
+
+
+def _need_space(arrays: Mapping[str, PreparedArray]) -> None:
+    """Say before the first array is begun that the last will not fit."""
+    needed: dict[Path, int] = {}
+    for array in arrays.values():
+        if array.find() is None:
+            place = array.place()
+            part = place.with_name(place.name + ".part")  # what an earlier run has written of it
+            held = part.stat().st_blocks * 512 if part.exists() else 0
+            needed[place.parent] = needed.get(place.parent, 0) + max(array.size - held, 0)
+    for folder, size in needed.items():
+        need_space(folder, size, "preparing nyu")

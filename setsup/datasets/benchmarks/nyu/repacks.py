@@ -1,0 +1,192 @@
+"""Re-packs of NYU Depth V2: pictures and depth as files, of which only folders tell scene, kind of scene and split.
+
+FastDepth's: ``train/<scene>/NNNNN.h5`` (frames of the recordings) and ``val/official/NNNNN.h5`` (the published test
+pictures), each with ``rgb`` (3, 480, 640) uint8 and ``depth`` (480, 640) float32 metres. The one of pictures:
+``rgb_NNNNN.jpg`` and ``sync_depth_NNNNN.png`` (16 bits, millimetres), which lie in folders of a scene or of a kind of
+scene, and those in ``train`` and ``test`` where they are of the labelled pictures.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.benchmarks.nyu.file import make_table
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.formats.depth_images import decode_depth
+from setsup.datasets.formats.h5.images import h5_dataset, h5_errors
+from setsup.datasets.images import Source, decode, parallel
+from setsup.errors import DataError
+from setsup.factors import FactorTable
+from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.roots import data_places
+
+__all__ = ["NyuRepack", "find_repack"]
+
+Array = npt.NDArray[Any]
+
+_SIZE = (480, 640)
+_MODALITIES = {
+    "image": Modality((*_SIZE, 3), "uint8", color="srgb"),
+    "depth": Modality(_SIZE, "float32", unit="m"),
+}
+_PART = r"(?:(?P<part>train|val|test)/)?"
+_H5 = r"(?P<part>train|val)/(?P<folder>[^/]+)/(?P<number>[0-9]{5})\.h5"
+_RGB = _PART + r"(?:(?P<folder>[^/]+)/)?rgb_(?P<number>[0-9]{5})\.jpg"
+_HOLDS = {
+    r"(train|val)/[^/]+/[0-9]{5}\.h5|((train|val|test)/)?([^/]+/)?rgb_[0-9]{5}\.jpg": "train/<scene>/00001.h5 or "
+    "rgb_00000.jpg"
+}
+_ARCHIVES = ("nyudepthv2.tar", "nyudepthv2.zip")
+_LIMIT = 1 << 24  # bytes of a file, which unpacked has 2.2 MB at most
+_RECORDING = re.compile(r"(.+?)_([0-9]+)[a-z]?")
+"""Name of a recording: kind of scene, number, and a letter where a scene was recorded in pieces."""
+
+
+class NyuRepack(Dataset):
+    """Pictures of rooms with depth, one file or two a row, in the order of their names.
+
+    Factors are what the folders tell: ``scene`` (a recording's name without the letter of its piece) and
+    ``scene_type``, unknown where they tell none, and ``split`` (``val`` counts as test); ``path`` is a key.
+    Modalities are ``image`` (480, 640, 3) uint8 and ``depth`` (480, 640) float32 in metres, 0 where there is none.
+    """
+
+    name = "nyu"
+    computes = True
+    modalities = _MODALITIES
+
+    def __init__(self, members: MemberIndex) -> None:
+        self.source = members.source
+        places, found = members.matching(_H5)
+        self._packed = len(places) > 0
+        if not self._packed:
+            places, found = members.matching(_RGB)
+        names = members.names.take(places)
+        self.factors = _table(found, names)
+        self._files = {"image": MemberImages(members, places)}
+        if not self._packed:
+            self._files["depth"] = MemberImages(members, _depth_places(members, names))
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        single, back = np.unique(rows, return_inverse=True)
+        found = {}
+        for name in names:
+            modality = self.modalities[name]
+            read = _unpacked if self._packed else _READ[name]
+            files = self._files["image" if self._packed else name].take(single)
+            pictures = parallel(lambda item, read=read, name=name: read(*item, name), files)  # type: ignore[misc]
+            shape = tuple(length or 0 for length in modality.shape)
+            stacked = np.stack(pictures) if pictures else np.empty((0, *shape), modality.dtype)
+            found[name] = (
+                gather(stacked, back.reshape(rows.shape)) if rows.size else stacked.reshape(*rows.shape, *shape)
+            )
+        return found
+
+    def __repr__(self) -> str:
+        """Show where the files lie and the number of rows."""
+        return f"NyuRepack({str(self.source)!r}, {len(self):,} rows)"
+
+
+def find_repack(root: Path | str | None) -> NyuRepack | None:
+    """Find a re-pack in the places of the data set; None where there is none."""
+    places = data_places("nyu", root)
+    sources = [source for place in places for source in (place, *(place / archive for archive in _ARCHIVES))]
+    if not any(os.path.exists(source) for source in sources):
+        return None
+    try:
+        members = find_members("nyu", None if root is None else Path(root), _HOLDS, _ARCHIVES)
+    except DataError:
+        if any(os.path.isfile(source) for source in sources):
+            raise
+        return None
+    return NyuRepack(members)
+
+
+def _table(found: dict[str, Any], names: Any) -> FactorTable:
+    # row by row for folders only, of which there are some hundreds
+    folders = found["folder"].dictionary_encode()
+    told = [_told(folder) for folder in folders.dictionary.to_pylist()]
+    folder = np.asarray(folders.indices.fill_null(-1))
+    scene = [told[code][0] if code >= 0 else "" for code in folder.tolist()]
+    kind = [told[code][1] if code >= 0 else "" for code in folder.tolist()]
+    part = ["test" if part == "val" else part or "" for part in found["part"].to_pylist()]
+    return make_table(
+        [
+            ("scene", scene, {"within": "scene_type"}),
+            ("scene_type", kind, {}),
+            ("split", part, {"role": "split", "levels": ("train", "test")}),
+            ("path", names.to_pylist(), {"role": "key"}),
+        ]
+    )
+
+
+def _told(folder: str) -> tuple[str, str]:
+    """Scene and kind of scene that a folder tells; empty where it tells none."""
+    recording = _RECORDING.fullmatch(folder)
+    if recording:
+        kind, number = recording.groups()
+        return f"{kind}_{number}", kind
+    # a folder that is no recording is a kind of scene, but for that of the published test pictures
+    return "", "" if folder == "official" else folder
+
+
+def _depth_places(members: MemberIndex, names: Any) -> npt.NDArray[np.int64]:
+    import pyarrow.compute as pc
+
+    wanted = pc.replace_substring_regex(names, r"rgb_([0-9]{5})\.jpg$", r"sync_depth_\1.png")
+    places = members.places(wanted.to_pylist())
+    missing = np.flatnonzero(places < 0)
+    if len(missing):
+        raise DataError(
+            f"{members.source} has no {wanted[missing[0]]}, the depth of {names[missing[0]]}; {len(missing):,} depths "
+            f"of {len(places):,} pictures are missing: unpack it again"
+        )
+    return places
+
+
+def _unpacked(source: Source, label: str, name: str) -> Array:
+    """One of the two arrays of an HDF5 file of its own."""
+    import h5py
+
+    content = source if isinstance(source, bytes) else source.read_bytes() if isinstance(source, Path) else source()
+    if len(content) > _LIMIT:
+        raise DataError(f"{label} has {len(content):,} bytes, more than {_LIMIT:,}; it is another file")
+    key, shape, dtype = ("rgb", (3, *_SIZE), np.uint8) if name == "image" else ("depth", _SIZE, np.float32)
+    with h5_errors(label), h5py.File(h5py.h5f.open_file_image(content)) as file:
+        stored = h5_dataset(label, file, key)
+        if stored.shape != shape or stored.dtype != dtype:
+            raise DataError(
+                f"{label}: {key!r} is {stored.dtype} {stored.shape}; {np.dtype(dtype)} {shape} was expected"
+            )
+        read = np.empty(shape, dtype)
+        stored.read_direct(read)
+    if name == "depth" and not (np.isfinite(read).all() and read.min() >= 0):
+        row, column = np.argwhere(~(np.isfinite(read) & (read >= 0)))[0]
+        raise DataError(
+            f"{label}: the depth of pixel ({row}, {column}) is {read[row, column]} m; finite numbers from 0 on were "
+            "expected, 0 where nothing was measured: fetch it again"
+        )
+    return np.moveaxis(read, 0, -1) if name == "image" else read
+
+
+def _picture(source: Source, label: str, name: str) -> Array:
+    picture = decode(source, label, 3)
+    if picture.shape[:2] != _SIZE:
+        raise DataError(
+            f"{label} is {picture.shape[0]} × {picture.shape[1]} pixels (height × width); 480 × 640 were expected"
+        )
+    return picture
+
+
+def _depth(source: Source, label: str, name: str) -> Array:
+    return decode_depth(source, label, _SIZE) / np.float32(1000)
+
+
+_READ = {"image": _picture, "depth": _depth}

@@ -1,0 +1,82 @@
+"""The CAD models of Pascal3D+: from ``CAD/<class>.mat``, which has their anchor points too, or from OFF files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.benchmarks.pascal3d.objects import CATEGORIES
+from setsup.datasets.formats.geometry.off import read_off
+from setsup.datasets.formats.matlab.mat import read_mat
+from setsup.errors import DataError, near
+from setsup.files.archives.members import MemberIndex
+
+__all__ = ["CadModel", "read_cad"]
+
+_MOST = 1 << 28  # bytes of all models of a class
+_MEND = "fetch the release again"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CadModel:
+    """A CAD model in its own frame: z up, the front towards −y.
+
+    `vertices` (n, 3) float64; `faces` (m, 3) int32.
+    """
+
+    vertices: npt.NDArray[np.float64]
+    faces: npt.NDArray[np.int32]
+    anchors: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+
+
+def read_cad(members: MemberIndex, category: str, index: int) -> CadModel:
+    """Read a CAD model of a release."""
+    if category not in CATEGORIES:
+        raise DataError(f"pascal3d has no class {category!r}{near(category, CATEGORIES)}")
+    if index not in range(1, CATEGORIES[category] + 1):
+        raise DataError(f"pascal3d has the CAD models 1 to {CATEGORIES[category]} of {category!r}, not {index!r}")
+    packed, single = f"CAD/{category}.mat", f"CAD/{category}/{index:02d}.off"
+    if packed in members:
+        place = members.place(packed)
+        content = members.path(place) or members.read(place, _MOST)
+        models = read_mat(content, members.label(place), [category], _MOST)[category]
+        return _from_mat(models, index, members.label(place))
+    if single in members:
+        place = members.place(single)
+        mesh = read_off(members.path(place) or members.read(place, _MOST), members.label(place))
+        return CadModel(mesh.vertices, mesh.faces)
+    raise DataError(f"{members.source} has neither {packed} nor {single}; {_MEND}")
+
+
+def _from_mat(models: Any, index: int, label: str) -> CadModel:
+    names = models.dtype.names or ()
+    if not {"vertices", "faces"} <= set(names):
+        raise DataError(f"{label} holds no structs with 'vertices' and 'faces'; {_MEND}")
+    if models.size < index:
+        raise DataError(f"{label} has {models.size} models, not the number {index}; {_MEND}")
+    model = models.reshape(-1)[index - 1]
+    where = f"{label}: model {index}"
+    vertices = _points(model["vertices"], "vertices", where)
+    faces = _points(model["faces"], "faces", where)
+    if len(faces) and (faces != np.floor(faces)).any():
+        raise DataError(f"{where} has 'faces' that are no whole numbers; {_MEND}")
+    if len(faces) and not 1 <= faces.min() <= faces.max() <= len(vertices):
+        raise DataError(
+            f"{where} has faces of the vertices {faces.min():.0f} to {faces.max():.0f}, but there are 1 to "
+            f"{len(vertices)}; {_MEND}"
+        )
+    anchors = {
+        name: np.asarray(model[name], dtype=np.float64).reshape(3)
+        for name in names
+        # a model may lack an anchor, which is empty then; and there is a list of names among the fields
+        if name not in ("vertices", "faces") and model[name].size == 3 and model[name].dtype.kind in "biuf"
+    }
+    return CadModel(vertices, (faces - 1).astype(np.int32), anchors)
+
+
+def _points(value: Any, name: str, where: str) -> npt.NDArray[np.float64]:
+    if value.dtype.kind not in "biuf" or value.ndim != 2 or value.shape[1] != 3 or not np.isfinite(value).all():
+        raise DataError(f"{where} has {name!r} of {value.dtype.name} {value.shape}; finite (n, 3) expected; {_MEND}")
+    return np.asarray(value, dtype=np.float64)

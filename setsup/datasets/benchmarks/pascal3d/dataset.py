@@ -1,0 +1,262 @@
+"""Pascal3D+: objects of 12 rigid classes in photographs, with the pose of a CAD model that was aligned with each.
+
+Convention
+----------
+Model frame: z up, front towards −y. Azimuth 0 has the camera in front of the object, 90 on its +x side. Boxes are
+(left, top, right, bottom), 1-based inclusive pixels, clipped to the picture.
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.boxes import crop, edges, jittered
+from setsup.datasets.adapters.cropped_images import check_crop
+from setsup.datasets.adapters.image_sources import as_stored
+from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.benchmarks.pascal3d.cad import CadModel, read_cad
+from setsup.datasets.benchmarks.pascal3d.lists import ABC, abc_codes, read_abc_list, validation
+from setsup.datasets.benchmarks.pascal3d.objects import COARSE, FLAGS, POSE, SIDES, VIEW
+from setsup.datasets.benchmarks.pascal3d.pose import geodesic, project, rotation
+from setsup.datasets.benchmarks.pascal3d.records import open_records, pictures
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.images import decode, parallel
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.stored import check_rows
+from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.expand_user import expanded
+
+__all__ = ["Pascal3D", "geodesic", "open", "project", "read_abc_list", "rotation"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+_ARCHIVES = ("PASCAL3D+_release1.1.zip", "PASCAL3D+_release1.1.tar")
+_HOLDS = (r"Annotations/[a-z]+_(pascal|imagenet)/[^/]+\.mat", r"Images/[a-z]+_(pascal|imagenet)/")
+
+_log = logging.getLogger("setsup")
+
+
+class Pascal3D(Dataset):
+    """Annotated objects of Pascal3D+ release 1.1; made by :func:`open`.
+
+    A row is an object whose class is that of the folder its annotation lies in, so that none comes twice; objects of
+    whose box no pixel lies in the picture are left out. The modalities are ``image``, the box cut out and resized
+    (proportions not kept, bilinear, antialiased), ``box`` and ``rotation``, the matrix of
+    :func:`~setsup.datasets.benchmarks.pascal3d.pose.rotation`.
+
+    Parameters
+    ----------
+    members : MemberIndex
+        The files of the release.
+    records : FactorTable
+        What :func:`~setsup.datasets.benchmarks.pascal3d.records.open_records` gives.
+    parts : sequence of (Factor, (rows,) int64)
+        The factors ``split`` and ``abc``, with their codes.
+    size : (height, width)
+        Of the images.
+    margin, jitter : float
+        As for :func:`open`.
+    seed : int
+        Of the jitter.
+
+    """
+
+    name = "pascal3d"
+    computes = True
+
+    def __init__(
+        self,
+        members: MemberIndex,
+        records: FactorTable,
+        parts: Sequence[tuple[Factor, Rows]],
+        size: tuple[int, int] = (128, 128),
+        margin: float = 0.0,
+        jitter: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        folders = _folders(records)
+        photos = records.values("photo").tolist()
+        places = pictures(members, folders, photos)
+        lost = np.flatnonzero(places < 0).tolist()
+        warn_left_out(members.source, "images", [f"Images/{folders[row]}/{photos[row]}" for row in lost], len(photos))
+        kept = np.flatnonzero(places >= 0)
+        records, parts = records.select(kept), [(factor, codes[kept]) for factor, codes in parts]
+        self._members, self._places = members, places[kept]
+        self._size, self._margin, self._jitter, self._seed = size, margin, jitter, seed
+        public = ("category", *POSE, "distance", "cad", *FLAGS, "source", *COARSE, "photo", "object")
+        columns = {name: records.column(name) for name in public}
+        columns |= {factor.name: codes for factor, codes in parts}
+        self.factors = FactorTable([*map(records.__getitem__, public), *(factor for factor, _ in parts)], columns)
+        self._boxes = np.stack([records.column(name) for name in SIDES], axis=1)
+        self._view = np.stack([records.column(name) for name in VIEW], axis=1)
+        self.modalities = {
+            "image": Modality((*size, 3), "uint8", color="srgb"),
+            "box": Modality((4,), "float32", unit="px"),
+            "rotation": Modality((3, 3), "float32"),
+        }
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
+
+        Raises
+        ------
+        DataError
+            When an image is damaged or was removed since; the message names it.
+
+        """
+        rows, names = fetch_request(self, indices, modalities)
+        flat = rows.reshape(-1)
+        makers = {"image": self._crops, "box": lambda some: self._boxes[some], "rotation": self._rotations}
+        return {name: makers[name](flat).reshape(*rows.shape, *self.modalities[name].shape) for name in names}
+
+    @of_row
+    def photo(self, row: int) -> npt.NDArray[np.uint8]:
+        """Whole picture of a row, in which its box and its projection lie.
+
+        Returns
+        -------
+        (height, width, 3) uint8 sRGB
+
+        Raises
+        ------
+        DataError
+            When the image is damaged or was removed since.
+
+        """
+        return self._decoded(int(check_rows([row], len(self))[0]))
+
+    @of_row
+    def cameras(self, rows: npt.ArrayLike) -> dict[str, Array]:
+        """Parameters of the published projection, named as those of :func:`~.pose.project`.
+
+        Parameters
+        ----------
+        rows : integer array of any shape
+            Row numbers.
+
+        Returns
+        -------
+        dict of str to float64 array of the shape of ``rows``
+            Azimuth, elevation, theta, distance, px, py, focal, viewport; NaN where the pose is unknown.
+
+        """
+        index = check_rows(rows, len(self))
+        found = {name: self.factors.codes(name, index).astype(np.float64) for name in POSE}
+        return found | {name: self._view[index, place].astype(np.float64) for place, name in enumerate(VIEW)}
+
+    def cad_model(self, category: str, index: int) -> CadModel:
+        """CAD model of a class, numbered from 1 as the factor ``cad`` is; see :class:`CadModel`.
+
+        Raises
+        ------
+        DataError
+            When there is no such class or model, or its file is missing or damaged.
+
+        """
+        return read_cad(self._members, category, index)
+
+    def __repr__(self) -> str:
+        """Show where the release lies and the number of rows."""
+        return f"Pascal3D({str(self._members.source)!r}, {len(self):,} rows)"
+
+    def _decoded(self, row: int) -> npt.NDArray[np.uint8]:
+        place = int(self._places[row])
+        return decode(partial(as_stored, self._members, place), f"{self._members.label(place)} (row {row})", 3)
+
+    def _crops(self, rows: Rows) -> Array:
+        sides = jittered(edges(self._boxes[rows]), rows, self._margin, self._jitter, self._seed, self.name)
+        pairs = list(zip(rows.tolist(), sides, strict=True))
+        found = parallel(lambda pair: crop(self._decoded(pair[0]), pair[1], self._size), pairs)
+        return np.stack(found) if found else np.empty((0, *self._size, 3), np.uint8)
+
+    def _rotations(self, rows: Rows) -> Array:
+        return rotation(*(self.factors.codes(name, rows) for name in POSE)).astype(np.float32)
+
+
+def _folders(records: FactorTable) -> list[str]:
+    """Folders of the rows' images and annotations, such as ``car_pascal``."""
+    category, source = (records.values(name).tolist() for name in ("category", "source"))
+    return [f"{a}_{b}" for a, b in zip(category, source, strict=True)]
+
+
+def open(
+    root: Path | str | None = None,
+    size: tuple[int, int] = (128, 128),
+    margin: float = 0.0,
+    jitter: float = 0.0,
+    seed: int = 0,
+) -> Pascal3D:
+    """Open Pascal3D+ release 1.1.
+
+    The first call reads all annotations, half a minute for the release, and keeps them in the user's cache folder.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        The unpacked release, the published zip, a tar, or a folder that has one of them; None for the usual places.
+        ABC's lists ``car_test.txt`` and ``chair_test.txt`` are read where they lie there, or in a folder ``abc_lists``.
+    size : (height, width)
+        Of the images.
+    margin : float
+        What is cut out beyond each side of a box, as a fraction of its width or height.
+    jitter : float
+        What each side is moved at most, at random, as such a fraction below 0.5. The same row always gives the same
+        image, with another seed another one.
+    seed : int
+        0 ≤ seed < 2⁶⁴.
+
+    Returns
+    -------
+    Pascal3D
+
+    Raises
+    ------
+    DataError
+        The files are not there (with how to get them), annotations are damaged (counted, the first five named), or an
+        argument is out of range.
+
+    """
+    shape = check_crop(size, margin, jitter)
+    place = None if root is None else expanded(root)
+    members = find_members("pascal3d", place, _HOLDS, _ARCHIVES)
+    records = open_records(members)
+    folders = _beside(members, place)
+    parts = [_split(members, folders, records), _abc(members, folders, records)]
+    return Pascal3D(members, records, parts, shape, margin, jitter, seed)
+
+
+def _beside(members: MemberIndex, root: Path | None) -> list[Path]:
+    """Folders in which lists may lie that are no part of the release."""
+    from setsup.files.roots import data_places
+
+    source = members.source if os.path.isdir(members.source) else members.source.parent
+    return [place for place in dict.fromkeys([source, *data_places("pascal3d", root)]) if os.path.isdir(place)]
+
+
+def _split(members: MemberIndex, folders: list[Path], records: FactorTable) -> tuple[Factor, Rows]:
+    """The factor ``split``: val is what VOC2012 validates on, train all else."""
+    imagenet = records.codes("source") == records["source"].code("imagenet")
+    listed = validation(members, folders)
+    if listed is None:
+        if not imagenet.all():
+            _log.warning(
+                "%s has no list of validation images (PASCAL/VOCdevkit/VOC2012/ImageSets/Main/val.txt, or "
+                "image_sets/val.txt), so the split of the PASCAL part is unknown",
+                members.source,
+            )
+        codes = np.where(imagenet, 0, -1)
+    else:
+        held = np.array([image in listed for image in records["photo"].levels or ()])[records.codes("photo")]
+        codes = np.where(held & ~imagenet, 1, 0)
+    return Factor("split", Kind.NOMINAL, ("train", "val"), role="split"), codes.astype(np.int64)
+
+
+def _abc(members: MemberIndex, folders: list[Path], records: FactorTable) -> tuple[Factor, Rows]:
+    return Factor("abc", Kind.NOMINAL, ABC, role="split"), abc_codes(members, folders, records)

@@ -1,0 +1,329 @@
+"""SceneNN: the labelled objects of scanned rooms, from each scene's annotation and mesh.
+
+Convention
+----------
+Positions are in metres in the frame of the scene's mesh, whose y points up.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.meshes import need_trimesh
+from setsup.datasets.benchmarks.scenenn.objects import SceneObject, read_objects
+from setsup.datasets.benchmarks.scenenn.previews import PICTURE, read_mesh, scene_previews
+from setsup.datasets.benchmarks.scenenn.splits import online3d
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.formats.geometry.ply import Ply
+from setsup.datasets.images import parallel
+from setsup.errors import DataError, near
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files import cache_folder
+from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.disk import make_folder
+from setsup.files.expand_user import expanded
+
+__all__ = ["SceneNN", "open", "prepare"]
+
+Array = npt.NDArray[Any]
+
+_MOST_BYTES = 1 << 24  # of an annotation
+_NONE = "unknown"
+
+
+@dataclass(slots=True)
+class _Held:
+    """What one process holds: previews of the scenes that it has looked at, and the last mesh that was asked for."""
+
+    lock: Lock = field(default_factory=Lock)
+    previews: dict[int, Array] = field(default_factory=dict)
+    scene: int = -1
+    mesh: Ply | None = None
+
+
+class SceneNN(Dataset):
+    """Labelled objects of scanned rooms; one row an object, by scene and in the order of its annotation.
+
+    Factors are ``scene``, ``instance`` (the object's id in its scene, which is also the label of its vertices; a key),
+    ``label`` (the text that annotators wrote, blanks collapsed) and ``nyu_class`` (unknown where the release gives
+    none, or "unknown"); ``online3d`` is a split. Objects without a text were not labelled and are left out.
+
+    Modalities are ``aabb``, the corners of the box along the axes, (2, 3) float32, m, least first; ``obb``, the
+    oriented box, (10,) float32: centre and size (m), quaternion x y z w; both NaN where the annotation has none or an
+    empty one; and ``preview``, (128, 128, 3) uint8, the object's own vertices seen from above. Oriented boxes come from
+    an eigen-decomposition, and say little where an object is nearly a cube.
+
+    Parameters
+    ----------
+    members : MemberIndex
+        The files of the release.
+
+    Raises
+    ------
+    DataError
+        When there is no labelled object, or an annotation is damaged.
+
+    """
+
+    name = "scenenn"
+    computes = True
+
+    def __init__(self, members: MemberIndex) -> None:
+        places, groups = members.matching(r"(?P<scene>[0-9]{3})/(?P<file>[0-9]{3})\.xml")
+        named = zip(groups["scene"].to_pylist(), groups["file"].to_pylist(), places.tolist(), strict=True)
+        annotations = [(scene, place) for scene, file, place in named if scene == file]
+        contents = parallel(lambda item: (members.read(item[1], _MOST_BYTES), members.label(item[1])), annotations)
+        objects = [read_objects(*content) for content in contents]
+        if not any(objects):
+            raise DataError(f"{members.source} has {len(objects)} annotated scenes, but no object with a label")
+        self._members = members
+        self._scenes = [scene for (scene, _), found in zip(annotations, objects, strict=True) if found]
+        kept = [found for found in objects if found]
+        rows = [found for scene in kept for found in scene]
+        self._bounds = np.cumsum([0, *map(len, kept)])
+        self._ids = np.array([found.id for found in rows], np.int64)
+        self._boxes = {
+            "aabb": np.array([found.aabb for found in rows], np.float32).reshape(-1, 2, 3),
+            "obb": np.array([found.obb for found in rows], np.float32),
+        }
+        self.factors = _table(self._scenes, np.repeat(np.arange(len(kept)), np.diff(self._bounds)), rows)
+        self.modalities = {
+            "aabb": Modality((2, 3), "float32", unit="m"),
+            "obb": Modality((10,), "float32"),
+            "preview": Modality(PICTURE, "uint8", color="srgb"),
+        }
+        self._held: dict[int, _Held] = {}
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
+
+        The first preview of a scene reads its whole mesh and draws all its objects into the cache; :func:`prepare` does
+        so for all scenes.
+
+        Raises
+        ------
+        DataError
+            When a preview is asked for of an object without vertices, or whose scene's mesh is missing or damaged.
+
+        """
+        rows, names = fetch_request(self, indices, modalities)
+        return {name: self._previews(rows) if name == "preview" else self._boxes[name][rows] for name in names}
+
+    def scene_mesh(self, scene: str) -> Any:
+        """Read the mesh of a scene.
+
+        Parameters
+        ----------
+        scene : str
+            Level of the factor ``scene``, such as ``"005"``.
+
+        Returns
+        -------
+        trimesh.Trimesh
+            Vertices in metres, in the order of the file, with their colours where it has any;
+            ``vertex_attributes["label"]`` is the id of the object of each, 0 or another number for none.
+
+        Raises
+        ------
+        DataError
+            There is no such scene, its mesh is missing or damaged, or trimesh is not installed.
+
+        """
+        if scene not in self._scenes:
+            raise DataError(f"{self.name} has no scene {scene!r}{near(scene, self._scenes)}")
+        return _trimesh(self._mesh(self._scenes.index(scene)))
+
+    @of_row
+    def mesh(self, row: int) -> Any:
+        """Read the mesh of an object: its vertices, and the triangles of which all corners are its own.
+
+        The mesh of the last scene is held, so that its objects are best asked for one after the other.
+
+        Parameters
+        ----------
+        row : int
+            Row number.
+
+        Returns
+        -------
+        trimesh.Trimesh
+            As :meth:`scene_mesh`; no vertices where the mesh has none of this object.
+
+        Raises
+        ------
+        DataError
+            As :meth:`scene_mesh`.
+        RowError
+            The row number is out of range.
+
+        """
+        index, _ = fetch_request(self, row, ())
+        found = self._mesh(int(self.factors.codes("scene", index)))
+        own = np.flatnonzero(found.vertices["label"] == self._ids[index])
+        renumbered = np.full(len(found.vertices), -1, np.int32)
+        renumbered[own] = np.arange(len(own), dtype=np.int32)
+        faces = renumbered[found.faces]
+        return _trimesh(Ply(found.vertices[own], faces[(faces >= 0).all(axis=1)]))
+
+    def prepare(self) -> list[Path]:
+        """Draw the previews of all scenes into the cache; see :func:`prepare`."""
+        from setsup.progress import progress
+
+        make_folder(cache_folder() / "prepared")  # where that cannot be, nothing is drawn in vain
+        found = []
+        with progress(len(self._scenes), f"preparing {self.name}", "scenes") as advance:
+            for scene in range(len(self._scenes)):
+                found.append(_mapped_file(self._scene(scene)))
+                advance(1)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what this process holds."""
+        return {**self.__dict__, "_held": {}}
+
+    def __repr__(self) -> str:
+        """Show where the files are and the number of rows."""
+        return f"SceneNN({str(self._members.source)!r}, {len(self):,} rows)"
+
+    def _previews(self, rows: npt.NDArray[np.int64]) -> Array:
+        found = np.empty((*rows.shape, *PICTURE), np.uint8)
+        scenes = self.factors.codes("scene", rows)
+        for scene in np.unique(scenes).tolist():
+            chosen = scenes == scene
+            own = rows[chosen] - self._bounds[scene]
+            drawn = self._scene(scene)
+            empty = drawn["vertices"][own] == 0
+            if empty.any():
+                row = int(rows[chosen][np.argmax(empty)])
+                raise DataError(
+                    f"{self._members.source}: the mesh of scene {self._scenes[scene]} has no vertex of object "
+                    f"{self._ids[row]} ({self.factors.values('label', row)}, row {row}), so it has no preview; leave "
+                    f"it out with where=\"scene != '{self._scenes[scene]}' or instance != {self._ids[row]}\""
+                )
+            found[chosen] = drawn["picture"][own]
+        return found
+
+    def _scene(self, scene: int) -> Array:
+        held = self._of_process()
+        with held.lock:  # one mesh at a time is enough to hold
+            if scene not in held.previews:
+                ids = self._ids[self._bounds[scene] : self._bounds[scene + 1]].tolist()
+                held.previews[scene] = scene_previews(self._members, self._place(scene), ids)
+        return held.previews[scene]
+
+    def _mesh(self, scene: int) -> Ply:
+        held = self._of_process()
+        with held.lock:
+            if held.mesh is None or held.scene != scene:
+                held.mesh = None  # let go of before the next one is read
+                held.mesh, held.scene = read_mesh(self._members, self._place(scene)), scene
+            return held.mesh
+
+    def _of_process(self) -> _Held:
+        # keyed by process: a forked child must not use its parent's locks
+        return self._held.get(os.getpid()) or self._held.setdefault(os.getpid(), _Held())
+
+    def _place(self, scene: int) -> int:
+        name = self._scenes[scene]
+        mesh, annotation = f"{name}/{name}.ply", f"{name}/{name}.xml"
+        if mesh not in self._members:
+            folder = self._members.label(self._members.place(annotation)).removesuffix(f"{name}.xml")
+            raise DataError(
+                f"{folder[:-1]} has {name}.xml but no {name}.ply; fetch it again, or take the scene out "
+                f"(where=\"scene != '{name}'\")"
+            )
+        return self._members.place(mesh)
+
+
+def open(root: Path | str | None = None) -> SceneNN:
+    """Open the annotated scenes of SceneNN.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder with ``005/005.xml``, ``005/005.ply`` and so on, or a folder ``scenenn`` that has them, or a zip or tar;
+        None for the usual places. Any number of scenes will do. Meshes are needed for previews and meshes only.
+
+    Raises
+    ------
+    DataError
+        The files are not there, an annotation is damaged, or none has a labelled object.
+
+    """
+    folder = None if root is None else expanded(root)
+    holds = {r"[0-9][0-9][0-9]/[0-9][0-9][0-9]\.xml": "<scene>/<scene>.xml (such as 005/005.xml)"}
+    return SceneNN(find_members("scenenn", folder, holds))
+
+
+def prepare(root: Path | str | None = None) -> list[Path]:
+    """Draw the previews of all objects into the cache folder, so that no mesh is read for them any more.
+
+    Works scene by scene, and holds one mesh at a time; stopped and started again it goes on with the next scene.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        As for :func:`open`.
+
+    Returns
+    -------
+    list of Path
+        A file of previews for each scene.
+
+    Raises
+    ------
+    DataError
+        As for :func:`open`; a mesh is missing or damaged; the disk is full or the cache cannot be written.
+
+    """
+    return open(root).prepare()
+
+
+def _mapped_file(drawn: Array) -> Path:
+    """File that an array of the cache is mapped from."""
+    if not isinstance(drawn.base, np.memmap) or drawn.base.filename is None:
+        raise DataError(
+            f"scenenn: the previews were drawn but not kept, since {cache_folder()} cannot be written; set "
+            "SETSUP_CACHE to a folder that can be, and open the data set anew"
+        )
+    return Path(drawn.base.filename)
+
+
+def _table(scenes: Sequence[str], codes: Array, objects: Sequence[SceneObject]) -> FactorTable:
+    ids, id_codes = np.unique([found.id for found in objects], return_inverse=True)
+    labels, label_codes = np.unique([found.label for found in objects], return_inverse=True)
+    classes = sorted({found.nyu_class for found in objects} - {"", _NONE}) or [_NONE]
+    class_codes = {name: code for code, name in enumerate(classes) if name != _NONE}
+    split, parts = online3d(scenes, codes)
+    return FactorTable(
+        [
+            Factor("scene", Kind.NOMINAL, tuple(scenes)),
+            Factor("instance", Kind.NOMINAL, tuple(ids.tolist()), within="scene", role="key"),
+            Factor("label", Kind.NOMINAL, tuple(labels.tolist())),
+            Factor("nyu_class", Kind.NOMINAL, tuple(classes)),
+            split,
+        ],
+        {
+            "scene": codes,
+            "instance": id_codes,
+            "label": label_codes,
+            "nyu_class": np.array([class_codes.get(found.nyu_class, -1) for found in objects], np.int64),
+            split.name: parts,
+        },
+    )
+
+
+def _trimesh(mesh: Ply) -> Any:
+    return need_trimesh().Trimesh(
+        mesh.points,
+        mesh.faces,
+        vertex_colors=mesh.colors,
+        vertex_attributes={"label": mesh.vertices["label"]},
+        process=False,
+    )

@@ -1,0 +1,280 @@
+"""SceneNN frames: colour and depth pictures extracted from the recordings, with the camera's path.
+
+Convention
+----------
+Depth is along the camera's z, in metres, 0 where there is none. A pose takes camera coordinates (x right, y down,
+z forward) to the frame of the scene's mesh, whose y points up. Intrinsics are in pixels.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.benchmarks.scenenn.cameras import ASUS, lens, looked_up, recorded
+from setsup.datasets.benchmarks.scenenn.objects import read_objects
+from setsup.datasets.benchmarks.scenenn.splits import online3d
+from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.formats.depth_images import decode_channels, decode_depth
+from setsup.datasets.images import Source, decode, parallel
+from setsup.errors import DataError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.expand_user import expanded
+
+__all__ = ["SceneNNFrames", "open"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+_SIZE = (480, 640)
+_KINDS = ("image/image", "depth/depth", "mask/mask", "mask/mask_image")
+# without two ways to read a name, which makes matching several times as fast
+_FRAME = rf"(?P<scene>[0-9]{{3}})/(?P<kind>{'|'.join(_KINDS)})(?P<frame>[0-9]{{5,8}})\.png"
+_MOST_FRAMES = 10**8
+_SENSORS = ("asus", "kinect2")
+_PICTURES = ("image", "depth", "mask")
+_MOST_XML = 1 << 24  # bytes of an annotation
+
+
+class SceneNNFrames(Dataset):
+    """Colour and depth pictures of recorded rooms; one row a frame that has both, by scene and frame number.
+
+    Factors are ``scene``, ``frame`` (number in the scene, from 1; a key), ``time`` (s, as the recording counts it),
+    ``tracked`` (whether the trajectory has a pose for the frame that is a rotation and a translation: its last row is
+    0 0 0 1 and its determinant within 0.1 of 1) and ``sensor``; ``online3d`` is a split.
+
+    Modalities are ``image``, (480, 640, 3) uint8; ``depth``, (480, 640) float32, m, 0 for none; ``pose``, (4, 4)
+    float32, camera to world, NaN where a frame is not tracked; ``intrinsics``, (3, 3) float32, pixels; and, where there
+    are any, ``instances``, (480, 640) int32: the id of each pixel's object as in the scene's XML file, -1 throughout
+    for a frame without one. Masks hold ids as colours. Of four channels blue is the most significant, then green, red
+    and alpha: so the authors' program mask_from_label reads them. No program tells whether red or blue is the most
+    significant of three channels, as their README describes masks: it is the one by which more pixels have an id of
+    the scene's XML file, which has to lie in the scene's folder. Neither was checked against a published mask.
+
+    Parameters
+    ----------
+    members : MemberIndex
+        The files of the release.
+    kinect2 : sequence of str
+        Scenes that were recorded with a Kinect 2.
+
+    Raises
+    ------
+    DataError
+        When no frame has both pictures, or a trajectory, a file of times or of intrinsics is damaged.
+
+    """
+
+    name = "scenenn-frames"
+    computes = True
+
+    def __init__(self, members: MemberIndex, kinect2: Sequence[str] = ()) -> None:
+        found = _found(members)
+        wanted = sorted(set(kinect2))
+        scenes = [f"{scene:03d}" for scene in np.unique(found.scenes).tolist()]
+        if unknown := [scene for scene in wanted if scene not in scenes]:
+            raise DataError(f"{members.source} has no frames of the scene {unknown[0]!r}, which kinect2 names")
+        codes = np.unique(found.scenes, return_inverse=True)[1]
+        sensors = np.isin(np.arange(len(scenes)), [scenes.index(scene) for scene in wanted]).astype(np.uint8)
+        self._cameras = recorded(members, scenes, codes, found.frames)
+        numbers, frames = np.unique(found.frames, return_inverse=True)
+        split, parts = online3d(scenes, codes)
+        tracked = ~np.isnan(self._cameras["pose"][:, 0, 0])
+        self.factors = FactorTable(
+            [
+                Factor("scene", Kind.NOMINAL, tuple(scenes)),
+                Factor("frame", Kind.ORDINAL, tuple(numbers.tolist()), within="scene", role="key"),
+                Factor("time", Kind.CONTINUOUS, unit="s"),
+                Factor("tracked", Kind.NOMINAL, (False, True)),
+                Factor("sensor", Kind.NOMINAL, _SENSORS),
+                split,
+            ],
+            {
+                "scene": codes,
+                "frame": frames,
+                "time": self._cameras["time"],
+                "tracked": tracked.astype(np.uint8),
+                "sensor": sensors[codes],
+                split.name: parts,
+            },
+        )
+        self._source, self._members = members.source, members
+        self._annotated: dict[str, Rows] = {}
+        self._pictures = {kind: MemberImages(members, found.places[kind]) for kind in ("image", "depth")}
+        self._masked = found.places["mask"] >= 0
+        if self._masked.any():
+            self._pictures["instances"] = MemberImages(members, np.maximum(found.places["mask"], 0))
+        # the lens of a sensor that took no scene is never asked for
+        self._lenses = np.stack(
+            [lens(members, sensor) if code in sensors else ASUS for code, sensor in enumerate(_SENSORS)]
+        )
+        self.modalities = {name: _MODALITIES[name] for name in _MODALITIES if name != "instances" or self._masked.any()}
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
+
+        Raises
+        ------
+        DataError
+            When a picture is damaged or not of 480 × 640 pixels.
+
+        """
+        rows, names = fetch_request(self, indices, modalities)
+        return {name: self._fetch(name, rows) for name in names}
+
+    def __repr__(self) -> str:
+        """Show where the files are and the number of rows."""
+        return f"SceneNNFrames({str(self._source)!r}, {len(self):,} rows)"
+
+    def _fetch(self, name: str, rows: Rows) -> Array:
+        if name == "pose":
+            return np.asarray(self._cameras["pose"][rows])
+        if name == "intrinsics":
+            return np.asarray(self._lenses[self.factors.codes("sensor", rows)])
+        distinct, places = np.unique(rows, return_inverse=True)
+        modality = self.modalities[name]
+        decoded = np.empty((len(distinct), *_SIZE, 3) if name == "image" else (len(distinct), *_SIZE), modality.dtype)
+        items = list(zip(self._pictures[name].take(distinct), range(len(distinct)), strict=True))
+        if name == "instances":
+            decoded[~self._masked[distinct]] = -1
+            items = [item for item in items if self._masked[distinct[item[1]]]]
+
+        def read(item: Any) -> None:
+            (source, label), place = item
+            if name == "instances":
+                known = partial(self._known, int(distinct[place]))
+                decoded[place] = _ids(decode_channels(source, label, _SIZE), known, label)
+            else:
+                decoded[place] = _READ[name](source, label)
+
+        parallel(read, items)
+        return np.asarray(decoded[places.reshape(rows.shape)])
+
+    def _known(self, row: int) -> Rows:
+        """Ids of the objects in a row's scene, none where its annotation is not there."""
+        scene = str(self.factors.values("scene", row))
+        if scene not in self._annotated:
+            name = f"{scene}/{scene}.xml"
+            content = self._members.read(self._members.place(name), _MOST_XML) if name in self._members else None
+            objects = [] if content is None else read_objects(content, f"{self._source}: {name}")
+            self._annotated[scene] = np.array([one.id for one in objects], np.int64)
+        return self._annotated[scene]
+
+
+def open(root: Path | str | None = None, *, kinect2: Sequence[str] = ()) -> SceneNNFrames:
+    """Open the frames that were extracted from SceneNN's recordings.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder with ``005/image/image00001.png``, ``005/depth/depth00001.png``, ``005/trajectory.log`` and so on, or a
+        folder ``scenenn-frames`` or ``scenenn`` that has them, or a zip or tar; None for the usual places of either
+        name. Trajectories may also lie in ``trajectory/005_trajectory.log``.
+    kinect2 : sequence of str
+        Scenes that were recorded with a Kinect 2, whose intrinsics are read from ``intrinsic/kinect2.ini``. All others
+        were recorded with an Asus Xtion, as the main release was; its intrinsics are read from ``intrinsic/asus.ini``
+        where that is there, and are the published ones otherwise.
+
+    Raises
+    ------
+    DataError
+        The files are not there, no frame has both pictures, or a text file is damaged.
+
+    """
+    folder = None if root is None else expanded(root)
+    kinds = ("image", "depth")
+    pictures = {rf"[0-9][0-9][0-9]/{kind}/{kind}[0-9]+\.png": f"<scene>/{kind}/{kind}<frame>.png" for kind in kinds}
+    return SceneNNFrames(find_members("scenenn-frames", folder, pictures), kinect2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Frames that have image and depth: number of the scene, of the frame, and place of each file, -1 for none."""
+
+    scenes: Rows
+    frames: Rows
+    places: Mapping[str, Rows]
+
+
+def _found(members: MemberIndex) -> _Found:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    matched, groups = members.matching(_FRAME)
+    kinds = np.asarray(pc.index_in(groups["kind"], value_set=pa.array(_KINDS, groups["kind"].type)), np.int64)
+    keys = np.asarray(groups["scene"].cast("int64")) * _MOST_FRAMES + np.asarray(groups["frame"].cast("int64"))
+    by_kind = []
+    for kind in range(len(_PICTURES)):
+        # a mask has one of two names, and where both are there the first counts
+        chosen = np.flatnonzero(np.minimum(kinds, 2) == kind)
+        chosen = chosen[np.argsort(keys[chosen], kind="stable")]
+        distinct, first = np.unique(keys[chosen], return_index=True)
+        by_kind.append((distinct, matched[chosen[first]]))
+    rows = np.intersect1d(by_kind[0][0], by_kind[1][0], assume_unique=True)
+    if not len(rows):
+        raise DataError(
+            f"{members.source} has {len(by_kind[0][0]):,} colour and {len(by_kind[1][0]):,} depth pictures, but no "
+            "frame has both; extract the recordings with the published playback tool, which writes both"
+        )
+    places = {kind: looked_up(*found, rows) for kind, found in zip(_PICTURES, by_kind, strict=True)}
+    return _Found(rows // _MOST_FRAMES, rows % _MOST_FRAMES, places)
+
+
+def _metres(source: Source, label: str) -> Array:
+    return decode_depth(source, label, _SIZE) / np.float32(1000)
+
+
+def _color(source: Source, label: str) -> Array:
+    found = decode(source, label, 3)
+    if found.shape[:2] != _SIZE:
+        raise DataError(
+            f"{label} is {found.shape[0]} × {found.shape[1]} pixels; 480 × 640 were expected; "
+            "replace it, or take the frame out"
+        )
+    return found
+
+
+def _ids(channels: Array, known: Callable[[], Rows], label: str) -> Array:
+    """Ids of objects: the colours of a mask as numbers.
+
+    `channels` (height, width, 3 or 4) uint8.
+    """
+    if channels.shape[-1] == 4:
+        # the authors' program takes them in OpenCV's order of channels, which is not that of the file
+        return _number(channels[..., [2, 1, 0, 3]])
+    red, blue = _number(channels), _number(channels[..., ::-1])
+    if np.array_equal(red, blue):
+        return red
+    by_red, by_blue = (int(np.isin(ids, known()).sum()) for ids in (red, blue))
+    if by_red == by_blue:
+        raise DataError(
+            f"{label} has three channels, and no id of the scene's XML file tells whether red or blue is the most "
+            "significant; put that file into the scene's folder, or take the mask out"
+        )
+    return red if by_red > by_blue else blue
+
+
+def _number(channels: Array) -> Array:
+    """One number of a pixel's channels, the first the most significant."""
+    padded = np.zeros((*channels.shape[:2], 4), np.uint8)
+    padded[..., 4 - channels.shape[-1] :] = channels
+    return padded.view(">i4")[..., 0].astype(np.int32)
+
+
+_READ: Mapping[str, Callable[[Source, str], Array]] = MappingProxyType({"image": _color, "depth": _metres})
+_MODALITIES = MappingProxyType(
+    {
+        "image": Modality((*_SIZE, 3), "uint8", color="srgb"),
+        "depth": Modality(_SIZE, "float32", unit="m"),
+        "pose": Modality((4, 4), "float32", unit="m"),
+        "intrinsics": Modality((3, 3), "float32", unit="pixel"),
+        "instances": Modality(_SIZE, "int32"),
+    }
+)

@@ -1,0 +1,75 @@
+"""The annotation of a SceneNN scene: an XML file with an element for every object."""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from setsup.datasets.formats.xml_file import read_children
+from setsup.errors import DataError
+
+__all__ = ["SceneObject", "read_objects"]
+
+_ID = re.compile(r"[+-]?[0-9]{1,10}")
+_MEND = "fetch it again"
+
+
+class SceneObject(NamedTuple):
+    """One labelled object of an annotation.
+
+    Attributes
+    ----------
+    id : int
+        Label of its vertices.
+    label : str
+        What annotators wrote, blanks collapsed; not empty.
+    nyu_class : str
+        Name of its class; empty where the annotation has none.
+    aabb : list of 6 float, m
+        Least and largest x, y, z; NaN where there is none.
+    obb : list of 10 float
+        Centre, size (m), quaternion x y z w; NaN where there is none.
+
+    """
+
+    id: int
+    label: str
+    nyu_class: str
+    aabb: list[float]
+    obb: list[float]
+
+
+def read_objects(content: bytes, label: str) -> list[SceneObject]:
+    r"""Read the labelled objects of an annotation."""
+    found, seen = [], set()
+    for line, attributes in read_children(content, label, "label"):
+        where = f"{label}: the label in line {line}"
+        number = attributes.get("id", "").strip()
+        if not _ID.fullmatch(number):
+            raise DataError(f"{where} has the id {number[:40]!r}; a whole number was expected; {_MEND}")
+        if int(number) in seen:
+            raise DataError(f"{where} has the id {number}, which another label has too; {_MEND}")
+        seen.add(int(number))
+        text = " ".join(attributes.get("text", "").split())
+        if text:
+            aabb = _box(attributes.get("aabbox", ""), 6, f"{where} has the aabbox")
+            if any(aabb[axis] > aabb[axis + 3] for axis in range(3)):
+                aabb = [np.nan] * 6  # the box around nothing
+            obb = _box(attributes.get("obbox", ""), 10, f"{where} has the obbox")
+            nyu_class = " ".join(attributes.get("nyu_class", "").split())
+            found.append(SceneObject(int(number), text, nyu_class, aabb, obb))
+    return found
+
+
+def _box(text: str, count: int, what: str) -> list[float]:
+    """Numbers of a box, NaN where there are none."""
+    words = text.split()
+    if not words:
+        return [np.nan] * count
+    try:
+        values = [float(word) for word in words]
+    except ValueError:
+        values = []
+    if len(values) != count or "_" in text or not (np.abs(values) < np.finfo(np.float32).max).all():
+        raise DataError(f"{what} {text[:80]!r}; {count} finite numbers were expected; {_MEND}")
+    return values

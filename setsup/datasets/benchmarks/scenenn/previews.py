@@ -1,0 +1,81 @@
+"""Pictures of the objects of a SceneNN scene, drawn once and kept.
+
+A scene's mesh is 100 to 200 MB and holds all its objects, so the first preview of a scene draws those of all its
+objects, which then lie in the cache folder: some 50 kB an object. The mesh itself is let go.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.preview import splat
+from setsup.datasets.cached_arrays import cached_array, file_states
+from setsup.datasets.formats.geometry.ply import Ply, read_ply
+from setsup.errors import DataError
+from setsup.files.archives.members import MemberIndex
+
+__all__ = ["PICTURE", "object_rows", "read_mesh", "scene_previews"]
+
+Array = npt.NDArray[Any]
+
+PICTURE = (128, 128, 3)
+"""Shape of a preview."""
+
+_VERSION = 1
+_ENTRY = np.dtype([("vertices", np.int64), ("picture", np.uint8, PICTURE)])
+_MOST_POINTS = 50_000
+_MOST_BYTES = 1 << 32
+_GREY = 150
+
+
+def read_mesh(members: MemberIndex, place: int) -> Ply:
+    """Read the mesh of a scene."""
+    label, path = members.label(place), members.path(place)
+    mesh = read_ply(path if path is not None else members.read(place, _MOST_BYTES), label)
+    names = mesh.vertices.dtype.names or ()
+    if "label" not in names or mesh.vertices.dtype["label"].kind not in "iu":
+        raise DataError(
+            f"{label} has no whole number 'label' for each vertex, which tells its object; its properties are "
+            f"{', '.join(names)}; fetch the annotated mesh"
+        )
+    return mesh
+
+
+def object_rows(labels: Array, ids: Sequence[int]) -> list[npt.NDArray[np.int64]]:
+    """Vertices of each object, in the order of the mesh.
+
+    `labels` (n,) integer.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in object_rows(np.array([3, 1, 3, 0]), [3, 7])]
+    [[0, 2], []]
+
+    """
+    order = np.argsort(labels, kind="stable")
+    ordered = labels[order].astype(np.int64)
+    starts, stops = (np.searchsorted(ordered, np.asarray(ids, np.int64), side) for side in ("left", "right"))
+    return [order[start:stop] for start, stop in zip(starts, stops, strict=True)]
+
+
+def scene_previews(members: MemberIndex, place: int, ids: Sequence[int]) -> Array:
+    """Pictures of the objects of a scene, out of the cache or drawn and put there.
+
+    Returns (objects,) structured array.
+    """
+    made_of = [_VERSION, *file_states(members, [place]), *ids]
+    return cached_array("previews", made_of, _ENTRY, len(ids), lambda: _drawn(members, place, ids))
+
+
+def _drawn(members: MemberIndex, place: int, ids: Sequence[int]) -> Array:
+    mesh = read_mesh(members, place)
+    found = np.zeros(len(ids), _ENTRY)
+    for entry, rows in zip(found, object_rows(mesh.vertices["label"], ids), strict=True):
+        entry["vertices"] = len(rows)
+        few = rows[:: -(-len(rows) // _MOST_POINTS) or 1]
+        part = Ply(mesh.vertices[few], mesh.faces[:0])
+        colors = part.colors
+        entry["picture"] = splat(part.points, np.full((len(few), 3), _GREY, np.uint8) if colors is None else colors)
+    return found

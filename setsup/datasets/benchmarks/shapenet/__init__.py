@@ -1,0 +1,5 @@
+"""ShapeNetCore: models of everyday things as meshes with materials, and as voxels."""
+
+from setsup.datasets.benchmarks.shapenet.dataset import ShapeNet, open
+
+__all__ = ["ShapeNet", "open"]

@@ -1,0 +1,203 @@
+"""ShapeNetCore: models of everyday things with materials and voxels, versions 1 and 2, from trees or zips."""
+
+import posixpath
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters import meshes
+from setsup.datasets.benchmarks.shapenet.files import Models, find_models, published_splits
+from setsup.datasets.benchmarks.shapenet.synsets import category_names
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.formats.geometry.binvox import Binvox, read_binvox
+from setsup.datasets.images import parallel
+from setsup.errors import DataError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.stored import code_dtype
+
+__all__ = ["ShapeNet", "open"]
+
+Array = npt.NDArray[Any]
+
+_LARGEST_VOXELS, _LARGEST_TAXONOMY = 1 << 27, 1 << 26
+_VOXELS = {"voxels_solid": "solid", "voxels_surface": "surface"}
+
+
+class ShapeNet(Dataset):
+    """Models of ShapeNetCore; the rows are models, sorted by synset and id.
+
+    Factors are ``category`` (first name in ``taxonomy.json``, else the widely known name, else the synset), ``synset``
+    (key), ``model`` (key, within the category), and ``split`` where ``all.csv`` lies beside the categories (unknown for
+    a model that it does not list). Modalities:
+
+    - ``preview`` (128, 128, 3) uint8, a picture of the mesh in the colours of its materials; see
+      :mod:`setsup.datasets.adapters.preview`.
+    - ``voxels_solid`` and ``voxels_surface`` (D, D, D) bool, indexed [x, y, z], where any model has such a file.
+
+    Parameters
+    ----------
+    models : Models
+        Where the files are.
+
+    Attributes
+    ----------
+    version : str
+        ``"v1"`` or ``"v2"``, told by the layout of the tree. Meshes of one id differ in position and scale.
+
+    Raises
+    ------
+    DataError
+        The taxonomy, the list of splits or the first voxel file is damaged.
+
+    Notes
+    -----
+    Frame: +y up, −z front. Version 2: bounding box of diagonal 1, mean vertex near the origin.
+
+    """
+
+    name = "shapenet"
+    computes = True
+
+    def __init__(self, models: Models) -> None:
+        self.models = models
+        self.version = models.version
+        self.factors = _table(models)
+        self.modalities = {"preview": Modality((128, 128, 3), "uint8", color="srgb")}
+        for name, kind in _VOXELS.items():
+            there = np.flatnonzero(getattr(models, kind) >= 0)
+            if len(there):
+                self.modalities[name] = Modality(self.voxels(int(there[0]), kind).voxels.shape, "bool")
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        unique, back = np.unique(rows, return_inverse=True)
+        found = {}
+        for name in names:
+            own = self.modalities[name]
+            arrays = parallel(partial(self._array, name), unique.tolist())
+            stacked = np.array(arrays, own.dtype).reshape(len(unique), *own.shape)
+            found[name] = stacked[back].reshape(*rows.shape, *own.shape)
+        return found
+
+    @of_row
+    def mesh(self, row: int) -> Any:
+        """Load a model's mesh through trimesh (the extra ``meshes``), from an archive too.
+
+        Parameters
+        ----------
+        row : int
+            Row number.
+
+        Returns
+        -------
+        trimesh.Scene
+            One geometry a material, with its texture. ``metadata["missing"]`` lists materials and textures that could
+            not be had, such as those with absolute paths; they are logged as well.
+
+        Raises
+        ------
+        DataError
+            When trimesh is missing, or the OBJ file is damaged.
+
+        """
+        members, place = self._file(self._row(row), "obj")
+        folder = posixpath.dirname(str(members.names[place]))
+        return meshes.load_obj(members, place, posixpath.dirname(folder) if self.version == "v2" else folder)
+
+    @of_row
+    def voxels(self, row: int, kind: str = "solid") -> Binvox:
+        """Read a model's voxels with their place in the frame of the mesh.
+
+        Parameters
+        ----------
+        row : int
+            Row number.
+        kind : str
+            ``"solid"`` (filled) or ``"surface"``.
+
+        Raises
+        ------
+        DataError
+            The model has no such file, or it is damaged.
+
+        """
+        if kind not in _VOXELS.values():
+            raise DataError(f"voxels are 'solid' or 'surface', not {kind!r}")
+        members, place = self._file(self._row(row), kind)
+        return read_binvox(members.read(place, _LARGEST_VOXELS), members.label(place))
+
+    def __repr__(self) -> str:
+        """Show where the files are and the number of rows."""
+        return f"ShapeNet({str(self.models.release.source)!r}, {self.version}, {len(self):,} rows)"
+
+    def _row(self, row: int) -> int:
+        return int(fetch_request(self, row, ())[0])
+
+    def _file(self, row: int, kind: str) -> tuple[Any, int]:
+        place = int(getattr(self.models, kind)[row])
+        if place < 0:
+            model = f"{self.models.synsets[row]}/{self.models.ids[row]}"
+            raise DataError(
+                f"{self.models.release.source}: {model} (row {row}) has no {kind} voxels; choose rows that have them, "
+                "or fetch other modalities"
+            )
+        return self.models.parts[self.models.part[row]], place
+
+    def _array(self, name: str, row: int) -> Array:
+        if name == "preview":
+            return meshes.picture_of_scene(self.mesh(row))
+        found, expected = self.voxels(row, _VOXELS[name]).voxels, self.modalities[name].shape
+        if found.shape != expected:
+            members, place = self._file(row, _VOXELS[name])
+            raise DataError(
+                f"{members.label(place)} holds {found.shape} voxels, where others hold {expected}; fetch it again"
+            )
+        return found
+
+
+def open(root: Path | str | None = None) -> ShapeNet:
+    """Open ShapeNetCore.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder with the categories (``03001627/…``), unpacked or a zip each (``03001627.zip``), or with a folder
+        ``shapenet`` that has them; or one zip of all. None for the usual places.
+
+    Raises
+    ------
+    DataError
+        There are no models, versions are mixed, or a list is damaged.
+
+    """
+    return ShapeNet(find_models(None if root is None else Path(root)))
+
+
+def _table(models: Models) -> FactorTable:
+    import pyarrow.compute as pc
+
+    release = models.release
+    synsets, ids = (pc.dictionary_encode(column) for column in (models.synsets, models.ids))
+    levels = synsets.dictionary.to_pylist()
+    taxonomy = release.place("taxonomy.json") if "taxonomy.json" in release else None
+    content = None if taxonomy is None else release.read(taxonomy, _LARGEST_TAXONOMY)
+    names = category_names(levels, content, "" if taxonomy is None else release.label(taxonomy))
+    factors = [
+        Factor("category", Kind.NOMINAL, names),
+        Factor("synset", Kind.NOMINAL, tuple(levels), role="key"),
+        Factor("model", Kind.NOMINAL, tuple(ids.dictionary.to_pylist()), within="category", role="key"),
+    ]
+    synset = np.asarray(synsets.indices)
+    columns = {"category": synset, "synset": synset, "model": np.asarray(ids.indices)}
+    splits = published_splits(models)
+    if splits is not None:
+        factors.append(Factor("split", Kind.NOMINAL, ("train", "val", "test"), role="split"))
+        columns["split"] = splits
+    return FactorTable(
+        factors, {factor.name: columns[factor.name].astype(code_dtype(len(factor))) for factor in factors}
+    )

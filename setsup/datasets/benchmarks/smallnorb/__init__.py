@@ -1,0 +1,1 @@
+"""SmallNORB: toys by category, instance, elevation, azimuth and lighting."""

@@ -1,0 +1,146 @@
+"""SmallNORB as LORD reads it: a tree of JPEGs, ``<category>/<instance>/azimuth0_elevation0_lighting0_lt.jpg``.
+
+The tree is an export of the published files, for which no program was published. Categories are folders of names or of
+the published numbers, instances those of the release. Angles may be written as the release stores them (azimuth 0, 2 …
+34, elevation 0 … 8), as their places (azimuth 0, 1 … 17) or in degrees; all values of the tree together tell which.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.image_sources import MemberImages, fetch_images
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.errors import DataError
+from setsup.factors import FactorTable
+from setsup.files.archives.members import MemberIndex
+
+__all__ = ["FILE", "SmallNorbTree"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+FILE = r"(?P<category>\w+)/(?P<instance>[0-9]{1,2})/azimuth(?P<azimuth>[0-9]{1,3})_elevation(?P<elevation>[0-9]{1,2})_"
+FILE += r"lighting(?P<lighting>[0-5])_(?P<camera>lt|rt)\.jpg"
+"""Names of the files, from the folder of the categories on (RE2)."""
+
+_CATEGORIES = {
+    **{str(number): number for number in range(5)},
+    **{"animal": 0, "animals": 0, "human": 1, "humans": 1, "airplane": 2, "airplanes": 2, "plane": 2, "truck": 3},
+    **{"trucks": 3, "car": 4, "cars": 4},
+}
+# how angles may be written: the values of all places
+_AZIMUTHS = (tuple(range(0, 36, 2)), tuple(range(18)), tuple(range(0, 360, 20)))
+_ELEVATIONS = (tuple(range(9)), tuple(range(30, 75, 5)))
+_TEST = (0, 1, 2, 3, 5)  # instances of every category
+
+_log = logging.getLogger("setsup")
+
+
+class SmallNorbTree(Dataset):
+    """Images of toys from JPEG files, one row each, with the factors of :class:`~.dataset.SmallNorb`.
+
+    Rows stand by split, category, instance, elevation, azimuth, lighting and camera, which is not their order in the
+    published files. The one modality is ``image``, (96, 96, 1) uint8 grey, as the export compressed it.
+
+    Parameters
+    ----------
+    members : MemberIndex
+        The tree.
+    factors : tuple of Factor
+        Those of SmallNORB.
+
+    Raises
+    ------
+    DataError
+        A folder is no category, an instance is none, or angles are written in no known way.
+
+    """
+
+    name = "smallnorb"
+    computes = True
+
+    def __init__(self, members: MemberIndex, factors: tuple[Any, ...]) -> None:
+        places, groups = members.matching(FILE)
+        columns = _columns(members, groups)
+        order = np.lexsort([columns[factor.name] for factor in (*factors[-2::-1], factors[-1])])
+        self._source = members.source
+        self._images = MemberImages(members, places[order])
+        self.factors = FactorTable(list(factors), {name: codes[order] for name, codes in columns.items()})
+        self.modalities = {"image": Modality((96, 96, 1), "uint8", color="grey")}
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        return {name: fetch_images(self._images, rows, self.modalities[name].shape) for name in names}
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Decode rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            fetch_images(self._images, rows, self.modalities[name].shape, out=out[name])
+
+    @of_row
+    def paths(self, indices: npt.ArrayLike) -> list[str]:
+        """Names of the files of the given rows.
+
+        Parameters
+        ----------
+        indices : integer array of any shape
+            Row numbers.
+
+        """
+        rows, _ = fetch_request(self, indices, ())
+        return self._images.paths(rows.reshape(-1))
+
+    def prepare(self) -> Path:
+        """Give the tree: there is nothing to convert."""
+        return self._source
+
+    def __repr__(self) -> str:
+        """Show where the tree is and the number of rows."""
+        return f"SmallNorbTree({str(self._source)!r}, {len(self):,} rows)"
+
+
+def _columns(members: MemberIndex, groups: Mapping[str, Any]) -> dict[str, npt.NDArray[np.uint8]]:
+    texts = {name: np.array(found.to_pylist()) for name, found in groups.items()}
+    unknown = sorted(set(texts["category"].tolist()) - set(_CATEGORIES))
+    if unknown:
+        raise DataError(
+            f"{members.source}: the folder {unknown[0]!r} is no category of SmallNORB; animal, human, airplane, truck, "
+            "car or 0 to 4 were expected"
+        )
+    numbers = {name: texts[name].astype(np.int64) for name in ("instance", "azimuth", "elevation", "lighting")}
+    if numbers["instance"].max() > 9:
+        raise DataError(f"{members.source}: the instance {numbers['instance'].max()} is none of 0 to 9")
+    found = {
+        "category": np.array([_CATEGORIES[text] for text in texts["category"]]),
+        "instance": numbers["instance"],
+        "elevation": _places(members, "elevation", numbers["elevation"], _ELEVATIONS),
+        "azimuth": _places(members, "azimuth", numbers["azimuth"], _AZIMUTHS),
+        "lighting": numbers["lighting"],
+        "camera": texts["camera"] == "rt",
+        "split": np.isin(numbers["instance"], _TEST),
+    }
+    return {name: codes.astype(np.uint8) for name, codes in found.items()}
+
+
+def _places(members: MemberIndex, name: str, values: Rows, ways: tuple[tuple[int, ...], ...]) -> Rows:
+    """Places of angles among those that there are, by the way in which all of the tree are written."""
+    there = set(np.unique(values).tolist())
+    fits = [way for way in ways if there <= set(way)]
+    if not fits:
+        raise DataError(
+            f"{members.source}: the {name}s {', '.join(map(str, sorted(there)[:5]))} … are written in no known way; "
+            f"{' or '.join(f'{way[0]}, {way[1]} … {way[-1]}' for way in ways)} were expected"
+        )
+    if len(fits) > 1 and there != {0}:
+        _log.warning(
+            "%s: the %ss of this part of the tree may be written in several ways; they are taken as %d, %d … %d",
+            *(members.source, name, fits[0][0], fits[0][1], fits[0][-1]),
+        )
+    return np.searchsorted(fits[0], values)

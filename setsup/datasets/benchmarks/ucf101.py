@@ -1,0 +1,112 @@
+r"""UCF101: 13,320 videos of 101 human actions, read from the published folder, zip or tar.
+
+Videos lie as ``UCF-101/<Class>/v_<Class>_g<group>_c<clip>.avi``, or all in one folder; the lists of the three splits
+as ``ucfTrainTestlist/trainlist01.txt`` and so on, beside them or in the zip of their own. The videos of a group show
+one actor or place, so that no group is in two parts of a split::
+
+    actions = setsup.load("ucf101", root="data", split="split1-train")  # 16 frames from the middle of each video
+    frames = setsup.load("ucf101", root="data", length=1, every=25)  # one frame a second
+
+What a row is, and how long it is, says :mod:`setsup.datasets.adapters.clips`.
+
+References
+----------
+.. [1] K. Soomro, A. R. Zamir, M. Shah, "UCF101: a dataset of 101 human actions classes from videos in the wild", 2012
+   (arXiv 1212.0402).
+
+"""
+
+import re
+from pathlib import Path
+
+from setsup.datasets.adapters.clips import Clips, Codes
+from setsup.datasets.adapters.video_lists import PARTS, coded, lists_beside, split_factor
+from setsup.errors import DataError, need
+from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.expand_user import expanded
+
+__all__ = ["open"]
+
+_NAME = "ucf101"
+_VIDEO = r"v_(?P<action>[A-Za-z0-9]+)_g(?P<group>\d+)_c(?P<clip>\d+)"
+_LIST = r"(?P<part>train|test)list0?(?P<split>[123])\.txt"
+_ARCHIVES = ("UCF101_videos.zip", "UCF101.zip", "UCF-101.zip", "UCF101.tar", "UCF-101.tar")
+_LISTS = ("UCF101TrainTestSplits-RecognitionTask.zip",)
+# videos and lists spell one class in two ways; this is the way of classInd.txt and of the folder
+_RESPELT = {"HandStandPushups": "HandstandPushups"}
+
+
+def open(
+    root: Path | str | None = None,
+    length: int = 16,
+    stride: int = 1,
+    every: int | None = None,
+    size: tuple[int, int] | None = None,
+) -> Clips:
+    """Open UCF101.
+
+    Factors of a row are ``action`` (the class), ``group`` (1 to 25 within the action), ``clip`` (key; within the
+    group), the keys ``file``, ``frame`` and ``time``, and the splits ``split1`` to ``split3``, each where its
+    lists are there.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        A folder, zip or tar with the videos; None for the usual places.
+    length : int
+        Frames of a row.
+    stride : int
+        Frames of the video from one of them to the next.
+    every : int or None
+        Frames of the video from the start of a row to that of the next. None for one row a video, from its middle.
+    size : (height, width), optional
+        Resize every frame, antialiased, until it just covers this size, and cut out the centre; 240 × 320 without.
+
+    Returns
+    -------
+    Clips
+
+    Raises
+    ------
+    DataError
+        When the files are not there (with how to get them), a list is damaged, PyAV is not installed, or an argument is
+        out of range.
+
+    """
+    need(f"{_NAME} needs", "av")
+    folder = None if root is None else expanded(root)
+    members = find_members(_NAME, folder, {rf"(?:UCF-?101/)?(?:[^/]+/)?{_VIDEO}\.avi": "v_*_g*_c*.avi"}, _ARCHIVES)
+    places, fields = members.matching(rf"(?:.*/)?(?P<video>{_VIDEO})\.avi")
+    names = fields["video"].to_pylist()
+    groups, clips = ([int(number) for number in fields[field].to_pylist()] for field in ("group", "clip"))
+    factors = [
+        coded("action", [_RESPELT.get(action, action) for action in fields["action"].to_pylist()]),
+        coded("group", groups, within="action"),
+        coded("clip", clips, within="group", role="key"),
+    ]
+    splits = _splits(members, folder, names)
+    return Clips(_NAME, members, places, names, factors, splits, length=length, stride=stride, every=every, size=size)
+
+
+def _splits(members: MemberIndex, root: Path | None, names: list[str]) -> list[Codes]:
+    """Factors ``split1`` to ``split3``, those of which both lists are there."""
+    lists = lists_beside(_NAME, members, root, _LIST, _LISTS)
+    keys = [name.casefold() for name in names]
+    found = []
+    for split in "123":
+        if not all((part, split) in lists for part in PARTS):
+            continue
+        listed: dict[str, str] = {}
+        for part in PARTS:
+            label, lines = lists[part, split]
+            for number, line in enumerate(lines, 1):
+                video = re.fullmatch(rf"(?:[^/]+/)?({_VIDEO})\.avi(?:\s+\d+)?", line)
+                if video is None:
+                    raise DataError(
+                        f"{label}: {line[:80]!r} is no video such as ApplyEyeMakeup/v_ApplyEyeMakeup_g08_c01.avi, in "
+                        f"line {number} of those that are not empty; fetch the list again"
+                    )
+                if listed.setdefault(video[1].casefold(), part) != part:
+                    raise DataError(f"{label}: {video[1]} is listed for training too; fetch the lists again")
+        found.append(split_factor(f"split{split}", keys, listed, members.source))
+    return found

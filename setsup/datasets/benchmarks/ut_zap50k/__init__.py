@@ -1,0 +1,5 @@
+"""UT Zappos50K: pictures of shoes from a shop's catalogue, with what the catalogue says of each."""
+
+from setsup.datasets.benchmarks.ut_zap50k.dataset import UtZap50k, open
+
+__all__ = ["UtZap50k", "open"]

@@ -1,0 +1,134 @@
+"""UT Zappos50K: 50,025 pictures of shoes, each with what a shop's catalogue says of it."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.image_files import PictureFiles
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.benchmarks.ut_zap50k.files import COLUMNS, Shoes, find_shoes, first_values, read_shoes, several
+from setsup.datasets.dataset import fetch_request, of_row
+from setsup.datasets.images import checked_size
+from setsup.errors import DataError, near
+from setsup.factors import Factor, FactorTable, Kind
+
+__all__ = ["UtZap50k", "open"]
+
+Array = npt.NDArray[Any]
+
+_log = logging.getLogger("setsup")
+
+
+class UtZap50k(PictureFiles):
+    """Pictures of shoes on white; made by :func:`open`.
+
+    Factors are the columns of the catalogue, ``category``, ``subcategory``, ``heel_height``, ``insole``, ``closure``,
+    ``gender``, ``material`` and ``toe_style``, then ``brand``, the folder of the picture, and the key ``cid``. A cell
+    of the catalogue may hold several values, such as ``Leather;Suede``: its first one is the level, as DCoDR takes it,
+    and :meth:`listed` gives all. Where a cell is empty, the value is unknown.
+
+    The one modality is ``image``, uint8 sRGB. Rows are in the order of the catalogue's lines. Lines whose picture is
+    not there are left out; their number is logged.
+
+    Parameters
+    ----------
+    shoes : Shoes
+        What :func:`~setsup.datasets.benchmarks.ut_zap50k.files.read_shoes` gives.
+    size : (height, width), optional
+        Size that images are resized to.
+
+    Raises
+    ------
+    DataError
+        When the images looked at are damaged.
+
+    """
+
+    def __init__(self, shoes: Shoes, size: tuple[int, int] | None = None) -> None:
+        super().__init__("ut-zap50k", _table(shoes), MemberImages(shoes.pictures, shoes.places), size)
+        self._cells = {
+            name: tuple(np.unique(shoes.cells[name], return_inverse=True)) for name in COLUMNS
+        }  # few cells differ: as numbers they are small to send to worker processes
+
+    @of_row
+    def listed(self, indices: npt.ArrayLike, factor: str) -> list[tuple[str, ...]]:
+        """All values that the catalogue has of some rows, where the factor has the first.
+
+        Parameters
+        ----------
+        indices : integer array of any shape
+            Row numbers.
+        factor : str
+            A column of the catalogue: ``"material"``.
+
+        Returns
+        -------
+        list of tuple of str
+            Empty where the catalogue says nothing.
+
+        Raises
+        ------
+        DataError
+            The catalogue has no such column.
+
+        """
+        rows, _ = fetch_request(self, indices, ())
+        if factor not in self._cells:
+            raise DataError(f"the catalogue of {self.name} has no column for {factor!r}{near(factor, self._cells)}")
+        texts, codes = self._cells[factor]
+        parts = [tuple(part.strip() for part in text.split(";") if part.strip()) for text in texts.tolist()]
+        return [parts[code] for code in codes[rows.reshape(-1)].tolist()]
+
+
+def open(root: Path | str | None = None, size: tuple[int, int] | None = None, square: bool = False) -> UtZap50k:
+    """Open UT Zappos50K.
+
+    Parameters
+    ----------
+    root : Path, str or None
+        Folder with ``ut-zap50k-data`` and ``ut-zap50k-images`` (or ``ut-zap50k-images-square``), or with their zips as
+        published; None for the usual places.
+    size : (height, width), optional
+        Resize every image, antialiased, until it just covers this size, and cut out the centre.
+    square : bool
+        Take the square pictures, which are padded with white, where the others are there as well.
+
+    Raises
+    ------
+    DataError
+        When the files are not there (with how to get them), or are damaged.
+
+    """
+    size = checked_size(size)
+    shoes = read_shoes(*find_shoes(root, square))
+    warn_left_out(shoes.pictures.source, "images", shoes.lost, len(shoes.lost) + len(shoes.cids))
+    _say_several(shoes)
+    return UtZap50k(shoes, size)
+
+
+def _say_several(shoes: Shoes) -> None:
+    """Warn of the values that are no levels: those behind the first of a cell."""
+    counts = {name: several(cells) for name, cells in shoes.cells.items()}
+    told = ", ".join(f"{name} in {count:,} rows" for name, count in counts.items() if count)
+    if told:
+        _log.warning(
+            "%s: the catalogue has several values joined by ';' for %s; the first is the level, and listed(rows, "
+            "factor) gives all",
+            *(shoes.pictures.source, told),
+        )
+
+
+def _table(shoes: Shoes) -> FactorTable:
+    columns: dict[Factor, Array] = {}
+    for name, cells in [*shoes.cells.items(), ("brand", np.array(shoes.brands))]:
+        levels, codes = first_values(cells)
+        # a column without a value anywhere is no factor
+        if levels:
+            within = "category" if name == "subcategory" and columns else None
+            columns[Factor(name, Kind.NOMINAL, levels, within=within)] = codes
+    columns[Factor("cid", Kind.NOMINAL, tuple(shoes.cids), role="key")] = np.arange(len(shoes.cids))
+    return FactorTable(list(columns), {factor.name: codes for factor, codes in columns.items()})

@@ -1,5 +1,0 @@
-"""CelebA: aligned faces of 10,177 persons with attributes and landmarks."""
-
-from setsup.datasets.celeba.dataset import CelebA, open
-
-__all__ = ["CelebA", "open"]

@@ -1,5 +1,0 @@
-"""CompCars: photographs of cars by make, model and year, with viewpoint, box and attributes of the model."""
-
-from setsup.datasets.compcars.dataset import CompCars, open
-
-__all__ = ["CompCars", "open"]

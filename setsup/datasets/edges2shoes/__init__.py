@@ -1,5 +1,0 @@
-"""Edges2Shoes: photographs of shoes, each with the lines that an edge detector drew of it."""
-
-from setsup.datasets.edges2shoes.dataset import Edges2Shoes, open, prepare
-
-__all__ = ["Edges2Shoes", "open", "prepare"]

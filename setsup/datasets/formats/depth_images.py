@@ -1,0 +1,90 @@
+"""PNG files that are no pictures to look at: 16-bit depth, and labels in four channels; read to the bit or refused.
+
+The checksums of all chunks are compared first: a damaged depth is a wrong measurement.
+"""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.formats.png import check_png, png_head, png_pixels
+from setsup.datasets.images import Source
+from setsup.errors import DataError
+
+__all__ = ["decode_channels", "decode_depth", "deep_size"]
+
+_START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+_HEAD = 33  # bytes
+_MOST_TIMES = 1040  # what deflate can pack at best
+_MEND = "replace it, or take the frame out"
+
+
+def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArray[np.uint16]:
+    """Decode a depth picture: a PNG of one channel of 16 bits.
+
+    `size` (height, width); returns (height, width) uint16.
+    """
+    from kornia_rs.io import decode_image_png_u16
+
+    content = _content(source, label)
+    width, height, bits, color, _, _, interlaced = struct.unpack_from(">IIBBBBB", content, 16)
+    if (bits, color, interlaced) != (16, 0, 0):
+        raise DataError(
+            f"{label} is a PNG of {bits} bits, colour type {color}{', interlaced' * bool(interlaced)}; one channel of "
+            f"16 bits, not interlaced, was expected; {_MEND}"
+        )
+    _check_size((height, width), size, content, bits, label)
+    try:
+        pixels: npt.NDArray[np.uint16] = decode_image_png_u16(content, size, "mono")
+    except Exception as error:
+        raise DataError(f"{label}: its compressed data is cut off or corrupt; {_MEND}") from error
+    return pixels.reshape(size)
+
+
+def deep_size(content: bytes) -> tuple[int, int] | None:
+    """Height and width of a PNG of one channel of 16 bits; None where it is none."""
+    if not content.startswith(_START) or len(content) < _HEAD or (content[24], content[25]) != (16, 0):
+        return None
+    return int.from_bytes(content[20:24], "big"), int.from_bytes(content[16:20], "big")
+
+
+def decode_channels(source: Source, label: str, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+    """Decode a PNG of three or four channels of 8 bits, in the order in which they are stored.
+
+    `size` (height, width); returns (height, width, 3 or 4) uint8.
+    """
+    content = _content(source, label)
+    head = png_head(content)
+    if head is None or head.channels not in (3, 4):
+        raise DataError(f"{label} is no PNG of three or four channels of 8 bits, as was expected; {_MEND}")
+    _check_size((head.height, head.width), size, content, 8 * head.channels, label)
+    try:
+        return png_pixels(content, head)
+    except ValueError as error:
+        raise DataError(f"{label} is damaged ({error}); {_MEND}") from error
+
+
+def _content(source: Source, label: str) -> bytes:
+    """Content of a PNG whose chunks are whole."""
+    try:
+        content = source if isinstance(source, bytes) else source.read_bytes() if isinstance(source, Path) else source()
+    except OSError as error:
+        raise DataError(f"{label} cannot be read: {error.strerror or error}; {_MEND}") from error
+    if not content.startswith(_START) or len(content) < _HEAD:
+        raise DataError(f"{label} is no PNG, it begins with {content[:8]!r}; {_MEND}")
+    try:
+        check_png(content)
+    except ValueError as error:
+        raise DataError(f"{label} is damaged ({error}); {_MEND}") from error
+    return content
+
+
+def _check_size(found: tuple[int, int], size: tuple[int, int], content: bytes, bits: int, label: str) -> None:
+    if found != tuple(size):
+        raise DataError(
+            f"{label} is {found[0]} × {found[1]} pixels (height × width); {size[0]} × {size[1]} were expected; {_MEND}"
+        )
+    if found[0] * found[1] * bits > 8 * _MOST_TIMES * len(content):
+        raise DataError(f"{label}: {found[0]} × {found[1]} pixels do not fit into its {len(content):,} bytes; {_MEND}")

@@ -1,0 +1,1 @@
+"""Meshes, point clouds, voxels and camera trajectories."""

@@ -1,0 +1,190 @@
+"""The PLY format: vertices with any properties, faces as triangles; ascii, little- and big-endian.
+
+Own parsing rather than trimesh's: SceneNN and Pascal3D+ clouds are read without the extra ``meshes``, every property of
+a vertex is kept with its type, and every count is checked against the file before memory is taken for it.
+
+Convention
+----------
+Face indices count vertices from 0. A polygon with corners a, b, c, d, … becomes the triangles (a, b, c), (a, c, d), …
+in the place of the polygon. Frame and unit are the file's own.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.formats.geometry.records import (
+    Body,
+    Element,
+    Property,
+    alike_rows,
+    cast,
+    content,
+    past_rows,
+    polygons,
+)
+from setsup.files.numbers import numbers, refuse
+
+__all__ = ["Ply", "read_ply"]
+
+Array = npt.NDArray[Any]
+
+_TYPES = MappingProxyType(
+    {
+        **{"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4"},
+        **{"int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4", "uint32": "u4"},
+        **{"float": "f4", "double": "f8", "float32": "f4", "float64": "f8"},
+    }
+)
+_ORDERS = MappingProxyType({"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"})
+_LONGEST_HEADER = 1 << 16
+_INDICES = ("vertex_indices", "vertex_index")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ply:
+    """Content of a PLY file.
+
+    `vertices` (n,) structured array; `faces` (m, 3) int32.
+    """
+
+    vertices: Array
+    faces: npt.NDArray[np.int32]
+
+    @property
+    def points(self) -> Array:
+        """Positions, (n, 3) float32 or float64 as stored (integers as float64)."""
+        kind = np.result_type(*(self.vertices.dtype[name] for name in "xyz"))
+        return self._columns("xyz", kind if kind.kind == "f" and kind.itemsize <= 8 else np.dtype("f8"))
+
+    @property
+    def colors(self) -> npt.NDArray[np.uint8] | None:
+        """Colours, (n, 3) uint8 sRGB; None where the vertices have no ``red``, ``green``, ``blue`` of 8 bits."""
+        names, kept = ("red", "green", "blue"), self.vertices.dtype
+        if any(name not in (kept.names or ()) or kept[name] != np.uint8 for name in names):
+            return None
+        return self._columns(names, np.dtype("u1"))
+
+    def _columns(self, names: Sequence[str], dtype: np.dtype[Any]) -> Array:
+        found = np.empty((len(self.vertices), len(names)), dtype)
+        for place, name in enumerate(names):
+            found[:, place] = self.vertices[name]
+        return found
+
+
+def read_ply(source: Path | bytes, label: str) -> Ply:
+    r"""Read a PLY file."""
+    data = content(source, label)
+    order, declared, at = _header(data, label)
+    body, elements = Body(np.frombuffer(data, np.uint8), order, label), declared
+    if not order:
+        # the numbers of an ascii file are one more binary file, in which everything is a double
+        body, at = Body(numbers(data[at:], label).view(np.uint8), "=", label), 0
+        elements = [element._replace(properties=[_doubled(own) for own in element.properties]) for element in declared]
+    vertices, faces = np.empty(0, "V0"), np.empty((0, 3), np.int32)
+    for element, wanted in zip(elements, declared, strict=True):
+        _check_room(body, at, element)
+        if element.name == "vertex":
+            vertices, at = _vertices(body, at, element, wanted)
+        elif element.name == "face" and _index_place(element) >= 0:
+            faces, at = polygons(body, at, element, _index_place(element))
+            _check_faces(faces, len(vertices), label)
+        else:
+            at = past_rows(body, at, element)
+    if at < len(body.data):
+        refuse(label, "goes on after the rows that its header announces")
+    return Ply(vertices, faces)
+
+
+def _header(data: bytes, label: str) -> tuple[str, list[Element], int]:
+    """Byte order (nothing for ascii), elements, and where the body begins."""
+    start = re.match(rb"ply[ \t]*(\r\n|\n|\r)", data)
+    if start is None:
+        refuse(label, f"is no PLY file: it begins with {data[:8]!r}, where 'ply' was expected")
+    end = re.compile(rb"[\r\n]end_header[ \t]*" + start[1]).search(data, 0, _LONGEST_HEADER)
+    if end is None:
+        refuse(label, f"has no end_header in its first {_LONGEST_HEADER:,} bytes")
+    order, elements = None, list[Element]()
+    for line in data[start.end() : end.start()].decode("utf-8", "replace").splitlines():
+        words = line.split()
+        if not words or words[0] in ("comment", "obj_info"):
+            continue
+        own = _property(words)
+        if words[0] == "format" and len(words) == 3 and words[1] in _ORDERS and words[2] == "1.0":
+            order = _ORDERS[words[1]]
+        elif words[0] == "element" and len(words) == 3 and re.fullmatch("[0-9]{1,10}", words[2]):
+            elements.append(Element(words[1], int(words[2]), []))
+        elif own is not None and elements:
+            elements[-1].properties.append(own)
+        else:
+            refuse(label, f"has the header line {line[:80]!r}, which no PLY file should have")
+    if order is None:
+        refuse(label, f"names no format ({', '.join(_ORDERS)})")
+    _check_elements(elements, label)
+    return order, elements, end.end()
+
+
+def _property(words: list[str]) -> Property | None:
+    if words[0] == "property" and len(words) == 3 and words[1] in _TYPES:
+        return Property(words[2], _TYPES[words[1]])
+    if words[:2] == ["property", "list"] and len(words) == 5 and words[3] in _TYPES:
+        count = _TYPES.get(words[2], "f")
+        return None if count[0] == "f" else Property(words[4], _TYPES[words[3]], count)
+    return None
+
+
+def _doubled(own: Property) -> Property:
+    return Property(own.name, "f8", own.length and "f8")
+
+
+def _check_elements(elements: list[Element], label: str) -> None:
+    names = [element.name for element in elements]
+    if "vertex" not in names or len(set(names)) < len(names) or "face" in names[: names.index("vertex")]:
+        refuse(label, f"has the elements {names[:8]}, where each once and vertex before face was expected")
+    for element in elements:
+        properties = [own.name for own in element.properties]
+        place = _index_place(element)
+        if len(set(properties)) < len(properties):
+            refuse(label, f"has a property of {element.name} twice")
+        if place >= 0 and element.properties[place].kind[0] == "f":
+            refuse(label, f"names the vertices of its faces by {element.properties[place].kind}, not by integers")
+    vertex = elements[names.index("vertex")].properties
+    if not {"x", "y", "z"} <= {own.name for own in vertex} or any(own.length for own in vertex):
+        refuse(label, "has vertices with a list, or without x, y and z")
+
+
+def _index_place(element: Element) -> int:
+    """Place of the list of a face's vertices, −1 where there is none."""
+    return next((i for i, own in enumerate(element.properties) if own.length and own.name in _INDICES), -1)
+
+
+def _check_room(body: Body, at: int, element: Element) -> None:
+    """See that the rest of the file can hold the rows, lists empty."""
+    least = sum(int((own.length or own.kind)[1]) for own in element.properties)
+    if element.rows * least > len(body.data) - at:
+        refuse(body.label, f"announces {element.rows:,} rows of {element.name}, more than it has room for")
+
+
+def _vertices(body: Body, at: int, element: Element, declared: Element) -> tuple[Array, int]:
+    rows = alike_rows(body, at, element)
+    if rows is None:
+        refuse(body.label, f"ends inside its {element.rows:,} vertices")
+    dtype = np.dtype([(own.name, own.kind) for own in declared.properties])
+    found = rows.copy() if rows.dtype == dtype else cast(rows, dtype, body.label)
+    for name in "xyz":
+        finite = np.isfinite(found[name])
+        if not finite.all():
+            refuse(body.label, f"has {name} of vertex {int(np.argmin(finite))} not finite")
+    return found, at + rows.nbytes
+
+
+def _check_faces(faces: npt.NDArray[np.int32], vertices: int, label: str) -> None:
+    if len(faces) and (faces.min() < 0 or faces.max() >= vertices):
+        worst = int(np.argmax(((faces < 0) | (faces >= vertices)).any(axis=1)))
+        refuse(label, f"has {vertices:,} vertices, but triangle {worst} names {faces[worst].tolist()}")

@@ -1,0 +1,220 @@
+"""Records as PLY and PCD files hold them: rows of numbers, in binary or in words, some of them lists.
+
+And what the readers of single meshes, clouds and grids share: where the bytes come from, and their sentences.
+"""
+
+import struct
+from array import array
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.files.numbers import refuse
+
+__all__ = [
+    "Body",
+    "Element",
+    "Property",
+    "alike_rows",
+    "cast",
+    "content",
+    "fan",
+    "past_rows",
+    "polygons",
+]
+
+Array = npt.NDArray[Any]
+Triangles = npt.NDArray[np.int32]
+
+_STRUCT = MappingProxyType({"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "f4": "f", "f8": "d"})
+
+
+class Property(NamedTuple):
+    """Name and numpy type of a property; for a list, also the type of its length, which stands before the values."""
+
+    name: str
+    kind: str
+    length: str | None = None
+
+
+class Element(NamedTuple):
+    """A name, the number of its rows, and what every row holds."""
+
+    name: str
+    rows: int
+    properties: list[Property]
+
+
+class Body(NamedTuple):
+    """Where records stand: bytes, their order (``<``, ``>`` or ``=``), and what messages call the file."""
+
+    data: npt.NDArray[np.uint8]
+    order: str
+    label: str
+
+
+def content(source: Path | bytes, label: str) -> bytes:
+    """Content of a file that is given by its path or as its content."""
+    if isinstance(source, bytes):
+        return source
+    try:
+        return source.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{label} is missing; fetch it again") from None
+    except OSError as error:
+        raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
+
+
+def cast(rows: Array, dtype: np.dtype[Any], label: str) -> Array:
+    """Copy records into a structured array of other types, whole numbers into integers only where they fit."""
+    found = np.empty(len(rows), dtype)
+    for name in dtype.names or ():
+        values, kind = rows[name], dtype[name].base
+        if values.dtype.kind == "f" and kind.kind in "iu":
+            limits = np.iinfo(kind)
+            # the largest of 64 bits is no float, the number after it is
+            if not ((values >= limits.min) & (values < float(limits.max + 1)) & (values == np.floor(values))).all():
+                refuse(label, f"has a {name} that is no {kind}")
+        with np.errstate(over="ignore"):
+            found[name] = values
+    return found
+
+
+def alike_rows(body: Body, at: int, element: Element) -> Array | None:
+    """View all rows at once, where every one has lists as long as the first one's.
+
+    Returns (rows,) structured array or None.
+    """
+    fields: list[tuple[Any, ...]] = []
+    end = at
+    for own in element.properties:
+        if own.length:
+            length = _length(body, end, own) if element.rows else 0
+            fields.append((f"count {own.name}", body.order + own.length))
+            end += _size(own.length) + length * _size(own.kind)
+            if end > len(body.data):
+                return None
+            fields.append((own.name, body.order + own.kind, (length,)))
+        else:
+            end += _size(own.kind)
+            fields.append((own.name, body.order + own.kind))
+    if (end - at) * element.rows > len(body.data) - at:
+        return None
+    dtype = np.dtype(fields)
+    rows = np.frombuffer(body.data, dtype, element.rows, at) if dtype.itemsize else np.empty(element.rows, dtype)
+    for own in element.properties:
+        if own.length and (rows[f"count {own.name}"] != rows[f"count {own.name}"][:1]).any():
+            return None
+    return rows
+
+
+def past_rows(body: Body, at: int, element: Element) -> int:
+    """Find where the rows of an element end."""
+    rows = alike_rows(body, at, element)
+    return _walk(body, at, element, None)[2] if rows is None else at + rows.nbytes
+
+
+def polygons(body: Body, at: int, element: Element, place: int) -> tuple[Triangles, int]:
+    """Triangles of the lists at a place of the properties, polygons fanned, and where the rows end."""
+    own = element.properties[place]
+    rows = alike_rows(body, at, element)
+    if rows is not None and len(rows):
+        if rows[own.name].shape[1] < 3:
+            _few(body.label)
+        return fan(_indices(rows[own.name], body.label)), at + rows.nbytes
+    starts, lengths, end = _walk(body, at, element, place)
+    found = np.empty((int(lengths.sum()) - 2 * len(lengths), 3), np.int32)
+    firsts = np.cumsum(lengths - 2) - (lengths - 2)
+    for length in np.unique(lengths).tolist():
+        which = np.flatnonzero(lengths == length)
+        corners = _indices(_gathered(body, starts[which], length, own.kind), body.label)
+        places = firsts[which][:, None] + np.arange(length - 2)
+        found[places] = fan(corners).reshape(len(which), length - 2, 3)
+    return found, end
+
+
+def fan(corners: npt.NDArray[np.int32]) -> Triangles:
+    """Cut polygons of k corners into triangles.
+
+    `corners` (n, k) int32; returns (n · (k − 2), 3) int32.
+    """
+    if corners.shape[1] == 3:
+        return corners
+    found = np.empty((len(corners), corners.shape[1] - 2, 3), np.int32)
+    found[..., 0] = corners[:, :1]
+    found[..., 1] = corners[:, 1:-1]
+    found[..., 2] = corners[:, 2:]
+    return found.reshape(-1, 3)
+
+
+def _walk(body: Body, at: int, element: Element, place: int | None) -> tuple[Array, Array, int]:
+    """Go through rows that differ: where the values of the list at a place begin, how many they are, and the end."""
+    starts, lengths = array("q"), array("q")
+    data, label = body.data.data, body.label
+    steps = [
+        (own.length and struct.Struct(body.order + _STRUCT[own.length]).unpack_from, _size(own.length or own.kind), own)
+        for own in element.properties
+    ]
+    end = len(data)
+    for _ in range(element.rows if steps else 0):
+        for number, (unpack, size, own) in enumerate(steps):
+            if not unpack:
+                at += size
+                continue
+            if at + size > end:
+                refuse(label, f"ends inside its {element.rows:,} rows of {element.name}")
+            length = _whole(unpack(data, at)[0], own, label)
+            at += size
+            if number == place:
+                if length < 3:
+                    _few(label)
+                starts.append(at)
+                lengths.append(length)
+            at += length * _size(own.kind)
+    if at > end:
+        refuse(label, f"ends inside its {element.rows:,} rows of {element.name}")
+    return np.array(starts, np.int64), np.array(lengths, np.int64), at
+
+
+def _gathered(body: Body, starts: Array, length: int, kind: str) -> Array:
+    """Lists of one length that begin at the given bytes, (n, length)."""
+    dtype = np.dtype(body.order + kind)
+    if len(starts) < length:  # few and long
+        return np.stack([np.frombuffer(body.data, dtype, length, start) for start in starts.tolist()])
+    found = np.empty((len(starts), length), dtype)
+    for corner in range(length):
+        places = starts[:, None] + np.arange(corner * dtype.itemsize, (corner + 1) * dtype.itemsize)
+        found[:, corner] = body.data[places].view(dtype)[:, 0]
+    return found
+
+
+def _indices(values: Array, label: str) -> npt.NDArray[np.int32]:
+    """Vertex numbers as int32; unsigned ones that are too large become negative, which nobody accepts."""
+    if values.dtype.kind == "f":
+        if not ((np.abs(values) < 2**31) & (values == np.floor(values))).all():
+            refuse(label, "has a face that names a vertex by something else than a whole number")
+    return np.ascontiguousarray(values.astype(np.int32))
+
+
+def _length(body: Body, at: int, own: Property) -> int:
+    if at + _size(own.length or "u1") > len(body.data):
+        refuse(body.label, f"ends inside the lists of {own.name}")
+    return _whole(struct.unpack_from(body.order + _STRUCT[own.length or "u1"], body.data.data, at)[0], own, body.label)
+
+
+def _whole(length: float, own: Property, label: str) -> int:
+    if not 0 <= length < 2**31 or int(length) != length:
+        refuse(label, f"has a list {own.name} whose length is {length}")
+    return int(length)
+
+
+def _few(label: str) -> NoReturn:
+    refuse(label, "has a face of fewer than three corners")
+
+
+def _size(kind: str) -> int:
+    return int(kind[1])

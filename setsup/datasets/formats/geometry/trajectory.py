@@ -1,0 +1,142 @@
+"""Text files beside a recording: where the camera was, when each frame was taken, and what lens it had.
+
+Convention
+----------
+A pose is the 4 × 4 matrix that takes camera to world coordinates, camera x right, y down, z forward; translations are
+in metres. Frames carry the numbers of the file, which may start at 0 or at 1.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+
+__all__ = ["read_keys", "read_timestamps", "read_trajectory"]
+
+Array = npt.NDArray[Any]
+
+_BLOCK = 5
+_NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_WHOLE = re.compile(r"-?\d{1,18}")
+_MOST_FRAMES = 10**8
+_MEND = "fetch it again"
+
+
+def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    r"""Read a trajectory log: blocks of a line with the frame number and four lines of a matrix.
+
+    Returns `frames` (n,) int64; returns `poses` (n, 4, 4) float64.
+    """
+    lines, counts, words = _words(content, label)
+    if len(counts) % _BLOCK:
+        start = lines[len(counts) - len(counts) % _BLOCK]
+        raise DataError(
+            f"{label} ends inside the block that begins in line {start}; each has the frame number and four lines "
+            f"of a matrix; {_MEND}"
+        )
+    inside = np.arange(len(counts)) % _BLOCK
+    wrong = np.where(inside == 0, counts > 3, counts != 4)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        expected = "the frame number, one to three whole numbers," if inside[place] == 0 else "4 numbers of a matrix"
+        raise DataError(f"{label}: line {lines[place]} has {counts[place]} words; {expected} were expected; {_MEND}")
+    heads = np.repeat(inside == 0, counts)
+    starts = np.cumsum(counts) - counts
+    frames = _cast(words.take(starts[::_BLOCK]), "int64", label, lines[::_BLOCK])
+    _refuse_frames(frames, label, lines[::_BLOCK])
+    values = _cast(words.filter(~heads), "float64", label, np.repeat(lines, counts)[~heads])
+    return frames, values.reshape(-1, 4, 4)
+
+
+def read_timestamps(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    r"""Read the times of frames: a frame number and microseconds a line.
+
+    Returns `frames` (n,) int64; returns `times` (n,) int64, microseconds.
+    """
+    lines, counts, words = _words(content, label)
+    wrong = (counts < 2) | (counts > 3)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise DataError(
+            f"{label}: line {lines[place]} has {counts[place]} words; a frame number and its time in microseconds were "
+            f"expected; {_MEND}"
+        )
+    starts = np.cumsum(counts) - counts
+    frames, times = (_cast(words.take(starts + place), "int64", label, lines) for place in (0, 1))
+    _refuse_frames(frames, label, lines)
+    return frames, times
+
+
+def read_keys(content: bytes, label: str, wanted: Sequence[str]) -> dict[str, float]:
+    r"""Read some numbers out of a file that has a name and a number a line, such as the lens of a camera."""
+    found: dict[str, float] = {}
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        words = line.split(None, 2)
+        if not words or words[0] not in wanted:
+            continue
+        if words[0] in found:
+            raise DataError(f"{label}: the name {words[0]!r} stands there twice; {_MEND}")
+        value = float(words[1]) if len(words) > 1 and _NUMBER.fullmatch(words[1]) else np.nan
+        if not np.isfinite(value):
+            raise DataError(
+                f"{label}: line {number} has {' '.join(words[1:2])[:40]!r} where the number {words[0]} was expected; "
+                f"{_MEND}"
+            )
+        found[words[0]] = value
+    if missing := [name for name in wanted if name not in found]:
+        raise DataError(f"{label} has no {missing[0]}; {_MEND}")
+    return {name: found[name] for name in wanted}
+
+
+def _words(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Any]:
+    """Lines that are not blank: their numbers from 1, words in each, and all words one after the other."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        text = content.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{label} is no text: byte {error.start} is {content[error.start]:#04x}; {_MEND}") from error
+    split = pc.split_pattern(pa.array([text], pa.large_string()), "\n").flatten()
+    trimmed = pc.ascii_trim_whitespace(split)
+    full = np.asarray(pc.not_equal(trimmed, ""))
+    words = pc.ascii_split_whitespace(trimmed.filter(full))
+    counts = np.asarray(pc.list_value_length(words)).astype(np.int64)
+    return np.flatnonzero(full) + 1, counts, words.flatten()
+
+
+def _cast(words: Any, dtype: str, label: str, lines: npt.NDArray[np.int64]) -> Array:
+    """Words as numbers; `lines` has the line of each."""
+    import pyarrow as pa
+
+    try:
+        values = np.asarray(words.cast(dtype))
+    except pa.ArrowInvalid:
+        _refuse_word(words, _WHOLE if dtype == "int64" else _NUMBER, label, lines)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        place = int(np.argmin(np.isfinite(values)))
+        raise DataError(f"{label}: line {lines[place]} has {words[place]}, which is no finite number; {_MEND}")
+    return values
+
+
+def _refuse_word(words: Any, pattern: re.Pattern[str], label: str, lines: npt.NDArray[np.int64]) -> NoReturn:
+    wrong = (place for place, word in enumerate(words.to_pylist()) if not pattern.fullmatch(word))
+    place = next(wrong, 0)
+    what = "a whole number" if pattern is _WHOLE else "a number"
+    raise DataError(f"{label}: line {lines[place]} has {str(words[place])[:40]!r} where {what} was expected; {_MEND}")
+
+
+def _refuse_frames(frames: npt.NDArray[np.int64], label: str, lines: npt.NDArray[np.int64]) -> None:
+    wrong = (frames < 0) | (frames > _MOST_FRAMES)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise DataError(f"{label}: line {lines[place]} has the frame number {frames[place]}; {_MEND}")
+    order = np.argsort(frames, kind="stable")
+    again = np.flatnonzero(np.diff(frames[order]) == 0)
+    if len(again):
+        place = int(order[again + 1].min())
+        raise DataError(f"{label}: line {lines[place]} has frame {frames[place]} for the second time; {_MEND}")

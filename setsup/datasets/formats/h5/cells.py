@@ -1,0 +1,71 @@
+"""Cell arrays of text in MATLAB's files of version 7.3, which are HDF5.
+
+Convention
+----------
+A cell array is a dataset of references to objects of the same file; a text is a dataset of UTF-16 codes, and an empty
+one holds its dimensions instead and has the attribute ``MATLAB_empty``. Axes stand in the reverse order of MATLAB's,
+so that cells come in MATLAB's (column-major) order.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setsup.datasets.formats.h5.images import check_storage, h5_dataset, h5_errors
+from setsup.errors import DataError
+
+__all__ = ["read_cells"]
+
+_LONGEST = 256  # characters; a small file could claim texts of any length that were never written
+
+
+def read_cells(path: Path, file: Any, name: str) -> list[str]:
+    """Read a cell array of texts."""
+    import h5py
+
+    cells = h5_dataset(path, file, name)
+    with h5_errors(path):
+        if h5py.check_ref_dtype(cells.dtype) is not h5py.Reference:
+            raise DataError(f"{path}: {name!r} is {cells.dtype} {cells.shape}; a cell array of texts was expected")
+        size = path.stat().st_size
+        if (cells.size or 0) * cells.dtype.itemsize > size:
+            raise DataError(
+                f"{path}: {name!r} claims {cells.size:,} cells, more than a file of {size:,} bytes can have"
+            )
+        known: dict[str, str] = {}
+        texts = []
+        for cell, reference in enumerate(np.asarray(cells[()]).reshape(-1)):
+            text = _text(path, file, reference, f"cell {cell} of {name!r}")
+            size -= 2 * len(text)
+            if size < 0:
+                raise DataError(f"{path}: the texts of {name!r} are longer than the file; fetch it again")
+            texts.append(known.setdefault(text, text))
+    return texts
+
+
+def _text(path: Path, file: Any, reference: Any, what: str) -> str:
+    # h5py's lower level: there are thousands of texts, and its datasets cost four times as much to make as to read
+    import h5py
+
+    try:
+        found = h5py.h5r.dereference(reference, file.id) if reference else None
+    except (ValueError, KeyError, RuntimeError, OSError):
+        found = None
+    if not isinstance(found, h5py.h5d.DatasetID):
+        raise DataError(f"{path}: {what} refers to nothing that is in the file; fetch it again")
+    shape, dtype = found.shape, found.dtype
+    if dtype == np.uint64 and h5py.h5a.exists(found, b"MATLAB_empty"):
+        return ""
+    if dtype != np.uint16 or math.prod(shape) > _LONGEST:
+        raise DataError(f"{path}: {what} is {dtype} {shape}; a text of at most {_LONGEST} characters was expected")
+    described = found.get_create_plist()
+    if described.get_layout() not in (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS) or described.get_external_count():
+        check_storage(path, h5py.Dataset(found), what)
+    codes = np.empty(shape, "<u2")
+    found.read(h5py.h5s.ALL, h5py.h5s.ALL, codes)
+    try:
+        return codes.tobytes().decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: {what} holds numbers that are no text; fetch the file again") from None

@@ -1,0 +1,173 @@
+"""Pictures of an HDF5 file, whatever their layout: opened strictly, read row by row, in blocks, or mapped."""
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.dataset import gather
+from setsup.datasets.formats.h5.chunks import ChunkReader, filters
+from setsup.errors import DataError, SetsupError
+from setsup.files import need_readable
+from setsup.random import below, fold, stream_key
+
+__all__ = ["H5Images", "check_storage", "h5_dataset", "h5_errors", "h5_open"]
+
+Array = npt.NDArray[Any]
+Bytes = npt.NDArray[np.uint8]
+
+_FILTERS = (1, 2, 3, 32000)  # gzip, shuffle, fletcher32, lzf: what every h5py can read
+_BLOCK = 192 << 20  # bytes of a block, of which two are held
+_LARGEST_CHUNK = 1 << 28
+_CHECKED = 8  # chunks or rows a block that are compared in the end
+_COMPARED = 512  # pictures of such a chunk
+
+
+@contextmanager
+def h5_errors(path: Path | str) -> Iterator[None]:
+    """Turn whatever the HDF5 library raises about a file into one sentence."""
+    try:
+        yield
+    except (SetsupError, ImportError):
+        raise
+    except Exception as error:  # h5py raises nearly every built-in exception on damaged files
+        why = str(error).strip().splitlines()[:1] or [type(error).__name__]
+        raise DataError(f"{path} is damaged or no HDF5 file ({why[0][:200]}); fetch it again") from error
+
+
+def h5_open(path: Path) -> Any:
+    """Open an HDF5 file for reading."""
+    import h5py
+
+    need_readable(path, "an HDF5 file")
+    with h5_errors(path):
+        return h5py.File(path, "r", locking="best-effort")
+
+
+def h5_dataset(path: Path | str, file: Any, name: str) -> Any:
+    """Get a dataset that lies in the file itself and that can be read without foreign code."""
+    import h5py
+
+    with h5_errors(path):
+        link = file.get(name, getlink=True)
+        if link is None:
+            there = ", ".join(list(file)[:8]) or "nothing"
+            raise DataError(f"{path} has no dataset {name!r} (it has {there}): it is not the published file")
+        if not isinstance(link, h5py.HardLink) or not isinstance(file[name], h5py.Dataset):
+            raise DataError(f"{path}: {name!r} is a link or a group; a dataset in the file itself was expected")
+        check_storage(path, file[name], repr(name))
+        return file[name]
+
+
+def check_storage(path: Path | str, found: Any, what: str) -> None:
+    """Refuse a dataset whose data lie in other files, or that takes foreign code or too much memory to be read."""
+    if found.is_virtual or found.external:
+        raise DataError(f"{path}: the dataset {what} keeps its data in other files, which setsup does not follow")
+    unusual = [number for number in filters(found) if number not in _FILTERS]
+    if unusual:
+        raise DataError(
+            f"{path}: the dataset {what} is packed with the HDF5 filter {unusual[0]}; re-pack it with gzip: "
+            f"`h5repack -f GZIP=4 {Path(path).name} repacked.h5`"
+        )
+    if math.prod(found.chunks or ()) * found.dtype.itemsize > _LARGEST_CHUNK:
+        raise DataError(
+            f"{path}: the chunks of the dataset {what}, {found.chunks}, are too large to be read within 1 GB of "
+            "memory; re-chunk it with h5repack"
+        )
+
+
+class H5Images:
+    """Pictures of an open HDF5 dataset; for one process only, any number of threads.
+
+    Attributes
+    ----------
+    block_rows : int
+        Rows that :meth:`fill` best reads at once: whole chunks, within the memory that conversion may use.
+
+    """
+
+    def __init__(self, path: Path, images: Any) -> None:
+        self._path, self._images = path, images
+        self.shape: tuple[int, ...] = images.shape
+        with h5_errors(path):
+            self._mapped = _mapped(path, images)
+            self._reader = ChunkReader(path, images) if ChunkReader.handles(images) else None
+        deep = images.chunks[0] if images.chunks else 1
+        fitting = max(1, _BLOCK // int(np.prod(self.shape[1:])))
+        self.block_rows = min(max(fitting - fitting % deep, min(deep, fitting)), max(self.shape[0], 1))
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the file itself is mapped into memory, so that rows cost no more than copying them."""
+        return self._mapped is not None
+
+    def take(self, rows: npt.NDArray[np.int64], out: Bytes | None = None) -> Bytes:
+        """Read any pictures.
+
+        `out` uint8, optional; returns uint8, ``rows.shape + (height, width, channels)``.
+        """
+        if self._mapped is not None:
+            return gather(self._mapped, rows, out)
+        single, back = np.unique(rows, return_inverse=True)
+        if self._reader is not None:
+            found = self._reader.take(single)
+        else:
+            found = np.empty((len(single), *self.shape[1:]), np.uint8)
+            with h5_errors(self._path):
+                # row by row: h5py's own indexing by lists is 20 times slower
+                for slot, row in enumerate(single.tolist()):
+                    self._images.read_direct(found, np.s_[row], np.s_[slot])
+        return gather(found, back.reshape(rows.shape), out)
+
+    def fill(self, start: int, stop: int, out: Bytes) -> None:
+        """Read consecutive pictures ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, channels)."""
+        if self._reader is not None:
+            self._reader.fill(start, stop, out)
+            return
+        with h5_errors(self._path):
+            self._images.read_direct(out, np.s_[start:stop])
+
+    def check(self, start: int, stop: int, written: Bytes) -> None:
+        """Compare converted pictures with what the HDF5 library itself reads, for a keyed sample of chunks or rows.
+
+        `written` (stop - start, height, width, channels) uint8.
+        """
+        deep, *inner = self._images.chunks or (1, *self.shape[1:])
+        cells = (-(-size // part) for size, part in zip(self.shape[1:], inner, strict=True))
+        first, last = start // deep, (stop - 1) // deep
+        for row, *cell in _drawn(start, (last - first + 1, *cells)).tolist():
+            low, high = max(start, (first + row) * deep), min(stop, (first + row + 1) * deep)
+            box = tuple(slice(k * part, (k + 1) * part) for k, part in zip(cell, inner, strict=True))
+            with h5_errors(self._path):
+                expected = self._images[(slice(low, high), *box)]
+            rows = slice(0, high - low, -(-(high - low) // _COMPARED))
+            if not np.array_equal(written[low - start : high - start][(rows, *box)], expected[rows]):
+                raise DataError(
+                    f"rows {low:,} to {high - 1:,} of {self._path} were not converted faithfully: the disk or the "
+                    "memory of this machine may be at fault; run it again"
+                )
+
+
+def _drawn(start: int, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Chunk coordinates to compare in the block at ``start``, (_CHECKED, axes), always the same ones."""
+    key = fold(fold(stream_key(0, "prepared"), start), np.arange(_CHECKED, dtype=np.uint64))
+    bits = fold(key[:, np.newaxis], np.arange(len(sizes), dtype=np.uint64))
+    return below(bits, np.array(sizes, dtype=np.int64))
+
+
+def _mapped(path: Path, images: Any) -> Bytes | None:
+    """Pictures that lie in the file as they are, mapped."""
+    offset = None if images.chunks is not None else images.id.get_offset()
+    if offset is None:  # chunked, or never written
+        return None
+    size = math.prod(images.shape)
+    if offset + size > os.path.getsize(path):
+        raise DataError(
+            f"{path} is truncated: its pictures need {offset + size:,} bytes, it has {os.path.getsize(path):,}"
+        )
+    return np.asarray(np.memmap(path, np.uint8, "r", offset, images.shape))

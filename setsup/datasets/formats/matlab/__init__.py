@@ -1,0 +1,1 @@
+"""MATLAB files, version 5 and 7.3."""

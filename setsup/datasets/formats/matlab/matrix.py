@@ -1,0 +1,177 @@
+"""The matrices of a MAT file of version 5: whether their parts are what they claim, told without reading a value.
+
+Convention
+----------
+A matrix is a row of elements: flags, dimensions, name, and what its class needs. Positions count from the begin of the
+variable's content.
+"""
+
+import math
+import struct
+
+from setsup.errors import DataError
+
+__all__ = ["COMPRESSED", "MATRIX", "check_matrix", "matrix_name"]
+
+MATRIX, COMPRESSED = 14, 15
+
+_INT8, _INT32, _UINT32, _UTF8 = 1, 5, 6, 16
+# bytes of an element of each type
+_NUMBERS = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}
+_TEXTS = {1: 1, 2: 1, 4: 2, 16: 1, 17: 2, 18: 4}
+_CELL, _STRUCT, _CHAR = 1, 2, 4
+_FIRST_NUMERIC, _LAST_NUMERIC = 6, 15
+_REFUSED = {3: "an object", 5: "a sparse matrix", 16: "a function", 17: "an object of a MATLAB class"}
+_DEEPEST = 32
+_MOST_AXES = 32
+_MOST_FIELDS = 4096
+_LONGEST = 1 << 16  # an axis of an array without elements, or text without content, that costs memory all the same
+_COMPLEX = 8
+_MEND = "fetch it again"
+
+
+def matrix_name(content: memoryview, order: str, label: str) -> str:
+    """Name of a variable, from the first bytes of its content; "" for what belongs to functions and objects."""
+    walk = _Walk(content, order, f"{label}: a variable")
+    kind, _ = walk.flags()
+    if kind != 17:
+        walk.dimensions()
+    return walk.text("name")
+
+
+def check_matrix(content: memoryview, order: str, label: str) -> None:
+    """Check that a matrix, with all that lies in it, is what it claims."""
+    walk = _Walk(content, order, label)
+    try:
+        walk.matrix(len(content), 0)
+    finally:
+        walk.view.release()
+
+
+class _Walk:
+    """A position in the content of one variable, moved on element by element."""
+
+    def __init__(self, content: memoryview, order: str, label: str) -> None:
+        self.view = content[:]
+        self.label = label
+        self.order = order
+        self.position = 0
+        self.words = struct.Struct(f"{order}II")
+
+    def wrong(self, what: str) -> DataError:
+        return DataError(f"{self.label} is damaged at byte {self.position:,}: {what}; {_MEND}")
+
+    def element(self, what: str) -> tuple[int, int, int]:
+        """Type, first byte and length of the next element, which is passed."""
+        start = self.position + 8
+        if start > len(self.view):
+            raise self.wrong(f"its {what} is missing")
+        kind, size = self.words.unpack_from(self.view, self.position)
+        if kind >> 16:  # four bytes at most stand in the header itself
+            kind, size, start = kind & 0xFFFF, kind >> 16, start - 4
+            if size > 4:
+                raise self.wrong(f"its {what} claims {size} bytes in a place for 4")
+            self.position += 8
+            return kind, start, size
+        if size > len(self.view) - start:
+            raise self.wrong(f"its {what} claims {size:,} bytes, of which {len(self.view) - start:,} are there")
+        # the last element of a file may lack the bytes that fill it up
+        self.position = min(start + size + -size % 8, len(self.view))
+        return kind, start, size
+
+    def flags(self) -> tuple[int, int]:
+        """Class and flags."""
+        kind, start, size = self.element("flags")
+        if (kind, size, start) != (_UINT32, 8, self.position - 8):
+            raise self.wrong(f"its flags are {size} bytes of the type {kind}; 8 of the type {_UINT32} were expected")
+        flags, _ = self.words.unpack_from(self.view, start)
+        return flags & 0xFF, flags >> 8 & 0xFF
+
+    def dimensions(self) -> tuple[int, ...]:
+        kind, start, size = self.element("dimensions")
+        if kind not in (_INT32, _UINT32) or size % 4 or not 2 <= size // 4 <= _MOST_AXES:
+            raise self.wrong(f"its dimensions are {size} bytes of the type {kind}")
+        found = struct.unpack_from(f"{self.order}{size // 4}i", self.view, start)
+        if min(found) < 0:
+            raise self.wrong(f"its dimensions are {found}")
+        return found
+
+    def text(self, what: str) -> str:
+        kind, start, size = self.element(what)
+        content = bytes(self.view[start : start + size])
+        if kind not in (_INT8, _UTF8) or not content.isascii() or b"\n" in content:
+            raise self.wrong(f"its {what} is no plain text")
+        return content.decode("ascii")
+
+    def numbers(self, what: str, count: int) -> None:
+        """Pass an element of ``count`` numbers."""
+        kind, _, size = self.element(what)
+        width = _NUMBERS.get(kind)
+        if width is None:
+            raise self.wrong(f"its {what} is of the type {kind}, which is none of numbers")
+        if size != count * width:
+            raise self.wrong(f"its {what} have {size:,} bytes, where {count:,} numbers of {width} bytes were expected")
+
+    def matrix(self, end: int, depth: int) -> None:
+        """Pass a matrix that ends at byte ``end``, looking at all its parts."""
+        if depth > _DEEPEST:
+            raise self.wrong(f"it is nested more than {_DEEPEST} deep")
+        kind, flags = self.flags()
+        if kind in _REFUSED:
+            raise DataError(f"{self.label} holds {_REFUSED[kind]}, which is not read; save it as a struct or an array")
+        shape = self.dimensions()
+        self.text("name")
+        count = math.prod(shape)
+        if not count and max(shape) > (_LONGEST if kind < _FIRST_NUMERIC else 1 << 31):
+            raise self.wrong(f"its dimensions are {shape}")
+        if kind == _CELL:
+            self.nested(count, end, depth)
+        elif kind == _STRUCT:
+            self.nested(count * self.fields(count), end, depth)
+        elif kind == _CHAR:
+            self.characters(count)
+        elif _FIRST_NUMERIC <= kind <= _LAST_NUMERIC:
+            for part in ("numbers", "imaginary parts")[: 2 if flags & _COMPLEX else 1]:
+                self.numbers(part, count)
+        else:
+            raise self.wrong(f"it is of the unknown class {kind}")
+        if self.position != end:
+            raise self.wrong(f"its parts end there, but it claims to end at byte {end:,}")
+
+    def nested(self, count: int, end: int, depth: int) -> None:
+        if count > (end - self.position) // 8:
+            raise self.wrong(f"it claims {count:,} parts, more than its {end - self.position:,} bytes can hold")
+        for _ in range(count):
+            begin = self.position
+            kind, start, size = self.element("part")
+            if kind != MATRIX or start != begin + 8:
+                raise self.wrong(f"a part of it is of the type {kind}; {MATRIX} was expected")
+            if size:
+                passed, self.position = self.position, start
+                if passed != start + size:
+                    raise self.wrong(f"a part of it has {size:,} bytes, no multiple of 8")
+                self.matrix(start + size, depth + 1)
+
+    def fields(self, count: int) -> int:
+        """Pass the field names of a struct; give how many there are."""
+        kind, start, size = self.element("length of field names")
+        length = struct.unpack_from(f"{self.order}i", self.view, start)[0] if size == 4 else 0
+        if kind != _INT32 or length < 1:
+            raise self.wrong("the length of its field names is not what it should be")
+        text = self.text("field names")
+        names = [text[i : i + length] for i in range(0, len(text), length)]
+        plain = [name.partition("\0")[0] for name in names]
+        if len(text) % length or not all("\0" in name for name in names) or not all(plain):
+            raise self.wrong("its field names are not what they should be")
+        if len(set(plain)) != len(plain) or len(plain) > _MOST_FIELDS:
+            raise self.wrong(f"its {len(plain):,} field names are not distinct, or too many")
+        if not plain and count > _LONGEST:
+            raise self.wrong(f"it claims {count:,} structs without fields")
+        return len(plain)
+
+    def characters(self, count: int) -> None:
+        kind, _, size = self.element("text")
+        if kind not in _TEXTS or size % _TEXTS[kind]:
+            raise self.wrong(f"its text has {size:,} bytes of the type {kind}")
+        if count > (size or _LONGEST):
+            raise self.wrong(f"it claims {count:,} characters, but has {size:,} bytes of them")

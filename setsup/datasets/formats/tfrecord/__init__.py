@@ -1,0 +1,1 @@
+"""TFRecord files and their examples."""

@@ -1,0 +1,173 @@
+"""``tf.train.Example``: a map from names to lists of bytes, float32 or int64, in the wire format of protocol buffers.
+
+Read by ourselves, without ``protobuf``: the message is three levels deep, what is wanted of long values is where they
+lie (``protobuf`` copies them), and an installed ``protobuf`` is often pinned by other packages to versions that exclude
+each other.
+
+Convention
+----------
+As the wire format has it: unknown fields are passed over, numbers may be packed or not. Stricter than the wire format:
+a known field of another wire type, a name or a list that stands there twice, and groups are refused.
+"""
+
+from array import array
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+
+__all__ = ["Feature", "read_example"]
+
+_VARINT, _EIGHT, _LENGTH, _FOUR = 0, 1, 2, 5
+_FIXED = MappingProxyType({_EIGHT: 8, _FOUR: 4})
+_KINDS = MappingProxyType({1: "bytes", 2: "float", 3: "int64"})
+
+# wire types that known fields may have
+_NESTED = MappingProxyType({1: (_LENGTH,)})
+_ENTRY = MappingProxyType({1: (_LENGTH,), 2: (_LENGTH,)})
+_LISTS = MappingProxyType(dict.fromkeys(_KINDS, (_LENGTH,)))
+_FLOATS = MappingProxyType({1: (_LENGTH, _FOUR)})
+_INTEGERS = MappingProxyType({1: (_LENGTH, _VARINT)})
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """What stands under one name of an example.
+
+    `values` array.
+    """
+
+    kind: str
+    values: npt.NDArray[Any]
+
+
+def read_example(
+    content: bytes | memoryview, names: Collection[str], label: str, start: int = 0, stop: int | None = None
+) -> dict[str, Feature]:
+    r"""Read the features of some names out of a serialised example."""
+    stop = len(content) if stop is None else stop
+    wanted = {name.encode(): name for name in names}
+    found: dict[str, Feature] = {}
+    for number, at, end in _fields(content, start, stop, label, _NESTED):
+        if number != 1:
+            continue
+        for inner, entry, entry_end in _fields(content, at, end, label, _NESTED):
+            if inner != 1:
+                continue
+            key, value = _entry(content, entry, entry_end, label)
+            name = wanted.get(key)
+            if name is None:
+                continue
+            if name in found:
+                raise _refused(label, entry, f"the feature {name!r} stands there twice")
+            found[name] = _feature(content, *value, label)
+    return found
+
+
+def _entry(content: bytes | memoryview, at: int, end: int, label: str) -> tuple[bytes, tuple[int, int]]:
+    """Name and place of the value of an entry of the map."""
+    key: tuple[int, int] | None = None
+    value: tuple[int, int] | None = None
+    for number, start, stop in _fields(content, at, end, label, _ENTRY):
+        if number == 1 and key is None:
+            key = start, stop
+        elif number == 2 and value is None:
+            value = start, stop
+        elif number in (1, 2):
+            raise _refused(label, start, "a feature has two names or two values")
+    # what a writer leaves out is empty
+    begin, past = key or (at, at)
+    return bytes(content[begin:past]), value or (at, at)
+
+
+def _feature(content: bytes | memoryview, at: int, end: int, label: str) -> Feature:
+    kind, start, stop = "nothing", at, at
+    for number, begin, past in _fields(content, at, end, label, _LISTS):
+        if number in _KINDS:
+            if kind != "nothing":
+                raise _refused(label, begin, "a feature has two lists")
+            kind, start, stop = _KINDS[number], begin, past
+    if kind == "float":
+        return Feature(kind, _floats(content, start, stop, label))
+    if kind == "int64":
+        return Feature(kind, _integers(content, start, stop, label))
+    return Feature(kind, _spans(content, start, stop, label))
+
+
+def _spans(content: bytes | memoryview, at: int, end: int, label: str) -> npt.NDArray[np.int64]:
+    spans = array("q")
+    for number, start, stop in _fields(content, at, end, label, _NESTED):
+        if number == 1:
+            spans.append(start)
+            spans.append(stop - start)
+    return np.frombuffer(spans, np.int64).reshape(-1, 2)
+
+
+def _floats(content: bytes | memoryview, at: int, end: int, label: str) -> npt.NDArray[np.float32]:
+    # packed floats are one field, others one field each: bytes of either are put one after the other
+    packed = bytearray()
+    for number, start, stop in _fields(content, at, end, label, _FLOATS):
+        if number == 1:
+            if (stop - start) % 4:
+                raise _refused(label, start, f"{stop - start} bytes are no whole number of floats")
+            packed += content[start:stop]
+    return np.frombuffer(packed, "<f4").astype(np.float32, copy=False)
+
+
+def _integers(content: bytes | memoryview, at: int, end: int, label: str) -> npt.NDArray[np.int64]:
+    found = array("q")
+    for number, start, stop in _fields(content, at, end, label, _INTEGERS):
+        while number == 1 and start < stop:
+            value, start = _varint(content, start, stop, label)
+            found.append(value - (1 << 64) if value >> 63 else value)
+    return np.frombuffer(found, np.int64)
+
+
+def _fields(
+    content: bytes | memoryview, at: int, end: int, label: str, known: Mapping[int, tuple[int, ...]]
+) -> Iterator[tuple[int, int, int]]:
+    """Number and place of the value of each field; those of known numbers have a wire type that they may have."""
+    while at < end:
+        begin = at
+        tag, at = _varint(content, at, end, label)
+        number, wire = tag >> 3, tag & 7
+        if wire == _LENGTH:
+            length, at = _varint(content, at, end, label)
+            stop = at + length
+        elif wire == _VARINT:
+            _, stop = _varint(content, at, end, label)
+        elif wire in _FIXED:
+            stop = at + _FIXED[wire]
+        else:
+            raise _refused(label, begin, f"a field has the wire type {wire}")
+        if not 0 < number < 1 << 29:
+            raise _refused(label, begin, f"a field has the number {number}")
+        if stop > end:
+            raise _refused(label, begin, f"a field of {stop - at:,} bytes has {end - at:,} bytes of room")
+        if number in known and wire not in known[number]:
+            raise _refused(label, begin, f"field {number} has the wire type {wire}")
+        yield number, at, stop
+        at = stop
+
+
+def _varint(content: bytes | memoryview, at: int, end: int, label: str) -> tuple[int, int]:
+    """Value of a number of variable length, and the place after it."""
+    if at < end and content[at] < 128:
+        return content[at], at + 1
+    value = 0
+    for place in range(at, min(end, at + 10)):
+        value |= (content[place] & 127) << 7 * (place - at)
+        if content[place] < 128:
+            if value >> 64:
+                break
+            return value, place + 1
+    raise _refused(label, at, "a number does not end, or has more than 64 bits")
+
+
+def _refused(label: str, at: int, why: str) -> DataError:
+    return DataError(f"{label} is no tf.train.Example, or it is damaged: {why} (byte {at:,}); fetch it again")

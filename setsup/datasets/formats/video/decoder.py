@@ -1,0 +1,327 @@
+"""An open video: frames as the decoder gives them, and where decoding can begin."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.images import Source
+from setsup.errors import DataError, SetsupError, imported
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.video.frame import VideoFrame
+    from av.video.stream import VideoStream
+
+__all__ = ["Decoder", "FrameIndex", "decoder_version", "find_index", "told"]
+
+Frame = npt.NDArray[np.uint8]
+
+# names of FFmpeg's readers; its others include play lists, which lead to other files and to the network
+_FORMATS = "avi,mov,mp4,matroska,webm,mpeg,mpegts,mpegvideo,ogg,flv,asf,h264,m4v,ivf,wtv,mxf,dv,rm"
+_MOST_PIXELS = 80_000_000
+_COVER = 0x0400
+_MEND = "fetch it again, or take it out"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FrameIndex:
+    """What one pass over a video found: its frames, and where decoding can begin.
+
+    Parameters
+    ----------
+    times : (n,) float64, s
+        When each frame is shown, from the first on, rising. Where the file has no usable times, by its rate.
+    keys : (k,) int64
+        Numbers of the frames at which decoding can begin, rising; the first is 0, the start of the file.
+    marks : (k,) int64, bytes
+        Where the packet of each begins in the file.
+    seeks : (k,) int64
+        Time stamp of each, in the stream's own unit, by which it is sought.
+
+    """
+
+    times: npt.NDArray[np.float64]
+    keys: npt.NDArray[np.int64]
+    marks: npt.NDArray[np.int64]
+    seeks: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Count the frames."""
+        return len(self.times)
+
+
+class Decoder:
+    """An open video, and the number of the frame that it gives next.
+
+    Attributes
+    ----------
+    shape : (height, width, 3)
+        Of its frames, the right way up.
+    rate : float or None
+        Frames a second, as the file states it.
+
+    """
+
+    def __init__(self, source: Source, label: str) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self._source, self._label = source, label
+        self._reformatter = VideoReformatter()
+        self._file = _opened(source, label)
+        self._coming = _decoded(self._file, label)
+        self._next = 0
+        self._held = next(self._coming, None)
+        if self._held is None:
+            raise _empty(label)
+        self._size = self._held.height, self._held.width
+        self._turn = _turn(self._held)
+        height, width = self._size[::-1] if self._turn is not None and self._turn.transposed else self._size
+        self.shape = height, width, 3
+        self.rate = _rate(self._file.stream)
+
+    def frame(self, number: int, index: FrameIndex) -> "VideoFrame":
+        """Give a frame, decoded on from where the decoder is or from the last key frame before it."""
+        key = int(np.searchsorted(index.keys, number, side="right")) - 1
+        if not int(index.keys[key]) <= self._next <= number:
+            self._go(key, index)
+        found = self.ahead(number)
+        if found is None:
+            raise DataError(
+                f"{self._label} ends before its frame {number}, though {len(index):,} were counted; it has changed"
+            )
+        return found
+
+    def ahead(self, number: int) -> "VideoFrame | None":
+        """Decode on to a frame that is still to come; None where the file ends before."""
+        while True:
+            found, self._held = self._held or next(self._coming, None), None
+            if found is None:
+                return None
+            _check(found, self._size, self._next, self._label)
+            self._next += 1
+            if self._next > number:
+                return found
+
+    def picture(self, frame: "VideoFrame") -> Frame:
+        """Convert a frame to sRGB, in memory of its own."""
+        found: Any = self._reformatter.reformat(frame, format="rgb24", threads=1).to_ndarray()
+        if self._turn is None:
+            return np.asarray(found)
+        found = found.swapaxes(0, 1) if self._turn.transposed else found
+        return np.ascontiguousarray(found[:: self._turn.down, :: self._turn.right])
+
+    def _go(self, key: int, index: FrameIndex) -> None:
+        """Go to a key frame, or to the start where seeking does not lead to it."""
+        if key and self._sought(int(index.marks[key]), int(index.seeks[key])):
+            self._next = int(index.keys[key])
+            return
+        self._file.container.close()
+        self._file = _opened(self._source, self._label)
+        self._coming = _decoded(self._file, self._label)
+        self._next, self._held = 0, None
+
+    def _sought(self, mark: int, stamp: int) -> bool:
+        """Seek the key frame whose packet lies at `mark`, and hold it; False where it does not come."""
+        from av.error import FFmpegError
+
+        try:
+            self._file.container.seek(stamp, stream=self._file.stream)
+            self._coming = _decoded(self._file, self._label, mark)
+            for frame in self._coming:
+                # frames that are shown before it lack what they were made of
+                if _key(frame) == (mark, stamp):
+                    self._held = frame
+                    return True
+        except (FFmpegError, DataError):
+            pass  # what is damaged is told where it is decoded from the start
+        return False
+
+
+def decoder_version() -> str:
+    """Version of FFmpeg's decoders, on which it may depend how many frames a damaged or odd file has.
+
+    Examples
+    --------
+    >>> decoder_version().split(".")[0].isdecimal()
+    True
+
+    """
+    with told("the version of PyAV"):
+        from av import library_versions
+
+        return ".".join(map(str, library_versions["libavcodec"]))
+
+
+def find_index(source: Source, label: str) -> FrameIndex:
+    """Decode a video once, without its colours, and tell its frames and key frames."""
+    opened = _opened(source, label)
+    with opened.container:
+        return _indexed(opened, label)
+
+
+def _indexed(opened: "_Opened", label: str) -> FrameIndex:
+    stamps: list[int | None] = []
+    keys: dict[tuple[int, int], int] = {}
+    size = None
+    for number, frame in enumerate(_decoded(opened, label)):
+        size = size or (frame.height, frame.width)
+        _check(frame, size, number, label)
+        stamps.append(frame.pts)
+        if number and frame.key_frame and (key := _key(frame)) is not None:
+            keys.setdefault(key, number)
+    if not stamps:
+        raise _empty(label)
+    found = np.array([(0, 0, 0), *((number, *key) for key, number in keys.items())], np.int64)
+    return FrameIndex(_times(stamps, opened.stream), *found.T)
+
+
+@contextmanager
+def told(label: str) -> Iterator[None]:
+    """Tell what PyAV raises as a DataError."""
+    imported("av", "video")
+    try:
+        yield
+    except SetsupError:
+        raise
+    except Exception as error:
+        # errors of FFmpeg, and whatever PyAV stumbles over in what a damaged file says of itself
+        why = " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
+        raise DataError(f"{label} cannot be read, it may be damaged ({why}); {_MEND}") from error
+
+
+class _Turn(NamedTuple):
+    """How a picture is put right: rows and columns change places, then rows or columns are reversed (−1)."""
+
+    transposed: bool
+    down: int
+    right: int
+
+
+def _turn(frame: "VideoFrame") -> _Turn | None:
+    """Read how a frame is to be shown; None for as it is, and for turns that are not by quarters."""
+    noted: Any = frame.side_data.get("DISPLAYMATRIX")
+    if noted is None:
+        return None
+    # a point (x, y), y downwards, is shown at (a x + c y, b x + d y)
+    a, b, _, c, d = np.frombuffer(bytes(noted), np.int32)[:5].tolist()
+    if a and d and not (b or c):
+        return None if a > 0 and d > 0 else _Turn(False, 1 if d > 0 else -1, 1 if a > 0 else -1)
+    if b and c and not (a or d):
+        return _Turn(True, 1 if b > 0 else -1, 1 if c > 0 else -1)
+    return None
+
+
+class _Opened(NamedTuple):
+    """An open file, the moving picture in it, and how many packets of it there must be; 0 where that is not known."""
+
+    container: "InputContainer"
+    stream: "VideoStream"
+    packets: int
+
+
+def _opened(source: Source, label: str) -> _Opened:
+    """Open a video's first moving picture, with a decoder of one thread."""
+    import av
+
+    if isinstance(source, Path):
+        if not source.is_file():
+            raise DataError(f"{label} is {'not a file' if source.exists() else 'missing'}; {_MEND}")
+        # without the word before it FFmpeg takes a name with a colon for an address
+        file: Any = f"file:{source}"
+        with source.open("rb") as raw:
+            head = raw.read(8)
+    else:
+        content = source if isinstance(source, bytes) else source()
+        file, head = io.BytesIO(content), content[:8]
+    container = av.open(
+        file,
+        "r",
+        container_options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"},
+        metadata_errors="replace",
+    )
+    # a cover is a still picture beside a sound
+    streams = [stream for stream in container.streams.video if not int(stream.disposition) & _COVER]
+    if not streams:
+        container.close()
+        raise DataError(f"{label} has no video in it; take it out")
+    stream = streams[0]
+    codec = stream.codec_context
+    if codec is None:
+        container.close()
+        raise DataError(f"{label} is of a kind that PyAV has no decoder for; convert it, to H.264 for one")
+    codec.thread_count, codec.thread_type = 1, "NONE"
+    codec.copy_opaque = True
+    codec.options = {"max_pixels": str(_MOST_PIXELS)}
+    entries = stream.index_entries
+    if "mp4" in container.format.name and len(entries) and entries[-1].pos + entries[-1].size > container.size:
+        container.close()
+        raise DataError(f"{label} is cut off: its last frame would lie behind its end; {_MEND}")
+    # an AVI's own index is at its end, and missing where that is
+    short = head.startswith(b"RIFF") and 8 + int.from_bytes(head[4:], "little") > container.size
+    return _Opened(container, stream, stream.frames if short else 0)
+
+
+def _decoded(opened: _Opened, label: str, mark: int | None = None) -> "Iterator[VideoFrame]":
+    """Frames as they come, those of key packets with the place and the time stamp of the packet as ``opaque``.
+
+    With `mark`, packets before the one that lies there are left out.
+    """
+    sought, count = mark is not None, 0
+    for packet in opened.container.demux(opened.stream):
+        count += packet.pos is not None
+        if not packet.size:
+            continue  # a dropped frame; the decoder would take it for the end
+        if mark is not None:
+            if packet.pos != mark:
+                continue
+            mark = None
+        if packet.is_corrupt:
+            raise DataError(f"{label} is cut off or damaged: a packet of it is not whole; {_MEND}")
+        if packet.is_keyframe and packet.pos is not None:
+            stamps = [stamp for stamp in (packet.pts, packet.dts) if stamp is not None]
+            packet.opaque = (packet.pos, min(stamps)) if stamps else None
+        yield from packet.decode()
+    if count < opened.packets and not sought:
+        raise DataError(f"{label} is cut off: {count:,} of its {opened.packets:,} packets are there; {_MEND}")
+    yield from opened.stream.codec_context.decode(None)
+
+
+def _key(frame: "VideoFrame") -> tuple[int, int] | None:
+    """Place and time stamp of the key packet that a frame was made of."""
+    return frame.opaque if isinstance(frame.opaque, tuple) else None
+
+
+def _times(stamps: list[int | None], stream: "VideoStream") -> npt.NDArray[np.float64]:
+    """Seconds of each frame from the first, by the rate where the time stamps do not rise."""
+    if stream.time_base and None not in stamps:
+        ticks = np.array(stamps, np.int64)
+        if (np.diff(ticks) > 0).all():
+            return np.asarray((ticks - ticks[0]) * float(stream.time_base))
+    return np.arange(len(stamps)) / (_rate(stream) or 1.0)
+
+
+def _rate(stream: "VideoStream") -> float | None:
+    for stated in (stream.average_rate, stream.guessed_rate):
+        if stated is not None and stated > 0:
+            return float(stated)
+    return None
+
+
+def _check(frame: "VideoFrame", size: tuple[int, int], number: int, label: str) -> None:
+    if frame.is_corrupt:
+        raise DataError(f"{label} is damaged in its frame {number}; {_MEND}")
+    if (frame.height, frame.width) != size:
+        raise DataError(
+            f"{label} changes from {size[1]} × {size[0]} to {frame.width} × {frame.height} pixels in its frame "
+            f"{number}; convert it to one size"
+        )
+
+
+def _empty(label: str) -> DataError:
+    return DataError(f"{label} has no frame that can be decoded; {_MEND}")

@@ -1,0 +1,243 @@
+"""Video files: any frame by its number, exactly, and all of them in one pass; decoded by PyAV (FFmpeg).
+
+Convention
+----------
+Frames are numbered from 0 in the order in which they are shown, and given as uint8 (height, width, 3), the way up in
+which a person sees them: the turn by quarters, or the mirror, that a camera noted is applied.
+
+Notes
+-----
+A frame is what the decoder gives: containers state numbers and times of frames that are often wrong, in AVI above all
+(dropped frames, several frames packed into one piece, delays of B frames). What is exact is one pass that decodes all;
+:attr:`VideoFile.index` keeps what it found. To read frame t, decoding begins at the last key frame that was shown at or
+before t, and frames are counted from there; frames that are shown before that key frame and stored behind it, which
+cannot be decoded right from there, are not given. Where a file has no table to seek by, decoding begins at its start.
+
+Colour is converted from Y′CbCr to R′G′B′ by the matrix and range that the stream names: BT.601 with 16 … 235 where it
+names none, as FFmpeg assumes whatever the size. Neither primaries nor transfer are converted, and pixels that are not
+square stay so. FFmpeg rounds to within about two levels of the formula.
+
+Damage is refused where the decoder or the container notices it: neither has checksums in most files, so that altered
+content may pass as a picture. Only formats that stand in one file are opened, never play lists or addresses.
+
+A file is decoded by one thread; several files, or several readers of one, use more.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.formats.video.decoder import Decoder, FrameIndex, decoder_version, find_index, told
+from setsup.datasets.images import Source
+from setsup.errors import DataError, RowError
+from setsup.factors.stored import check_rows
+
+__all__ = ["FrameIndex", "VideoFile", "decoder_version"]
+
+Frame = npt.NDArray[np.uint8]
+
+# what is known of every video without a pass
+_START = FrameIndex(np.zeros(1), *np.zeros((3, 1), np.int64))
+
+
+class VideoFile:
+    """A video whose frames are read by number.
+
+    The file is opened when it is first needed. Objects may be used by several threads, which open it once each while
+    they read at the same time, and in forked processes, which open it anew. They pickle as their source and index.
+
+    Parameters
+    ----------
+    source : Path, str, bytes or function
+        The file, its content, or a function without arguments that gives the content.
+    label : str, optional
+        What messages call it; the path by default.
+    index : FrameIndex, optional
+        :attr:`index` of the same file, kept from an earlier pass.
+
+    Raises
+    ------
+    DataError
+        Nothing is opened yet. All that reads raises it when PyAV is not installed, when the file is missing, damaged,
+        cut off or of an unknown format, has no frames, or frames of several sizes.
+
+    Examples
+    --------
+    >>> import io, av
+    >>> made = io.BytesIO()
+    >>> with av.open(made, "w", format="avi") as file:
+    ...     stream = file.add_stream("mpeg4", rate=25, width=64, height=48, pix_fmt="yuv420p")
+    ...     for level in range(0, 250, 25):
+    ...         picture = np.full((48, 64, 3), level, np.uint8)
+    ...         file.mux(stream.encode(av.VideoFrame.from_ndarray(picture)))
+    ...     file.mux(stream.encode())
+    >>> video = VideoFile(made.getvalue(), "levels.avi")
+    >>> video.frames, video.rate, video.times[:3].tolist()
+    (10, 25.0, [0.0, 0.04, 0.08])
+    >>> video.read([[9, 2]]).shape, video.read([9, 2])[:, 20, 20, 0].round(-1).tolist()
+    ((1, 2, 48, 64, 3), [220, 50])
+
+    """
+
+    def __init__(self, source: Source | str, label: str | None = None, index: FrameIndex | None = None) -> None:
+        self._source: Source = Path(source) if isinstance(source, str) else source
+        self.label = label or (str(self._source) if isinstance(self._source, Path) else "the video")
+        self._given = index
+        # idle decoders by process; a reader takes one out while it reads
+        self._idle: dict[int, Decoder] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the source, and the index where it is known."""
+        return VideoFile, (self._source, self.label, self.__dict__.get("index", self._given))
+
+    def __repr__(self) -> str:
+        """Show what it is called."""
+        return f"VideoFile({self.label!r})"
+
+    @cached_property
+    def index(self) -> FrameIndex:
+        """Frames and key frames; found by one pass that decodes all frames, without their colours, unless given."""
+        if self._given is not None:
+            return self._given
+        with told(self.label):
+            return find_index(self._source, self.label)
+
+    @property
+    def frames(self) -> int:
+        """Frames that can be decoded; counted by :attr:`index`."""
+        return len(self.index)
+
+    @property
+    def times(self) -> npt.NDArray[np.float64]:
+        """When each frame is shown, (n,) float64 in s from the first; found by :attr:`index`."""
+        return self.index.times
+
+    @property
+    def rate(self) -> float:
+        """Frames a second on the average, as the file states it; as :attr:`times` have it where it states none."""
+        stated = self._about[2]
+        if stated is not None:
+            return stated
+        times = self.times
+        return (len(times) - 1) / float(times[-1]) if len(times) > 1 else 1.0
+
+    @property
+    def height(self) -> int:
+        """Rows of pixels; found by decoding the first frame."""
+        return self._about[0]
+
+    @property
+    def width(self) -> int:
+        """Columns of pixels; found by decoding the first frame."""
+        return self._about[1]
+
+    @cached_property
+    def _about(self) -> tuple[int, int, float | None]:
+        with self._decoder() as decoder:
+            height, width, _ = decoder.shape
+            return height, width, decoder.rate
+
+    def read(self, frames: npt.ArrayLike, out: Frame | None = None) -> Frame:
+        """Decode frames.
+
+        Parameters
+        ----------
+        frames : integer array of any shape
+            Numbers of frames; they may repeat and come in any order. Each is decoded once.
+        out : (*frames.shape, height, width, 3) uint8, optional
+            Where to put them.
+
+        Returns
+        -------
+        (*frames.shape, height, width, 3) uint8, sRGB
+
+        Raises
+        ------
+        RowError
+            When there is no frame of such a number.
+        DataError
+            When the file is missing or damaged, or `out` does not fit.
+
+        """
+        rows = _checked(frames, len(self.index), self.label)
+        shape = (*rows.shape, self.height, self.width, 3)
+        if out is None:
+            out = np.empty(shape, np.uint8)
+        elif out.shape != shape or out.dtype != np.uint8:
+            raise DataError(f"frames of {self.label} need an array {shape} of uint8, not {out.shape} of {out.dtype}")
+        slots: dict[int, list[tuple[int, ...]]] = {}
+        for place in np.ndindex(rows.shape):
+            slots.setdefault(int(rows[place]), []).append(place)
+        if not slots:
+            return out
+        with self._decoder() as decoder:
+            for number in sorted(slots):
+                first, *others = slots[number]
+                out[first] = decoder.picture(decoder.frame(number, self.index))
+                for place in others:
+                    out[place] = out[first]
+        return out
+
+    def stream(self, start: int = 0, stop: int | None = None, step: int = 1) -> Iterator[tuple[int, Frame]]:
+        """Decode frames in one pass, each into an array of its own.
+
+        Parameters
+        ----------
+        start, stop, step : int
+            Numbers as of a ``range``: 0 ≤ start, 1 ≤ step. Without `start`, no pass to count the frames is needed.
+        stop : int or None
+            None, or a number behind the last frame, for all that are there.
+
+        Yields
+        ------
+        number : int
+        frame : (height, width, 3) uint8, sRGB
+
+        Raises
+        ------
+        RowError
+            When a number is negative, or `step` below 1.
+        DataError
+            When the file is missing or damaged; where the damage is, after the frames before it.
+
+        """
+        if start < 0 or step < 1 or (stop is not None and stop < 0):
+            raise RowError(f"frames {start} to {stop} by {step} of {self.label} were asked for; start from 0 or more")
+        return self._streamed(start, stop, step)
+
+    def _streamed(self, start: int, stop: int | None, step: int) -> Iterator[tuple[int, Frame]]:
+        index = self.index if start else _START
+        if start and start >= len(index):
+            return
+        number = start
+        with self._decoder() as decoder:
+            while stop is None or number < stop:
+                found = decoder.frame(number, index) if number == start else decoder.ahead(number)
+                if found is None:
+                    return
+                yield number, decoder.picture(found)
+                number += step
+
+    @contextmanager
+    def _decoder(self) -> Iterator[Decoder]:
+        """Take an idle decoder or open another; it is put back unless something went wrong."""
+        mine = os.getpid()
+        with told(self.label):
+            decoder = self._idle.pop(mine, None) or Decoder(self._source, self.label)
+            yield decoder
+        self._idle.clear()
+        self._idle[mine] = decoder
+
+
+def _checked(frames: npt.ArrayLike, count: int, label: str) -> npt.NDArray[np.int64]:
+    """Numbers of frames as int64, checked to lie in 0 … count − 1; messages call the video `label`."""
+    try:
+        return check_rows(frames, count)
+    except RowError as error:
+        raise RowError(f"frames of {label}: {error}") from error

@@ -1,5 +1,0 @@
-"""ImageNet: 1.28 million pictures of 1,000 synsets, as ILSVRC 2012 published them; and subsets by list."""
-
-from setsup.datasets.imagenet.dataset import SynsetPictures, open
-
-__all__ = ["SynsetPictures", "open"]

@@ -1,5 +1,0 @@
-"""KeypointNet: models of ShapeNet with keypoints that people marked."""
-
-from setsup.datasets.keypointnet.dataset import KeypointNet, open
-
-__all__ = ["KeypointNet", "open"]

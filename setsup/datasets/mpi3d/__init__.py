@@ -1,5 +1,0 @@
-"""MPI3D: an object on a robot's arm, in three variants; each is a data set of its own, with a module here."""
-
-from setsup.datasets.mpi3d.dataset import Mpi3D, open_variant
-
-__all__ = ["Mpi3D", "open_variant"]

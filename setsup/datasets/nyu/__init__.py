@@ -1,5 +1,0 @@
-"""NYU Depth V2, labelled: rooms with depth, classes and instances."""
-
-from setsup.datasets.nyu.dataset import INTRINSICS, NyuDepth, crop, open, prepare
-
-__all__ = ["INTRINSICS", "NyuDepth", "crop", "open", "prepare"]

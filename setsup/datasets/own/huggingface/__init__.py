@@ -1,0 +1,1 @@
+"""Hugging Face ``datasets``: read as a dataset, and written with a card."""

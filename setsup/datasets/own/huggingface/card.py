@@ -1,0 +1,153 @@
+"""The card of a data set for the Hub: README.md with its metadata, and what ``datasets.DatasetInfo`` keeps of it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from setsup.datasets.dataset import Dataset, Modality
+from setsup.datasets.selections import Concat, Selection
+from setsup.factors import Factor
+from setsup.files import Licence, Manifest
+from setsup.files.manifests.packages import find_manifest
+
+__all__ = ["card", "info_of", "manifests_of"]
+
+_LEVELS = 16
+_SIZES = {1e3: "n<1K", 1e4: "1K<n<10K", 1e5: "10K<n<100K", 1e6: "100K<n<1M", 1e7: "1M<n<10M", 1e8: "10M<n<100M"}
+_LICENCES = {
+    *("apache-2.0", "mit", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "odbl", "pddl", "gpl-3.0", "unlicense"),
+    *(f"cc-by{kind}-{number}" for kind in ("", "-sa", "-nc", "-nd", "-nc-sa", "-nc-nd") for number in ("3.0", "4.0")),
+}
+_UNSTATED = Licence("not stated")
+
+
+def info_of(dataset: Dataset) -> dict[str, str]:
+    """What ``datasets.DatasetInfo`` has a place for."""
+    manifests = [manifest for manifest in manifests_of(dataset) if manifest]
+    return {
+        "dataset_name": dataset.name,
+        "description": "\n\n".join(manifest.description for manifest in manifests),
+        "citation": "\n\n".join(manifest.citation.strip() for manifest in manifests if manifest.citation),
+        "homepage": " ".join(manifest.homepage for manifest in manifests if manifest.homepage),
+        "license": "; ".join(manifest.licence.name for manifest in manifests),
+    }
+
+
+_OPENED = (
+    "`setsup.from_huggingface` opens it with the factors above: their kinds, units and orders stand in the `id` of the "
+    "features."
+)
+
+
+def card(
+    dataset: Dataset,
+    modalities: Mapping[str, Modality],
+    *,
+    opened: str = _OPENED,
+    metadata: Mapping[str, Any] | None = None,
+    manifests: Sequence[Manifest | None] | None = None,
+) -> str:
+    """Text of a README.md: what is in the data set, its licence, and whom to cite."""
+    manifests = manifests_of(dataset) if manifests is None else manifests
+    title = " + ".join(manifest.title if manifest else dataset.name for manifest in manifests)
+    parts = [
+        f"---\n{_metadata(dataset, title, manifests, metadata or {})}---",
+        f"# {title}",
+        *(manifest.description.strip() for manifest in manifests if manifest),
+        f"{len(dataset):,} rows of `{dataset.name}`.",
+        "## Factors",
+        _table(["factor", "kind", "levels", "values", "unit"], map(_factor, dataset.factors.factors)),
+        "## Pictures and arrays",
+        _table(["column", "shape", "type", "unit"], (_modality(*item) for item in modalities.items())),
+        "## Licence",
+        *(_licence(manifest.licence if manifest else _UNSTATED) for manifest in manifests),
+    ]
+    cited = [manifest.citation.strip() for manifest in manifests if manifest and manifest.citation]
+    if cited:
+        parts += ["## Citation", "```bibtex\n" + "\n\n".join(cited) + "\n```"]
+    parts += [
+        "## How it was made",
+        f"Written by setsup {version('setsup')}. {opened}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def manifests_of(dataset: Dataset) -> list[Manifest | None]:
+    """Manifest of each data set that this one was made of, None where one has none."""
+    found = [_manifest(source) for source in _sources(dataset)]
+    return [manifest for place, manifest in enumerate(found) if manifest not in found[:place]]
+
+
+def _sources(dataset: Dataset) -> Iterator[Dataset]:
+    if isinstance(dataset, Selection):
+        yield from _sources(dataset.source)
+    elif isinstance(dataset, Concat):
+        for part in dataset.datasets:
+            yield from _sources(part)
+    else:
+        yield dataset
+
+
+def _manifest(source: Dataset) -> Manifest | None:
+    manifest = find_manifest(source.name)
+    if manifest is None:
+        return None
+    # a table of the user's own may happen to have the name of a benchmark; shards of one carry its title too
+    known = f"{type(source).__module__}.".startswith(f"{manifest.adapter}.") if manifest.adapter else False
+    told = getattr(getattr(source, "catalogue", None), "about", {}).get("title")
+    return manifest if known or told == manifest.title else None
+
+
+def _metadata(dataset: Dataset, title: str, manifests: Sequence[Manifest | None], more: Mapping[str, Any]) -> str:
+    import yaml
+
+    size = next((name for most, name in _SIZES.items() if len(dataset) < most), "n>100M")
+    about: dict[str, Any] = {"pretty_name": title, "size_categories": [size], "tags": ["setsup"]}
+    licences = {manifest.licence if manifest else _UNSTATED for manifest in manifests}
+    about |= _licence_keys(licences.pop()) if len(licences) == 1 else {"license": "other"}
+    return yaml.safe_dump({**about, **more}, allow_unicode=True, sort_keys=False)
+
+
+def _licence_keys(licence: Licence) -> dict[str, str]:
+    known = "-".join(licence.name.lower().split())
+    if known in _LICENCES:
+        return {"license": known}
+    if licence.name.startswith(_UNSTATED.name):
+        return {"license": "unknown"}
+    named = {"license": "other", "license_name": "-".join("".join(c if c.isalnum() else " " for c in known).split())}
+    return {**named, "license_link": licence.url} if licence.url else named
+
+
+def _licence(licence: Licence) -> str:
+    name = f"[{licence.name}]({licence.url})" if licence.url else licence.name
+    return " ".join(
+        filter(
+            None,
+            [
+                f"{name[0].upper()}{name[1:]}.",
+                licence.note,
+                f"To be signed before use: {licence.sign}" if licence.sign else "",
+            ],
+        )
+    )
+
+
+def _factor(factor: Factor) -> list[str]:
+    levels = factor.levels or ()
+    shown = ", ".join(str(level) for level in levels[:_LEVELS]) + (", …" if len(levels) > _LEVELS else "")
+    kind = str(factor.kind) + (f" ({factor.role})" if factor.role != "variation" else "")
+    kind += f" within `{factor.within}`" if factor.within else ""
+    unit = factor.unit + (f", period {factor.period:g}" if factor.period else "")
+    return [f"`{factor.name}`", kind, f"{len(levels):,}" if levels else "", shown, unit]
+
+
+def _modality(name: str, kind: Modality) -> list[str]:
+    shape = " × ".join("any" if length is None else str(length) for length in kind.shape)
+    return [f"`{name}`", shape, f"{kind.dtype} {kind.color}".strip(), kind.unit]
+
+
+def _table(heads: list[str], rows: Iterable[list[str]]) -> str:
+    # a level may hold anything, and a line that it broke would end the table
+    cells = ([" ".join(cell.replace("|", "&#124;").split()) for cell in row] for row in rows)
+    lines = [heads, ["---"] * len(heads), *cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

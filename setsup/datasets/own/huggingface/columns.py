@@ -1,0 +1,270 @@
+"""Columns of a Hugging Face data set that hold pictures or arrays, read row by row from Arrow.
+
+Convention
+----------
+Rows are those that the data set shows, after its ``select``, ``shuffle`` and ``filter``. Nothing but the rows asked
+for is decoded; of encoded pictures the headers of at most 256 are looked at to begin with.
+"""
+
+import io
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.adapters.image_sources import fetch_images
+from setsup.datasets.dataset import Modality
+from setsup.datasets.images import Source, channels_of, header, parallel
+from setsup.errors import DataError
+from setsup.factors.huggingface import leaf_column, places
+from setsup.files.roots import some
+
+__all__ = ["Arrays", "Column", "Encoded", "Leaf", "Measured", "Pictures", "pictures"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+Size = tuple[int, int] | None
+
+_LOOKED_AT = 256
+_COLORS = {1: "grey", 3: "srgb", 4: "srgb"}
+_CHANNELS = {"L": 1, "RGB": 3, "RGBA": 4}
+_DEEP = {"I;16": "uint16", "I;16B": "uint16", "I": "int32", "F": "float32"}
+_DEEP_FORMATS = ("PNG", "TIFF")
+_MEND = "mend it, or leave the column out with image="
+
+
+class Column(Protocol):
+    """A modality, and how its rows are had."""
+
+    modality: Modality
+
+    def fetch(self, rows: Rows, out: Array | None = None) -> Array:
+        """Arrays of rows that ``fetch_request`` has checked, of the shape ``rows.shape + modality.shape``."""
+        ...
+
+
+class Leaf:
+    """A column, or a field of a struct in one, of a ``datasets.Dataset``."""
+
+    def __init__(self, dataset: Any, path: tuple[str, ...], name: str) -> None:
+        self.dataset = dataset.select_columns([path[0]]).with_format("arrow")
+        self.path = path
+        self.label = f"{'.'.join(path)} of {name}"
+
+    def take(self, rows: Rows) -> Any:
+        """Arrow array of (n,) rows, in chunks."""
+        return leaf_column(self.dataset[rows.tolist() if rows.size else slice(0, 0)], self.path)
+
+
+class Encoded:
+    """Encoded pictures: structs of ``bytes`` and ``path``, bytes, or paths."""
+
+    def __init__(self, leaf: Leaf) -> None:
+        self.label = leaf.label
+        self._leaf = leaf
+        self._folder = Path.cwd()
+        self._refuse_missing()
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self._leaf.dataset)
+
+    def take(self, rows: Rows) -> list[tuple[Source, str]]:
+        """Content or path of each row's picture, and a label."""
+        content, names = _parts(self._leaf.take(rows))
+        return [
+            (self._folder / str(name) if data is None else data, f"{self.label}, row {row}")
+            for data, name, row in zip(content.to_pylist(), names.to_pylist(), rows.tolist(), strict=True)
+        ]
+
+    def some(self) -> list[tuple[Source, str]]:
+        """At most 256 of them, evenly spread over the rows."""
+        return self.take(np.unique(np.linspace(0, len(self) - 1, min(len(self), _LOOKED_AT)).astype(np.int64)))
+
+    def _refuse_missing(self) -> None:
+        import pyarrow.compute as pc
+
+        content, _ = _parts(leaf_column(self._leaf.dataset.data, self._leaf.path))
+        outside, shown = np.asarray(pc.is_null(content)), places(self._leaf.dataset)
+        rows = np.flatnonzero(outside if shown is None else outside[shown])
+        names = _parts(self._leaf.take(rows))[1].to_pylist()
+        empty = [row for row, name in zip(rows.tolist(), names, strict=True) if not name]
+        if empty:
+            raise DataError(
+                f"{self.label}: {len(empty):,} of {len(self):,} rows have no picture, the first is row {empty[0]}; "
+                "leave them out with dataset.select, or the column with image="
+            )
+        missing = [name for name in dict.fromkeys(names) if not os.path.isfile(self._folder / name)]
+        if missing:
+            raise DataError(
+                f"{self.label}: {len(missing):,} image files are missing: {some(missing)}; put them there, or leave "
+                "the column out with image="
+            )
+
+
+class Pictures:
+    """Pictures of 8 bits a channel, decoded by :mod:`setsup.datasets.images`.
+
+    `size` (height, width), optional.
+    """
+
+    def __init__(self, images: Encoded, mode: str | None, size: Size, varied: bool = False) -> None:
+        headers = parallel(lambda item: header(*item), images.some())
+        channels = channels_of(headers)
+        if mode is not None and (mode not in _CHANNELS or (mode == "L" and channels != 1)):
+            raise DataError(
+                f"{images.label} is to be shown in mode {mode}, into which setsup does not turn its pictures; "
+                "convert them with dataset.map, or leave the column out with image="
+            )
+        channels = channels if mode is None else _CHANNELS[mode]
+        sizes = {(found.height, found.width) for found in headers}
+        shape = size or (sizes.pop() if len(sizes) == 1 and not varied else (None, None))
+        self.modality = Modality((*shape, channels), "uint8", color=_COLORS[channels])
+        self._images, self._size = images, size
+
+    def fetch(self, rows: Rows, out: Array | None = None) -> Array:
+        """Decode the pictures of some rows."""
+        return fetch_images(self._images, rows, self.modality.shape, self._size, out)
+
+
+class Measured:
+    """Pictures of one channel of 16 bits, 32 bits or float32, such as depth: (height, width), to the bit."""
+
+    def __init__(self, images: Encoded, dtype: str) -> None:
+        sizes = {_measured(*item, dtype).shape for item in images.some()[:: _LOOKED_AT // 8]}
+        self.modality = Modality(sizes.pop() if len(sizes) == 1 else (None, None), dtype)
+        self._images = images
+
+    def fetch(self, rows: Rows, out: Array | None = None) -> Array:
+        """Decode the pictures of some rows."""
+        distinct, inverse = np.unique(rows, return_inverse=True)
+        dtype = self.modality.dtype
+        found = parallel(lambda item: _measured(*item, dtype), self._images.take(distinct))
+        return _placed(_stacked(found, self.modality, self._images.label)[inverse.reshape(rows.shape)], out)
+
+
+class Arrays:
+    """Arrays, lists of numbers, or single numbers."""
+
+    def __init__(self, leaf: Leaf, modality: Modality) -> None:
+        self.modality = modality
+        self._leaf = leaf
+
+    def fetch(self, rows: Rows, out: Array | None = None) -> Array:
+        """Copy the arrays of some rows."""
+        column = self._leaf.take(rows.reshape(-1))
+        ragged = None in self.modality.shape
+        parts = [_numbers(chunk, self._leaf.label) for chunk in (_singly(column) if ragged else column.chunks)]
+        shape = tuple(length or 0 for length in self.modality.shape)
+        if ragged:
+            found = _stacked([part[0] for part in parts], self.modality, self._leaf.label)
+        else:
+            found = np.concatenate([part.reshape((-1, *shape)) for part in parts] or [np.empty((0, *shape))])
+        dtype = np.dtype(self.modality.dtype)
+        return _placed(found.astype(dtype, copy=False).reshape((*rows.shape, *found.shape[1:])), out)
+
+
+def pictures(leaf: Leaf, mode: str | None, size: Size, varied: bool = False) -> Column:
+    """Column of encoded pictures, of 8 bits a channel or more: the first picture tells; see :class:`Pictures`."""
+    images = Encoded(leaf)
+    deep = _deep(*images.take(np.zeros(1, np.int64))[0])
+    return Pictures(images, mode, size, varied) if deep is None else Measured(images, deep)
+
+
+def _parts(column: Any) -> tuple[Any, Any]:
+    """Content and names of encoded pictures, either null where the other serves."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_struct(kind):
+        named = kind.get_field_index("path") >= 0
+        content = pc.struct_field(column, "bytes")
+        return content, pc.struct_field(column, "path") if named else _nulls(len(column))
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return column, _nulls(len(column))
+    return pa.chunked_array([pa.nulls(len(column), pa.binary())]), column
+
+
+def _nulls(length: int) -> Any:
+    import pyarrow as pa
+
+    return pa.chunked_array([pa.nulls(length, pa.string())])
+
+
+def _deep(source: Source, label: str) -> str | None:
+    """Name of the dtype of a picture of more than 8 bits, None of any other and of what is no picture."""
+    from PIL import Image
+
+    try:
+        with Image.open(_file(source), formats=_DEEP_FORMATS) as image:
+            return _DEEP.get(image.mode)
+    except Exception:
+        return None  # who reads its header says what is wrong
+
+
+def _measured(source: Source, label: str, dtype: str) -> Array:
+    from PIL import Image
+
+    try:
+        with Image.open(_file(source), formats=_DEEP_FORMATS) as image:
+            if _DEEP.get(image.mode) != dtype:
+                raise DataError(f"{label} has pixels of the mode {image.mode}, where {dtype} was expected; {_MEND}")
+            return np.asarray(image).astype(dtype)
+    except DataError:
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"{label} cannot be read, it may be damaged ({why}); {_MEND}") from error
+
+
+def _file(source: Source) -> Any:
+    return io.BytesIO(source) if isinstance(source, bytes) else source
+
+
+def _singly(column: Any) -> list[Any]:
+    return [column.slice(row, 1).combine_chunks() for row in range(len(column))]
+
+
+def _numbers(array: Any, label: str) -> Array:
+    """Arrow array of lists, or of numbers, as one of numpy: all lists of an axis have one length."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+    array = array.storage if isinstance(array, pa.ExtensionArray) else array
+    shape = [len(array)]
+    while pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
+        if array.null_count:
+            raise DataError(f"{label} has rows without a value; leave them out with dataset.select")
+        lengths = pc.unique(pc.list_value_length(array)).to_pylist() or [0]
+        if len(lengths) > 1:
+            raise DataError(f"{label} has a row with lists of the lengths {', '.join(map(str, lengths))}")
+        shape.append(lengths[0])
+        array = array.flatten()
+    if array.null_count and not pa.types.is_floating(array.type):
+        raise DataError(f"{label} has values that are missing; fill them in, or leave these rows out")
+    return np.asarray(array.to_numpy(zero_copy_only=False)).reshape(shape)
+
+
+def _stacked(found: list[Array], modality: Modality, label: str) -> Array:
+    """Arrays of one shape as one array."""
+    shapes = {part.shape for part in found}
+    if len(shapes) > 1:
+        first, second = sorted(shapes)[:2]
+        raise DataError(f"{label} has rows of the shapes {first} and {second}; fetch those of one shape together")
+    if not found:
+        return np.empty((0, *(length or 0 for length in modality.shape)), modality.dtype)
+    fits = all(wanted in (None, had) for wanted, had in zip(modality.shape, found[0].shape, strict=True))
+    if not fits:
+        raise DataError(f"{label} has rows of the shape {found[0].shape}, where {modality.shape} was expected")
+    return np.stack(found)
+
+
+def _placed(found: Array, out: Array | None) -> Array:
+    if out is None:
+        return found
+    out[...] = found
+    return out

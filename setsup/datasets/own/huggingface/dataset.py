@@ -1,0 +1,336 @@
+"""Data sets of Hugging Face ``datasets``, wrapped: class labels and values are factors, the rest is fetched.
+
+Nothing is downloaded and nothing converted: the table of factors is read from the Arrow columns, and pictures are
+decoded from Arrow when their rows are asked for.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_arguments, check_strings
+from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.images import checked_size
+from setsup.datasets.own.huggingface.columns import Arrays, Column, Leaf, Measured, Pictures, pictures
+from setsup.errors import DataError, imported, near
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.huggingface import from_huggingface as table_of
+from setsup.factors.huggingface import is_factor, leaves, noted
+from setsup.files.expand_user import expanded
+
+__all__ = ["HuggingFaceDataset", "from_huggingface"]
+
+Array = npt.NDArray[Any]
+Names = str | Iterable[str] | None
+
+_SPLIT = "split"
+_COLORS = {1: "grey", 3: "srgb", 4: "srgb"}
+_FILES = ("string", "large_string", "binary", "large_binary")
+_log = logging.getLogger("setsup")
+
+
+class HuggingFaceDataset(Dataset):
+    """A Hugging Face data set as factors and modalities; made by :func:`from_huggingface`.
+
+    Attributes
+    ----------
+    skipped : dict of str to str
+        Columns that are neither, and why.
+
+    """
+
+    def __init__(self, name: str, factors: FactorTable, columns: Mapping[str, Column], skipped: dict[str, str]) -> None:
+        self.name = name
+        self.factors = factors
+        self.modalities = {label: column.modality for label, column in columns.items()}
+        self.computes = any(isinstance(column, Pictures | Measured) for column in columns.values())
+        self.skipped = skipped
+        self._columns = dict(columns)
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
+
+        Raises
+        ------
+        DataError
+            When a picture is damaged, or rows of different shapes are asked for at once.
+
+        """
+        rows, names = fetch_request(self, indices, modalities)
+        return {name: self._columns[name].fetch(rows) for name in names}
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            self._columns[name].fetch(rows, out[name])
+
+    def __repr__(self) -> str:
+        """Show the name and the number of rows."""
+        return f"HuggingFaceDataset({self.name!r}, {len(self):,} rows)"
+
+
+def from_huggingface(
+    dataset: Any,
+    *,
+    image: Names = None,
+    factors: Sequence[Factor] = (),
+    kinds: Mapping[str, Kind | str] | None = None,
+    size: tuple[int, int] | None = None,
+) -> HuggingFaceDataset:
+    """Wrap a Hugging Face data set.
+
+    - ``ClassLabel``: a nominal factor with its names.
+    - ``Value`` of text, numbers, truth values or dates: a factor, inferred as :func:`setsup.open_table` does.
+    - A struct: its fields, as ``label_wall_hue``.
+    - ``Image``, or a struct of ``bytes`` and ``path``: a modality of uint8 pictures, or (height, width) where a picture
+      has one channel of more than 8 bits.
+    - ``Array2D`` to ``Array5D``, and lists of numbers of fixed length: a modality; a picture where it is uint8 of
+      (height, width, 1, 3 or 4).
+    - Anything else is left out; ``skipped`` and a warning say what and why.
+
+    What :func:`to_huggingface` wrote comes back with equal factors and modalities.
+
+    Parameters
+    ----------
+    dataset : datasets.Dataset, datasets.DatasetDict, Path or str
+        In memory or mapped, or the folder that ``save_to_disk`` wrote. The splits of a dictionary are taken one after
+        the other, and the factor ``split`` names them. A data set of the Hub is first loaded by
+        ``datasets.load_dataset``.
+    image : str or list of str, optional
+        Columns that hold pictures, fields of structs as in ``views_left``; all others that do are left out. Here
+        columns may be named that do not say so: texts are paths, binary values encoded pictures, and ``Array2D`` of
+        uint8 grey pictures.
+    factors : sequence of Factor
+        Factors that are known, with their levels.
+    kinds : mapping of str to Kind, optional
+        Kinds that are known while levels are not: ``{"age": "continuous"}``.
+    size : (height, width), optional
+        Resize encoded pictures, antialiased, until they just cover this size, and cut out the centre.
+
+    Returns
+    -------
+    HuggingFaceDataset
+
+    Raises
+    ------
+    DataError
+        When this is no such data set, a stream, damaged, or has neither pictures nor arrays; when a row has no picture
+        or its file is missing; when ``datasets`` is not installed.
+    FactorError
+        When nothing could be a factor, or a column mixes types.
+
+    Examples
+    --------
+    >>> import datasets
+    >>> from PIL import Image
+    >>> features = datasets.Features(
+    ...     {"image": datasets.Image(), "label": {"shape": datasets.ClassLabel(names=["cube", "ball"])}}
+    ... )
+    >>> rows = {"image": [Image.new("L", (4, 3), grey) for grey in (10, 200)], "label": [{"shape": 1}, {"shape": 0}]}
+    >>> toys = from_huggingface(datasets.Dataset.from_dict(rows, features=features))
+    >>> toys.factors.values("label_shape").tolist(), toys.fetch([1, 0])["image"].shape
+    (['ball', 'cube'], (2, 3, 4, 1))
+
+    """
+    check_arguments(from_huggingface, locals(), DataError)
+    size = checked_size(size)
+    datasets = imported("datasets", "hf")
+    name = "the data set"
+    if isinstance(dataset, str | Path):
+        name = str(dataset)
+        dataset = _opened(datasets, expanded(dataset))
+    whole, split = _joined(datasets, dataset)
+    known = whole.info.dataset_name or (Path(name).name if name != "the data set" else "huggingface")
+    if not len(whole):
+        raise DataError(f"{name} has no rows")
+    found = leaves(whole.features)
+    wanted = _wanted(image, found)
+    _check(whole, name)
+    columns: dict[str, Column] = {}
+    skipped: dict[str, str] = {}
+    for label, (path, feature) in found.items():
+        column = _column(label, Leaf(whole, path, name), feature, wanted, size)
+        if column is not None:
+            columns[label] = column
+        elif not is_factor(label, feature) and not (wanted and _may_be_pictures(label, feature)):
+            skipped[label] = _why(label, feature)
+    if not columns:
+        raise DataError(
+            f"{name} has neither pictures nor arrays in {', '.join(found)}; name columns of paths with image=, or take "
+            "its factors alone with FactorTable.from_huggingface"
+        )
+    if skipped:
+        _log.warning("%s is opened without %s", name, ", ".join(f"{key} ({why})" for key, why in skipped.items()))
+    table = _factors(whole, found, set(columns), factors, kinds)
+    return HuggingFaceDataset(known, table if split is None else _with_split(table, *split), columns, skipped)
+
+
+def _opened(datasets: Any, path: Path) -> Any:
+    if not path.is_dir():
+        raise DataError(
+            f"there is no folder {path}; load a data set of the Hub by datasets.load_dataset first, and give what that "
+            "returns"
+        )
+    try:
+        return datasets.load_from_disk(str(path))
+    except Exception as error:
+        # its readers raise whatever they stumble over: KeyError, TypeError, ArrowInvalid, JSONDecodeError
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(
+            f"{path} is no data set that save_to_disk wrote, or it is damaged ({why}); open files of other kinds with "
+            "datasets.load_dataset, and give what that returns"
+        ) from error
+
+
+def _joined(datasets: Any, dataset: Any) -> tuple[Any, tuple[list[str], list[int]] | None]:
+    """One data set, and of a dictionary the splits with their rows."""
+    if isinstance(dataset, datasets.Dataset):
+        return dataset, None
+    if not isinstance(dataset, dict) or not all(isinstance(part, datasets.Dataset) for part in dataset.values()):
+        raise DataError(
+            "from_huggingface takes a datasets.Dataset, a DatasetDict, or the folder of one, not "
+            f"{type(dataset).__name__}; load it without streaming=True"
+        )
+    parts = {str(name): part for name, part in dataset.items()}
+    if any(_SPLIT in part.column_names for part in parts.values()):
+        raise DataError(f"the data set has splits and a column {_SPLIT!r} as well; choose one, as in dataset['train']")
+    try:
+        whole = datasets.concatenate_datasets(list(parts.values()))
+    except ValueError as error:
+        why = " ".join(str(error).split())[:200]
+        raise DataError(
+            f"the splits {', '.join(parts)} do not fit together ({why}); choose one, as in dataset['train']"
+        ) from error
+    return whole, (list(parts), [len(part) for part in parts.values()])
+
+
+def _check(dataset: Any, name: str) -> None:
+    """Refuse what damaged files hold, before anything relies on it."""
+    import pyarrow as pa
+
+    try:
+        dataset.data.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{name} is damaged: {' '.join(str(error).split())[:200]}; write or load it anew") from error
+
+
+def _wanted(image: Names, found: Mapping[str, Any]) -> set[str] | None:
+    if image is None:
+        return None
+    names = {image} if isinstance(image, str) else set(check_strings(image, "image", DataError))
+    for name in names:
+        if name not in found:
+            raise DataError(f"there is no column {name!r}{near(name, found)}")
+        if not _may_be_pictures(name, found[name][1]):
+            raise DataError(f"the column {name!r} holds {found[name][1]}, neither pictures nor paths of pictures")
+    return names
+
+
+def _factors(
+    dataset: Any,
+    found: Mapping[str, Any],
+    fetched: set[str],
+    factors: Sequence[Factor],
+    kinds: Mapping[str, Kind | str] | None,
+) -> FactorTable:
+    if all(name in fetched for name, (_, feature) in found.items() if is_factor(name, feature)):
+        raise DataError(f"there is nothing that could be a factor beside {', '.join(fetched)}; add a column of values")
+    table = table_of(dataset, factors, kinds)
+    return table.without([name for name in table.names if name in fetched])
+
+
+def _with_split(table: FactorTable, names: Sequence[str], rows: Sequence[int]) -> FactorTable:
+    factor = Factor(_SPLIT, Kind.NOMINAL, tuple(names), role=_SPLIT)
+    return table.with_factor(factor, np.repeat(np.arange(len(names)), rows))
+
+
+# -- features ----------------------------------------------------------------------------------------------------------
+
+
+def _column(
+    label: str, leaf: Leaf, feature: Any, wanted: set[str] | None, size: tuple[int, int] | None
+) -> Column | None:
+    """What a feature is fetched by, None where it is not."""
+    modality = _modality(label, feature)
+    if modality is not None:
+        chosen = wanted is None or label in wanted or not modality.color
+        if chosen and (None not in modality.shape or _about(label, feature) is not None):
+            return Arrays(leaf, _picture(modality) if wanted and label in wanted else modality)
+        return None
+    if _encoded(feature) if wanted is None else label in wanted:
+        return pictures(leaf, getattr(feature, "mode", None), size, varied=_about(label, feature) is not None)
+    return None
+
+
+def _encoded(feature: Any) -> bool:
+    """Whether a feature says that it holds encoded pictures; a struct that is one feature is an encoded file."""
+    return isinstance(feature, imported("datasets", "hf").Image | dict)
+
+
+def _may_be_pictures(label: str, feature: Any) -> bool:
+    modality = _modality(label, feature)
+    if modality is not None:
+        return bool(_picture(modality).color)
+    return _encoded(feature) or getattr(feature, "dtype", "") in _FILES
+
+
+def _picture(modality: Modality) -> Modality:
+    """An array of uint8 without channels as the grey picture that it is said to be."""
+    if len(modality.shape) != 2 or modality.dtype != "uint8":
+        return modality
+    return Modality((*modality.shape, 1), "uint8", modality.unit, "grey")
+
+
+def _modality(label: str, feature: Any) -> Modality | None:
+    """What a feature of arrays, lists of numbers, or numbers that setsup fetches, is; None of any other."""
+    import pyarrow as pa
+
+    datasets = imported("datasets", "hf")
+    about = _about(label, feature)
+    shape, inner = _shape_and_values(feature)
+    if not isinstance(inner, datasets.Value) or (not shape and about is None):
+        return None
+    kind = inner.pa_type
+    if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return None
+    dtype = np.dtype(kind.to_pandas_dtype()).name
+    if about is not None:
+        try:
+            return Modality(shape, dtype, **about)
+        except (TypeError, DataError) as error:
+            raise DataError(f"the note of the feature {label!r} describes no modality: {error}") from None
+    shown = len(shape) == 3 and dtype == "uint8" and shape[2] in _COLORS
+    return Modality(shape, dtype, color=_COLORS[shape[2] or 0] if shown else "")
+
+
+def _about(label: str, feature: Any) -> dict[str, Any] | None:
+    """What setsup noted of a modality that it wrote: in the feature, for lists in that of the values."""
+    _, inner = _shape_and_values(feature)
+    about = noted(label, feature) or noted(label, inner) or {}
+    return about.get("modality")
+
+
+def _shape_and_values(feature: Any) -> tuple[tuple[int | None, ...], Any]:
+    """Shape of an array or of lists, as far as the feature says it, and the feature of what is in them."""
+    datasets = imported("datasets", "hf")
+    if isinstance(feature, datasets.Array2D | datasets.Array3D | datasets.Array4D | datasets.Array5D):
+        return tuple(feature.shape), datasets.Value(feature.dtype)
+    shape: tuple[int | None, ...] = ()
+    while (inner := feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)) is not None:
+        length = getattr(feature, "length", -1)
+        shape, feature = (*shape, length if length > 0 else None), inner
+    return shape, feature
+
+
+def _why(label: str, feature: Any) -> str:
+    modality = _modality(label, feature)
+    if modality is not None:
+        return f"arrays of shape {modality.shape}, which differs between rows"
+    if getattr(feature, "dtype", "") in _FILES:
+        return "binary values; name it with image= where they are pictures"
+    return f"{type(feature).__name__}, neither a factor nor an array of one shape"

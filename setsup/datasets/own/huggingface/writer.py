@@ -1,0 +1,203 @@
+"""Any data set as one of Hugging Face ``datasets``: pictures as PNG, factors as class labels and values, and a card.
+
+Convention
+----------
+A column a factor and a column a modality, under their names. Pictures are uint8 with a colour space; all other
+modalities are arrays, lists or numbers. A folder has the layout of ``save_to_disk``.
+"""
+
+import io
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_arguments, check_strings
+from setsup.datasets.dataset import Dataset, Modality
+from setsup.datasets.images import parallel
+from setsup.datasets.own.huggingface.card import card, info_of
+from setsup.errors import DataError, imported, near
+from setsup.factors.huggingface import columns_and_features, note
+from setsup.files import content_digest, written_folder
+from setsup.files.expand_user import expanded
+from setsup.progress import progress
+
+__all__ = ["to_huggingface"]
+
+Array = npt.NDArray[Any]
+
+_BLOCK = 32 << 20  # bytes of arrays that are held at once, roughly
+_RAGGED = 1 << 20  # values of an array whose shape differs between rows, roughly
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+_NUMBERS = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64"),
+)
+
+
+def to_huggingface(
+    dataset: Dataset, folder: Path | str | None = None, *, modalities: Iterable[str] | None = None
+) -> Any:
+    """Give a ``datasets.Dataset`` with a column for every factor and every modality.
+
+    :func:`setsup.from_huggingface` gives equal factors and arrays back, to the bit: text levels are class labels,
+    numbers and truth values are values, and what a feature has no place for stands in its ``id``. Pictures are PNG.
+    Licence, citation and description of a benchmark are kept in ``info``.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Any; choose rows with ``dataset.where`` or ``dataset.select``.
+    folder : Path or str, optional
+        Write it there, in the layout of ``save_to_disk`` and with a card, README.md; a block of rows is held at once,
+        and nothing is left elsewhere. Without it all is held in memory.
+    modalities : iterable of str, optional
+        What to keep; all by default.
+
+    Returns
+    -------
+    datasets.Dataset
+        In memory, or mapped from the files in the folder.
+
+    Raises
+    ------
+    DataError
+        When the folder is there already, there is no such modality, one holds no numbers, or has the name of a factor;
+        when ``datasets`` is not installed.
+
+    Examples
+    --------
+    >>> import setsup
+    >>> cubes = setsup.load("shapes3d-procedural").where("shape == 'cube'").select([0, 700])
+    >>> found = to_huggingface(cubes)
+    >>> found.features["shape"], found.features["image"], found[1]["scale"]
+    (ClassLabel(names=['cube', 'cylinder', 'sphere', 'capsule']), Image(mode=None, decode=True), 1.1786)
+    >>> found.info.license
+    'Apache-2.0'
+
+    """
+    check_arguments(to_huggingface, locals(), DataError)
+    datasets = imported("datasets", "hf")
+    chosen = _chosen(dataset, modalities)
+    columns, features = columns_and_features(dataset.factors)
+    features |= {name: _feature(datasets, name, kind) for name, kind in chosen.items()}
+    info = datasets.DatasetInfo(**info_of(dataset), features=datasets.Features(features))
+    if folder is None:
+        import pyarrow as pa
+
+        stream = pa.BufferOutputStream()
+        _write(dataset, chosen, columns, info.features, stream=stream)
+        return datasets.Dataset.from_buffer(stream.getvalue(), info=info)
+    folder = expanded(folder)
+    if folder.exists():
+        raise DataError(f"{folder} is there already; remove it, or name another folder")
+    with written_folder(folder) as part:
+        file = part / "data-00000-of-00001.arrow"
+        _write(dataset, chosen, columns, info.features, path=str(file))
+        info.write_to_directory(str(part))
+        (part / "state.json").write_text(json.dumps(_state(file), indent=2), encoding="utf-8")
+        (part / "README.md").write_text(card(dataset, chosen), encoding="utf-8")
+    return datasets.load_from_disk(str(folder))
+
+
+def _chosen(dataset: Dataset, modalities: Iterable[str] | None) -> dict[str, Modality]:
+    if not len(dataset):
+        raise DataError(f"{dataset.name} has no rows to write")
+    names = dict.fromkeys(
+        dataset.modalities if modalities is None else check_strings(modalities, "modalities", DataError)
+    )
+    for name in names:
+        if name not in dataset.modalities:
+            raise DataError(f"{dataset.name} has no modality {name!r}{near(name, dataset.modalities)}")
+        if name in dataset.factors:
+            others = [other for other in names if other not in dataset.factors]
+            raise DataError(
+                f"{dataset.name} has a factor and a modality {name!r}, but columns need different names; leave the "
+                f"modality out with modalities={others}"
+            )
+    return {name: dataset.modalities[name] for name in names}
+
+
+def _feature(datasets: Any, name: str, kind: Modality) -> Any:
+    if _is_picture(kind):
+        return datasets.Image(id=note({"modality": {}}) if None in kind.shape else None)
+    if kind.dtype not in _NUMBERS:
+        raise DataError(f"the modality {name!r} holds {kind.dtype}, which is no number; leave it out with modalities=")
+    about = {key: value for key in ("unit", "color") if (value := getattr(kind, key))}
+    kept = note({"modality": about})
+    if 2 <= len(kind.shape) <= 5 and None not in kind.shape[1:]:
+        array = (datasets.Array2D, datasets.Array3D, datasets.Array4D, datasets.Array5D)[len(kind.shape) - 2]
+        return array(kind.shape, kind.dtype, id=kept)
+    feature = datasets.Value(kind.dtype, id=kept)  # the id of a list is not kept
+    for length in reversed(kind.shape):
+        feature = datasets.Sequence(feature, length=-1 if length is None else length)
+    return feature
+
+
+def _is_picture(kind: Modality) -> bool:
+    return bool(kind.color) and kind.dtype == "uint8" and len(kind.shape) == 3 and kind.shape[2] in _MODES
+
+
+def _write(
+    dataset: Dataset, chosen: dict[str, Modality], columns: dict[str, Any], features: Any, **target: Any
+) -> None:
+    from datasets.arrow_writer import ArrowWriter
+
+    with ArrowWriter(features=features, **target) as writer, progress(len(dataset), "writing", "rows") as advance:
+        for rows in _blocks(len(dataset), chosen):
+            batch = {name: column.slice(rows[0], len(rows)) for name, column in columns.items()}
+            writer.write_batch({**batch, **_cells(dataset, rows, chosen)}, writer_batch_size=len(rows))
+            advance(len(rows))
+        writer.finalize(close_stream="path" in target)
+
+
+def _blocks(rows: int, chosen: dict[str, Modality]) -> Iterator[npt.NDArray[np.int64]]:
+    bytes_ = [
+        int(np.prod([64 if length is None else length for length in kind.shape])) * np.dtype(kind.dtype).itemsize
+        for kind in chosen.values()
+    ]
+    ragged = any(None in kind.shape for kind in chosen.values())
+    length = max(1, min(1024, _BLOCK // max(1, sum(bytes_), _RAGGED * ragged)))
+    for first in range(0, rows, length):
+        yield np.arange(first, min(first + length, rows))
+
+
+def _cells(dataset: Dataset, rows: npt.NDArray[np.int64], chosen: dict[str, Modality]) -> dict[str, Any]:
+    whole = [name for name, kind in chosen.items() if None not in kind.shape]
+    found: dict[str, Any] = dict(dataset.fetch(rows, whole)) if whole else {}
+    if ragged := [name for name in chosen if name not in found]:
+        each = parallel(lambda row: dataset.fetch(row, ragged), rows.tolist())
+        found |= {name: [arrays[name] for arrays in each] for name in ragged}
+    return {
+        name: parallel(_png, list(found[name])) if _is_picture(kind) else _listed(found[name], kind)
+        for name, kind in chosen.items()
+    }
+
+
+def _png(picture: Array) -> dict[str, bytes | None]:
+    from PIL import Image
+
+    stream = io.BytesIO()
+    pixels = np.ascontiguousarray(picture[..., 0] if picture.shape[2] == 1 else picture)
+    Image.fromarray(pixels).save(stream, "PNG")
+    return {"bytes": stream.getvalue(), "path": None}
+
+
+def _listed(found: Any, kind: Modality) -> Any:
+    return found.tolist() if not kind.shape else list(found)
+
+
+def _state(file: Path) -> dict[str, Any]:
+    """What ``save_to_disk`` writes of the state of a data set; what is cached of it goes by the fingerprint."""
+    return {
+        "_data_files": [{"filename": file.name}],
+        "_fingerprint": content_digest(file)[:16],
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_format_type": None,
+        "_output_all_columns": False,
+        "_split": None,
+    }

@@ -1,0 +1,215 @@
+"""A user's own data: a CSV or Parquet file with a column of images and a column for every factor."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_array
+from setsup.datasets.adapters.image_sources import ImageFiles, Images, PackedImages, fetch_images
+from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.images import Header, channels_of, checked_size, header, parallel
+from setsup.errors import DataError, near
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files import need_readable
+from setsup.files.expand_user import expanded
+
+__all__ = ["ImageTable", "open", "open_table"]
+
+Array = npt.NDArray[Any]
+
+_COLUMNS = (
+    *("image", "image_path", "path", "file", "filename", "file_name", "filepath", "file_path"),
+    *("image_file", "image_name", "img", "img_path"),
+)
+_LOOKED_AT = 256
+
+
+class ImageTable(Dataset):
+    """Images and factors out of a table; made by :func:`open_table`.
+
+    `size` (height, width), optional.
+    """
+
+    computes = True
+
+    def __init__(self, name: str, factors: FactorTable, images: Images, size: tuple[int, int] | None) -> None:
+        if not len(factors) == len(images) > 0:
+            raise DataError(
+                f"{name} has {len(factors):,} rows of factors and {len(images):,} images; as many were expected"
+            )
+        self.name = name
+        self.factors = factors
+        self._images = images
+        self._size = size
+        spread = np.unique(np.linspace(0, len(images) - 1, min(len(images), _LOOKED_AT)).astype(np.int64))
+        headers = parallel(lambda item: header(*item), images.take(spread))
+        channels = channels_of(headers)
+        color = "grey" if channels == 1 else "srgb"
+        self.modalities = {"image": Modality((*(size or _common(headers)), channels), "uint8", color=color)}
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
+        rows, names = fetch_request(self, indices, modalities)
+        shape = self.modalities["image"].shape
+        return {name: fetch_images(self._images, rows, shape, self._size) for name in names}
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Decode rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        rows, names = fetch_request(self, indices, tuple(out))
+        for name in names:
+            fetch_images(self._images, rows, self.modalities["image"].shape, self._size, out[name])
+
+    def __repr__(self) -> str:
+        """Show the name and the number of rows."""
+        return f"ImageTable({self.name!r}, {len(self):,} rows)"
+
+
+def open_table(
+    path: Path | str,
+    image: str | None = None,
+    factors: Sequence[Factor] = (),
+    kinds: Mapping[str, Kind | str] | None = None,
+    size: tuple[int, int] | None = None,
+) -> ImageTable:
+    r"""Open a CSV or Parquet file as a dataset: a column of images, all others are factors.
+
+    The image column holds paths, absolute or relative to the folder of the table; in a Parquet file it may hold the
+    encoded images themselves (binary, or a struct of ``bytes`` and ``path``). Images are grey (1 channel) where all are
+    grey, sRGB with alpha (4) where all have alpha, else sRGB (3); this and their size are found from the headers of
+    at most 256 files, evenly spread over the rows.
+
+    Parameters
+    ----------
+    path : Path or str
+        CSV file with a header line, or Parquet file.
+    image : str, optional
+        The image column; by default the first of ``image``, ``image_path``, ``path``, ``file``, ``filename`` and the
+        like that is there, or the only column with bytes.
+    factors : sequence of Factor
+        Factors that are known, with their levels; others are inferred from the values.
+    kinds : mapping of str to Kind, optional
+        Kinds that are known while levels are not: ``{"age": "continuous"}``.
+    size : (height, width), optional
+        Resize every image, antialiased, until it just covers this size, and cut out the centre. Without it images of
+        different sizes are declared as (None, None, channels), and only those of one size can be fetched together.
+
+    Returns
+    -------
+    ImageTable
+
+    Raises
+    ------
+    DataError
+        When the table cannot be read, has no image column, or image files are missing (all are counted) or damaged.
+    FactorError
+        When a column mixes types, or has a value that is no level of its factor.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for name, grey in [("a.png", 10), ("b.png", 200)]:
+    ...     Image.new("L", (4, 3), grey).save(folder / name)
+    >>> _ = (folder / "photos.csv").write_text("image,subject,age\na.png,ann,41.5\nb.png,bob,38.0\n")
+    >>> photos = open_table(folder / "photos.csv", kinds={"age": "continuous"})
+    >>> photos.factors
+    FactorTable(2 rows: subject 2, age ~)
+    >>> photos.fetch([1, 0])["image"].shape
+    (2, 3, 4, 1)
+
+    """
+    path = expanded(path)
+    check_array(size, "size", DataError)
+    size = checked_size(size)
+    need_readable(path, "a CSV or Parquet file")
+    parquet = path.suffix.lower() in (".parquet", ".pq")
+    table, images = (_from_parquet if parquet else _from_csv)(path, image, factors, kinds or {})
+    return ImageTable(path.stem, table, images, size)
+
+
+def open(root: Path | None) -> ImageTable:
+    """Open the table at a path, with everything inferred; what ``setsup.load("table", root=…)`` does."""
+    if root is None:
+        raise DataError(
+            'a table has no usual place: give its path, as in `--table photos.csv` or load("table", root="photos.csv")'
+        )
+    return open_table(root)
+
+
+def _from_csv(
+    path: Path, image: str | None, factors: Sequence[Factor], kinds: Mapping[str, Kind | str]
+) -> tuple[FactorTable, ImageFiles]:
+    from setsup.factors.frames import from_csv
+
+    table = from_csv(path, factors, kinds)
+    column = _image_column(path, image, table.names)
+    return _without(path, table, column), ImageFiles(path, _texts(table, column))
+
+
+def _from_parquet(
+    path: Path, image: str | None, factors: Sequence[Factor], kinds: Mapping[str, Kind | str]
+) -> tuple[FactorTable, ImageFiles | PackedImages]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from setsup.factors.frames import from_parquet
+
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{path} is no Parquet file, or it is damaged: {error}") from error
+    packed = [field.name for field in schema if _holds_images(field.type)]
+    column = _image_column(path, image, schema.names, packed)
+    table = from_parquet(path, factors, kinds)
+    if column in packed:
+        return table, PackedImages(path, column)
+    if column not in table:
+        raise DataError(f"{path}: the column {column!r} holds {schema.field(column).type}, neither paths nor images")
+    return _without(path, table, column), ImageFiles(path, _texts(table, column))
+
+
+def _holds_images(kind: Any) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        place = kind.get_field_index("bytes")
+        return place >= 0 and _holds_images(kind.field(place).type)
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _image_column(path: Path, image: str | None, columns: Sequence[str], packed: Sequence[str] = ()) -> str:
+    if image is not None:
+        if image not in columns:
+            raise DataError(f"{path} has no column {image!r}{near(image, columns)}")
+        return image
+    lower = {column.lower(): column for column in reversed(columns)}
+    for name in _COLUMNS:
+        if name in lower:
+            return lower[name]
+    if len(packed) == 1:
+        return packed[0]
+    raise DataError(
+        f"{path} has no column named {', '.join(_COLUMNS[:5])} or the like; its columns are {', '.join(columns)}; name "
+        "the one with the images (--image or image=)"
+    )
+
+
+def _texts(table: FactorTable, column: str) -> list[str | None]:
+    # a column without any text is continuous, and NaN throughout
+    return [None if value is None or value != value else str(value) for value in table.values(column).tolist()]
+
+
+def _without(path: Path, table: FactorTable, column: str) -> FactorTable:
+    if len(table.names) == 1:
+        raise DataError(f"{path} has the image column {column!r} only; add a column for every factor")
+    return table.without([column])
+
+
+def _common(headers: Sequence[Header]) -> tuple[int | None, int | None]:
+    """Height and width that all images have."""
+    sizes = {(found.height, found.width) for found in headers}
+    return sizes.pop() if len(sizes) == 1 else (None, None)

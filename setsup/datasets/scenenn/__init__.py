@@ -1,5 +1,0 @@
-"""SceneNN: scanned rooms; their labelled objects, and (in ``frames``) the frames of the recordings."""
-
-from setsup.datasets.scenenn.dataset import SceneNN, open, prepare
-
-__all__ = ["SceneNN", "open", "prepare"]

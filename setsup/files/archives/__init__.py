@@ -1,0 +1,1 @@
+"""Files of a folder, a zip or a tar: listed once, read in place."""

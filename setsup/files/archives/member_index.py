@@ -1,0 +1,265 @@
+"""The index of a folder, a zip or a tar: listed once, kept in the cache folder, mapped into memory from then on.
+
+Convention
+----------
+The kept index is an uncompressed Arrow IPC file. Its first record batch is the files, in order; the second the
+folders that were seen, with the time of their last change (ns) as ``offset``. The schema's metadata say of what it is
+the index, and checksums of both batches.
+"""
+
+import json
+import logging
+import os
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.files.archives.archive_format import archive_kind, opened, unreadable
+from setsup.files.archives.contents import Row
+from setsup.files.archives.listing import as_numpy
+from setsup.files.archives.tars import list_tar
+from setsup.files.archives.zips import list_zip
+from setsup.files.atomic import clear, written
+from setsup.files.cache import cache_folder
+from setsup.files.folders import list_folder, unchanged
+from setsup.files.locks import lock_file, locked
+
+__all__ = ["Index", "indexed"]
+
+KEPT_FROM = 10_000
+"""Files from which the index of a folder is kept: of fewer a new listing takes no longer, and sees every change."""
+
+_KEY = b"setsup"
+_VERSION = 2
+_FOLDER = "members"  # in the cache folder
+_SETTLED = 2_000_000_000  # ns after a change in which disks with coarse clocks may not show another one
+_COLUMNS = {"offset": np.int64, "stored": np.int64, "size": np.int64, "method": np.uint32, "check": np.uint32}
+_log = logging.getLogger("setsup")
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What an index was made of: path, kind, and its size and time of last change (both 0 for a folder).
+
+    ``nested`` says that of a tar the files of the tars in it were listed.
+    """
+
+    source: str
+    kind: str
+    size: int
+    mtime_ns: int
+    nested: bool = False
+
+    @classmethod
+    def of(cls, source: Path, mend: str | None = None, nested: bool = False) -> "About":
+        """Look at a source."""
+        kind = archive_kind(source, mend)
+        try:
+            found = os.stat(source)
+            path = str(source.resolve())
+        except OSError as error:
+            raise unreadable(source, error) from error
+        if kind == "folder":
+            return cls(path, kind, 0, 0)
+        return cls(path, kind, found.st_size, found.st_mtime_ns, nested and kind == "tar")
+
+
+class Index:
+    """Files in the order of their names' bytes.
+
+    Attributes
+    ----------
+    about : About
+        What it is the index of.
+    names : pyarrow large_string array
+        As in :mod:`setsup.files.archives.names`.
+    offsets, stored, sizes : (n,) int64, bytes
+        As in :class:`setsup.files.archives.listing.Listing`.
+    digest : int
+        Checksum of all columns: the same files lie in the same places.
+
+    """
+
+    def __init__(self, about: About, batch: Any, digest: int | None = None) -> None:
+        self.about = about
+        self.names = batch.column("name")
+        columns = {name: as_numpy(batch.column(name)) for name in _COLUMNS}
+        self.offsets, self.stored, self.sizes = columns["offset"], columns["stored"], columns["size"]
+        self.digest = _digest(batch) if digest is None else digest
+        # plain numbers and bytes come quicker out of memory views than out of arrays
+        self._columns = tuple(column.data for column in columns.values())
+        bounds, text = _text(self.names)
+        self._bounds, self._letters = bounds.data, text.data
+
+    def __len__(self) -> int:
+        """Count the files."""
+        return len(self.names)
+
+    def name(self, place: int) -> bytes:
+        """Name of one file, in UTF-8."""
+        return bytes(self._letters[self._bounds[place] : self._bounds[place + 1]])
+
+    def row(self, place: int) -> Row:
+        """All that the index has of one file."""
+        return Row(self.name(place), *(column[place] for column in self._columns))
+
+
+def indexed(source: Path, mend: str | None = None, nested: bool = False) -> Index:
+    """Index of a folder, a zip or a tar; from the cache folder where it is there, and still true."""
+    about = About.of(source, mend, nested)
+    key = sha256(os.fsencode(about.source) + b"\0nested" * about.nested).hexdigest()[:32]
+    target = cache_folder() / _FOLDER / f"{key}.arrow"
+    found = _kept(target, about, source)
+    if found is not None and not lock_file(target).exists():  # which a kill right at the end leaves
+        return found
+    with _lock_where_possible(target):
+        # another process may have been faster
+        found = _kept(target, about, source)
+        if found is None:
+            files, folders = _listed(source, about)
+            found = Index(about, files)
+            if _worth_keeping(about, files, folders) and _keep(target, about, files, folders):
+                found = _kept(target, about, source) or found  # mapped pages are shared by all processes
+    return found
+
+
+# -- listing -----------------------------------------------------------------------------------------------------------
+
+
+def _listed(source: Path, about: About) -> tuple[Any, Any]:
+    """List a source as it is now: batches of the files and of the folders, None in place of those not to be kept."""
+    if about.kind == "folder":
+        found = list_folder(source, cache_folder() / _FOLDER)
+    else:
+        try:
+            with opened(source) as (file, size):
+                if about.kind == "zip":
+                    found = list_zip(file, size, source)
+                else:
+                    found = list_tar(file, size, source, about.nested)
+        except OSError as error:
+            raise unreadable(source, error) from error
+        if About.of(source, nested=about.nested) != about:
+            raise DataError(f"{source} was changed while it was listed; try again once it is finished")
+    folders = _batch(found.folders, [found.times, *[np.zeros(len(found.times), np.int64)] * 4])
+    if not found.whole:
+        folders = None
+    found = found.ordered()
+    return _batch(found.names, [found.offsets, found.stored, found.sizes, found.methods, found.checks]), folders
+
+
+def _batch(names: Any, columns: list[npt.NDArray[Any]]) -> Any:
+    import pyarrow as pa
+
+    types = [pa.from_numpy_dtype(dtype) for dtype in _COLUMNS.values()]
+    arrays = [pa.array(column, dtype) for column, dtype in zip(columns, types, strict=True)]
+    return pa.RecordBatch.from_arrays([names, *arrays], schema=_schema())
+
+
+def _schema(metadata: dict[bytes, bytes] | None = None) -> Any:
+    import pyarrow as pa
+
+    numbers = [pa.field(name, pa.from_numpy_dtype(dtype), nullable=False) for name, dtype in _COLUMNS.items()]
+    return pa.schema([pa.field("name", pa.large_string(), nullable=False), *numbers], metadata=metadata)
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+
+
+def _worth_keeping(about: About, files: Any, folders: Any) -> bool:
+    """Whether a later listing could differ only where the index is seen to be out of date."""
+    if folders is None or (about.kind == "folder" and len(files) < KEPT_FROM):
+        return False
+    latest = about.mtime_ns if about.kind != "folder" else int(as_numpy(folders.column("offset")).max())
+    return time.time_ns() - latest > _SETTLED
+
+
+def _keep(target: Path, about: About, files: Any, folders: Any) -> bool:
+    """Write an index; whether that succeeded."""
+    import pyarrow as pa
+
+    told = {"version": _VERSION, "made_of": asdict(about), "checks": [_digest(files), _digest(folders)]}
+    schema = _schema({_KEY: json.dumps(told).encode()})
+    try:
+        with written(target) as part, pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+            writer.write_batch(files)
+            writer.write_batch(folders)
+    except (DataError, OSError) as error:
+        _log.info("the index of %s stays in memory: %s", about.source, error)
+        return False
+    return True
+
+
+def _kept(target: Path, about: About, source: Path) -> Index | None:
+    """Index as it was kept; None where there is none, where it is out of date, or not one that was written here."""
+    import pyarrow as pa
+
+    if not os.path.isfile(target):
+        return None
+    try:
+        with pa.memory_map(str(target)) as mapped:
+            reader = pa.ipc.open_file(mapped)
+            told = json.loads((reader.schema.metadata or {})[_KEY])
+            if told["version"] != _VERSION or told["made_of"] != asdict(about):
+                return None
+            if reader.num_record_batches != 2 or not reader.schema.equals(_schema()):
+                raise ValueError("it has other columns")
+            files, folders = (reader.get_batch(number) for number in range(2))
+            for batch, check in zip((files, folders), told["checks"], strict=True):
+                batch.validate(full=True)
+                if _digest(batch) != check:
+                    raise ValueError("its checksum is another one")
+    except Exception as error:  # whatever is wrong with a kept file, it is made anew
+        _log.warning("the index %s is damaged and made anew: %s", target, " ".join(str(error).split())[:200])
+        return None
+    if about.kind == "folder" and not unchanged(
+        source, folders.column("name").to_pylist(), as_numpy(folders.column("offset")).tolist()
+    ):
+        return None
+    return Index(about, files, told["checks"][0])
+
+
+@contextmanager
+def _lock_where_possible(target: Path) -> Iterator[None]:
+    """Hold the lock of an index, unless the cache folder cannot be written: then nothing is kept either."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(target))
+        except (DataError, OSError, NotImplementedError) as error:
+            _log.info("the index %s is made without a lock: %s", target, error)
+        else:
+            # still held then: whoever waits notices that the name is gone, makes a new lock, and looks again
+            stack.callback(_remove, lock_file(target))
+            clear(target)
+        yield
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def _text(names: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Where each text begins and ends, and the letters of all, as they lie in memory."""
+    _, bounds, letters = names.buffers()
+    if not len(names):
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    ends = np.frombuffer(bounds, np.int64, len(names) + 1, 8 * names.offset)
+    return ends, np.frombuffer(letters, np.uint8) if letters is not None else np.zeros(0, np.uint8)
+
+
+def _digest(batch: Any) -> int:
+    bounds, letters = _text(batch.column("name"))
+    check = zlib.crc32(letters[bounds[0] : bounds[-1]].data, zlib.crc32((bounds - bounds[0]).data))
+    for name in _COLUMNS:
+        check = zlib.crc32(as_numpy(batch.column(name)).data, check)
+    return check

@@ -1,0 +1,404 @@
+"""The files of a benchmark's release, wherever they lie: in a folder, a zip or a tar; found by name, read at random."""
+
+import os
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, RowError, near
+from setsup.files.archives.contents import (
+    ArchiveFile,
+    read_file,
+    read_file_stretch,
+    read_member,
+    read_stretch,
+    too_long,
+)
+from setsup.files.archives.listing import as_numpy, matched
+from setsup.files.archives.member_index import Index, indexed
+from setsup.files.archives.names import as_bytes, shown
+from setsup.files.release_root import find_top, wanting
+from setsup.files.search import not_found, sources, worded
+
+__all__ = ["MemberIndex", "find_members", "open_members"]
+
+Places = npt.NDArray[np.int64]
+
+_HASHED_FROM = 0.01  # names sought for each file there is, from which a hash of all costs less than bisection
+_NEAR = 500  # names before and after the place where a missing one would stand, among which close ones are sought
+_SPECIAL = re.compile(r"([\\^$.|?*+(){}\[\]])")
+
+
+class MemberIndex:
+    r"""Files below a folder, or in a zip or tar; made by :func:`open_members`.
+
+    A file is known by its place, 0 … n − 1, in the order of the names' bytes. Objects may be used by several threads,
+    survive a fork, and pickle as the path: whoever unpickles one maps the kept index.
+
+    Names are relative, with ``/``. Bytes of a name that are not UTF-8 are written ``\xe9``.
+
+    Attributes
+    ----------
+    source : Path
+        The folder or archive.
+    prefix : str
+        Folder inside of it to which names are relative: empty, or ending in ``/``.
+    sizes : (n,) int64, bytes, read-only
+        What each file holds. Files of a folder may have changed since: reading gives what is there then.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "list.txt").write_text("a car\n"), (folder / "1.mat").write_bytes(bytes(8))
+    >>> members = open_members(folder)
+    >>> members.names.to_pylist(), members.sizes
+    (['1.mat', 'list.txt'], array([8, 6]))
+    >>> members.read(members.place("list.txt"))
+    b'a car\n'
+
+    """
+
+    def __init__(self, source: Path, index: Index, file: ArchiveFile, prefix: str, start: int, stop: int) -> None:
+        self.source = source
+        self.prefix = prefix
+        self.sizes = index.sizes[start:stop]
+        self._index, self._file = index, file
+        self._start, self._stop = start, stop
+        self._top = os.fsencode(file.path)
+        self._names: Any = None
+
+    def __repr__(self) -> str:
+        """Give what it holds, and where."""
+        return f"Members({len(self):,} files of {self._shown(self.prefix)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path: the index is mapped where it arrives."""
+        return _reopened, (str(self._file.path), self.prefix, self._index.digest, self._index.about.nested)
+
+    def __len__(self) -> int:
+        """Count the files."""
+        return self._stop - self._start
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a file of that name."""
+        return isinstance(name, str) and self._find(name) >= 0
+
+    @property
+    def names(self) -> Any:
+        """Names of all files, a pyarrow large_string array in the order of their bytes."""
+        if self._names is None:
+            import pyarrow.compute as pc
+
+            whole = self._index.names.slice(self._start, len(self))
+            self._names = pc.utf8_slice_codeunits(whole, len(self.prefix)) if self.prefix else whole
+        return self._names
+
+    def place(self, name: str) -> int:
+        """Find a file that must be there.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Raises
+        ------
+        DataError
+            There is none of that name; the message names close ones.
+
+        """
+        found = self._find(name)
+        if found < 0:
+            there = self._bisected(name)
+            around = self.names[max(0, there - _NEAR) : there + _NEAR].to_pylist()
+            raise DataError(f"{self._shown('')} has no {shown(self.prefix + name)}{near(name, around)}")
+        return found
+
+    def places(self, names: Sequence[str] | Any) -> Places:
+        """Find many files.
+
+        Parameters
+        ----------
+        names : sequence of str, or pyarrow array of texts
+            Their names.
+
+        Returns
+        -------
+        (len(names),) int64
+            Their places; −1 for names that no file has.
+
+        """
+        if len(names) < _HASHED_FROM * len(self):
+            texts = names.to_pylist() if hasattr(names, "to_pylist") else names
+            return np.array([self._find(name) for name in texts], np.int64)
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if isinstance(names, pa.ChunkedArray):
+            names = names.combine_chunks()
+        sought = names if isinstance(names, pa.Array) else pa.array(names, pa.large_string())
+        found = pc.index_in(sought.cast(pa.large_string()), value_set=self.names)
+        return as_numpy(pc.fill_null(found, -1)).astype(np.int64)
+
+    def under(self, folder: str) -> "MemberIndex":
+        """Files below a folder, their names relative to it; none where there is no such folder.
+
+        Parameters
+        ----------
+        folder : str
+            Its name, with or without ``/`` at the end.
+
+        """
+        below = folder.rstrip("/") + "/" if folder.strip("/") else ""
+        # "0" is the letter after "/"
+        first, last = (self._bisected(below[:-1] + end) for end in "/0") if below else (0, len(self))
+        prefix = self.prefix + below
+        return MemberIndex(self.source, self._index, self._file, prefix, self._start + first, self._start + last)
+
+    def matching(self, pattern: str) -> tuple[Places, dict[str, Any]]:
+        """Find all files whose whole name matches.
+
+        Parameters
+        ----------
+        pattern : str
+            Regular expression in the syntax of RE2 (neither look-around nor back references).
+
+        Returns
+        -------
+        places : (m,) int64
+            Of the files, rising.
+        groups : dict of str to pyarrow array of m texts
+            What the named groups of the expression found, ``""`` where one took no part.
+
+        """
+        import pyarrow.compute as pc
+
+        names = self._index.names.slice(self._start, len(self))
+        whole = f"^{_quoted(self.prefix)}(?:{pattern})$"
+        if "(?P<" not in pattern:
+            return matched(names, whole), {}
+        found = pc.extract_regex(names, whole)
+        places = pc.indices_nonzero(found.is_valid())
+        kept = found.take(places)
+        groups = {field.name: pc.struct_field(kept, field.name) for field in found.type}
+        return as_numpy(places).astype(np.int64), groups
+
+    def read(self, place: int, limit: int | None = None) -> bytes:
+        """Read a file whole; the checksum that a zip has of it is verified when a process first reads it.
+
+        Parameters
+        ----------
+        place : int
+            Of the file.
+        limit : int or None, bytes
+            Most that it may hold.
+
+        Raises
+        ------
+        DataError
+            It is longer, is gone, cannot be read, is damaged or needs a password.
+        RowError
+            There is no such place.
+
+        """
+        kind = self._index.about.kind
+        if kind == "folder":
+            return read_file(self._path(place), limit)
+        whole = self._checked(place)
+        row = self._index.row(whole)
+        if limit is not None and row.size > limit:
+            raise too_long(self.label(place), row.size, limit)
+        return read_member(self._file, whole, kind, row, partial(self.label, place))
+
+    def stretch(self, place: int, offset: int, length: int) -> bytes | None:
+        """Read bytes of a file without the rest of it; no checksum of the archive is compared.
+
+        Parameters
+        ----------
+        place : int
+            Of the file.
+        offset, length : int, bytes
+            Where the bytes begin in the file, and how many they are.
+
+        Returns
+        -------
+        bytes or None
+            Fewer where the file ends before; None where the file is deflated and can only be read whole.
+
+        Raises
+        ------
+        DataError
+            The file is gone, cannot be read or needs a password, or the archive is another one.
+        RowError
+            There is no such place, or `offset` or `length` is negative.
+
+        """
+        if offset < 0 or length < 0:
+            raise RowError(f"a stretch of {length} bytes from byte {offset} was asked for; both are 0 or more")
+        kind = self._index.about.kind
+        if kind == "folder":
+            return read_file_stretch(self._path(place), offset, length)
+        row = self._index.row(self._checked(place))
+        return read_stretch(self._file, kind, row, offset, length, partial(self.label, place))
+
+    def label(self, place: int) -> str:
+        """Name a file in messages: its path, or the archive and its name in that."""
+        return self._shown(self._index.name(self._checked(place)).decode())
+
+    def path(self, place: int) -> Path | None:
+        """Give the path of a file on the disk, None inside an archive."""
+        path = self._path(place)
+        return Path(os.fsdecode(path)) if self._index.about.kind == "folder" else None
+
+    def _shown(self, name: str) -> str:
+        between = os.sep if self._index.about.kind == "folder" else ": "
+        return f"{shown(str(self.source))}{between}{shown(name)}" if name else shown(str(self.source))
+
+    def _checked(self, place: int) -> int:
+        """Place in the whole index."""
+        if not 0 <= place < len(self):
+            raise RowError(f"place {place} is out of range: {self!r} has the places 0 to {len(self) - 1}")
+        return self._start + int(place)
+
+    def _path(self, place: int) -> bytes:
+        return self._top + b"/" + as_bytes(self._index.name(self._checked(place)))
+
+    def _bisected(self, name: str) -> int:
+        """Place that a file of that name has, or would have."""
+        whole = (self.prefix + name).encode("utf-8", "surrogatepass")
+        return bisect_left(range(self._start, self._stop), whole, key=self._index.name)
+
+    def _find(self, name: str) -> int:
+        place = self._bisected(name)
+        whole = (self.prefix + name).encode("utf-8", "surrogatepass")
+        return place if place < len(self) and self._index.name(self._start + place) == whole else -1
+
+
+def open_members(source: Path | str, mend: str | None = None, nested: bool = False) -> MemberIndex:
+    """Open a folder, a zip or a tar, told apart by their content.
+
+    Its files are listed once, and the list is kept in the cache folder while the source does not change: while an
+    archive has the same size and time of change, and every folder the same time of change. Folders of fewer than
+    10,000 files are listed anew each time.
+
+    Links to files and folders are followed in a folder, and left out in an archive; so are the files that systems
+    leave beside data (``__MACOSX``, ``.DS_Store``, ``._*``). Files that are deflated are inflated when they are read.
+
+    Parameters
+    ----------
+    source : Path or str
+        Folder or archive.
+    mend : str, optional
+        What to do about an archive that is packed as a whole (``.tar.gz``), for the message; to unpack it, by default.
+    nested : bool
+        Where the source is a tar that holds tars, give the files of these, named ``cars.tar/1.mat``.
+
+    Raises
+    ------
+    DataError
+        It is missing, cannot be read, is damaged, packed as a whole, or has names that lead out of it.
+
+    Examples
+    --------
+    >>> import tempfile, zipfile
+    >>> path = Path(tempfile.mkdtemp()) / "cars.zip"
+    >>> with zipfile.ZipFile(path, "w") as file:
+    ...     file.writestr("cars/list.txt", "a car")
+    >>> members = open_members(path).under("cars")
+    >>> members.names.to_pylist(), members.read(0)
+    (['list.txt'], b'a car')
+
+    """
+    source = Path(source)
+    index = indexed(source, mend, nested)
+    file = ArchiveFile(source.absolute(), index.about.size, index.about.mtime_ns, len(index))
+    return MemberIndex(source, index, file, "", 0, len(index))
+
+
+def find_members(
+    name: str,
+    root: Path | str | None,
+    holds: Mapping[str, str] | Sequence[str],
+    archives: Sequence[str] = (),
+    mend: str | None = None,
+    nested: bool = False,
+) -> MemberIndex:
+    """Find the release of a data set: a folder, an archive in that folder, or an archive given as root.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    root : Path, str or None
+        As in :func:`data_places`, or the archive itself.
+    holds : mapping of str to str, or sequence of str
+        Regular expressions (RE2), each of which must match the beginning of some file's name relative to the top of
+        the release. The top is the shallowest folder for which they do, so that wrapping folders do not matter. A
+        mapping has for each the words that messages use for it.
+    archives : sequence of str
+        File names of archives that hold the release; one that is there comes before the files beside it. Where neither
+        these nor the folder hold it, every zip and tar that lies directly in the folder is tried, 32 at most.
+    mend, nested
+        As in :func:`open_members`.
+
+    Returns
+    -------
+    Members
+        Names are relative to the top.
+
+    Raises
+    ------
+    DataError
+        No place holds them; the message lists the places, what is missing, archives there that do not hold it, and the
+        command that says how to get it.
+
+    """
+    refused: DataError | None = None
+    missing, empty, notes = list(holds), list[str](), list[str]()
+    for source, named in sources(name, root, archives):
+        try:
+            members = open_members(source, mend, nested)
+        except DataError as error:
+            if named:
+                refused = refused or error
+            else:
+                notes.append(str(error).removeprefix(f"{source.parent}{os.sep}"))
+            continue
+        top = find_top(members.names, list(holds))
+        if top is not None:
+            return members.under(top)
+        lacks = wanting(members.names, list(holds))
+        if named:
+            missing = min(missing, lacks, key=len)
+        elif len(lacks) == len(holds):
+            empty.append(source.name)
+        else:
+            notes.append(
+                f"{source.name} there {f'lacks {worded(lacks, holds)}' if lacks else 'has them in two folders'}"
+            )
+    if refused is not None:
+        raise refused
+    raise not_found(name, root, worded(missing or holds, holds), empty, notes, apart=not missing)
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+
+
+def _reopened(source: str, prefix: str, digest: int, nested: bool) -> MemberIndex:
+    """Members that another process has open; what a pickle of them holds."""
+    found = open_members(source, nested=nested)
+    if found._index.digest != digest:
+        raise DataError(f"{source} has changed since the data set was opened; open it again")
+    return found.under(prefix)
+
+
+def _quoted(text: str) -> str:
+    """Text as an expression that matches it."""
+    return _SPECIAL.sub(r"\\\1", text)

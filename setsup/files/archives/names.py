@@ -1,0 +1,116 @@
+r"""Names of the files in a folder, a zip or a tar, made alike.
+
+Convention
+----------
+A name is relative, with ``/`` between its parts, and has no part that is empty, ``.`` or ``..``. Bytes that are not
+UTF-8 are written ``\xe9``, and so is the backslash of a file on the disk: no other backslash occurs, since archives
+that have one are refused, and the bytes can be had back.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from setsup.errors import DataError
+
+__all__ = ["as_bytes", "as_text", "clean", "cleaned", "escaped", "is_unwanted", "shown", "unwanted"]
+
+_ODD = r"\\|\x00|(?:^|/)\.{0,2}(?:/|$)|^[A-Za-z]:/"
+_UNWANTED = r"(?:^|/)(?:__MACOSX|\.DS_Store|\._[^/]*)(?:/|$)"
+_ODD_BYTES = re.compile(_ODD.encode())
+_UNWANTED_TEXT = re.compile(_UNWANTED)
+_SIGNS = (b"\0/", b"\0.", b"//", b"/.", b"/\0", b"\0\0", b"\\", b":/")
+"""An odd name, with NUL around it, has one of these, or a NUL of its own; a look for them takes a third of the time."""
+_FEW = 16  # names for which Arrow takes longer to start than to look
+_DRIVE = re.compile(rb"[A-Za-z]:/")
+_BYTE = re.compile(rb"\\x([0-9a-f]{2})")
+
+
+def cleaned(names: Sequence[bytes], source: Path | str) -> list[bytes]:
+    """Names of an archive's files without parts that say nothing: ``./a//b`` becomes ``a/b``.
+
+    Examples
+    --------
+    >>> cleaned([b"./list.txt", b"cars//1.mat"], Path("cars.tar"))
+    [b'list.txt', b'cars/1.mat']
+
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = list(names)
+    text = b"\0".join([b"", *found, b""])
+    if text.count(b"\0") == len(found) + 1 and not any(sign in text for sign in _SIGNS):
+        return found
+    if len(found) < _FEW:
+        return [clean(name, source) if _ODD_BYTES.search(name) else name for name in found]
+    odd = pc.indices_nonzero(pc.match_substring_regex(pa.array(found, pa.large_binary()), _ODD))
+    for place in odd.to_pylist():
+        found[place] = clean(found[place], source)
+    return found
+
+
+def clean(name: bytes, source: Path | str) -> bytes:
+    """Do for one name what :func:`cleaned` does for many."""
+    parts = [part for part in name.split(b"/") if part not in (b"", b".")]
+    if not parts or b".." in parts or name.startswith(b"/") or b"\\" in name or b"\0" in name or _DRIVE.match(name):
+        said = shown(name[:200].decode("utf-8", "backslashreplace"))
+        raise DataError(
+            f"{source} holds a file with the name {said!r}, which could lead out of the folder that it is for; "
+            "get the archive from its publisher, or pack it again with relative names and forward slashes"
+        )
+    return b"/".join(parts)
+
+
+def as_text(names: Sequence[bytes]) -> Any:
+    r"""Give names as a pyarrow large_string array; bytes that are not UTF-8 become ``\xe9``.
+
+    Examples
+    --------
+    >>> as_text([b"caf\xe9.png"])[0].as_py()
+    'caf\\xe9.png'
+
+    """
+    import pyarrow as pa
+
+    if len(names) < _FEW:
+        return pa.array([name.decode("utf-8", "backslashreplace") for name in names], pa.large_string())
+    try:
+        return pa.array(names, pa.large_binary()).cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return pa.array([name.decode("utf-8", "backslashreplace") for name in names], pa.large_string())
+
+
+def as_bytes(name: bytes) -> bytes:
+    r"""Give the bytes by which the system knows a file.
+
+    Examples
+    --------
+    >>> as_bytes(b"caf\\xe9.png")
+    b'caf\xe9.png'
+
+    """
+    return _BYTE.sub(lambda found: bytes.fromhex(found[1].decode()), name) if b"\\" in name else name
+
+
+def escaped(name: bytes) -> bytes:
+    """Write the backslashes of a name on the disk as bytes that are not UTF-8 are written."""
+    return name.replace(b"\\", rb"\x5c") if b"\\" in name else name
+
+
+def unwanted(names: Any) -> Any:
+    """Tell which names are of files that systems leave beside data (``__MACOSX``, ``.DS_Store``, ``._*``)."""
+    import pyarrow.compute as pc
+
+    return pc.match_substring_regex(names, _UNWANTED)
+
+
+def is_unwanted(name: str) -> bool:
+    """Tell for one name what :func:`unwanted` tells for many."""
+    return _UNWANTED_TEXT.search(name) is not None
+
+
+def shown(name: str) -> str:
+    """Write a name for a message, on one line whatever it holds."""
+    return name if name.isprintable() else ascii(name)[1:-1]

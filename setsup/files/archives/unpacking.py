@@ -1,0 +1,199 @@
+"""Unpack an archive into a folder, trusting nothing that it says of itself."""
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from setsup.errors import DataError
+from setsup.files.archives.archive_format import is_gzip, unreadable
+from setsup.files.archives.contents import ArchiveFile, pieces
+from setsup.files.archives.listing import SPARSE
+from setsup.files.archives.member_index import Index, indexed
+from setsup.files.archives.names import as_bytes, is_unwanted, shown
+from setsup.files.archives.tars import walk
+from setsup.files.atomic import written_folder
+from setsup.files.disk import need_space
+from setsup.progress import Advance, progress
+
+__all__ = ["unpack"]
+
+_PIECE = 1 << 20
+_MOST_AFTER = 16  # pieces read after the end of a gzipped tar
+
+
+def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) -> None:
+    """Unpack a zip, a tar or a gzipped tar; the folder is there whole at the end, or not at all.
+
+    Nothing is written outside of the folder, and no links or devices are made: those in the archive are left out, as
+    are the files that systems leave beside data (``__MACOSX``, ``.DS_Store``, ``._*``). Of two files of one name the
+    last counts. Times and rights of the files are not taken over.
+
+    Parameters
+    ----------
+    archive : Path or str
+        The archive; what it is, is told by its content.
+    folder : Path or str
+        Where the files go. It must be missing or empty.
+    limit : int, optional, bytes
+        Most that all files may hold together. No file ever takes more than the archive says of it.
+
+    Raises
+    ------
+    DataError
+        The archive cannot be read, is damaged or encrypted, has names that lead out of the folder or more bytes than
+        the limit; the folder holds something already; the disk is too full or may not be written.
+
+    Examples
+    --------
+    >>> import tempfile, zipfile
+    >>> place = Path(tempfile.mkdtemp())
+    >>> with zipfile.ZipFile(place / "cars.zip", "w") as file:
+    ...     file.writestr("cars/list.txt", "a car")
+    >>> unpack(place / "cars.zip", place / "unpacked")
+    >>> (place / "unpacked" / "cars" / "list.txt").read_text()
+    'a car'
+
+    """
+    archive, folder = Path(archive), Path(folder)
+    _need_empty(folder)
+    what = f"unpacking {archive.name}"
+    if is_gzip(archive):
+        # how much it holds is not known before, but seldom less than it takes
+        need_space(folder, archive.stat().st_size, what)
+        with progress(archive.stat().st_size, what, "B") as advance:
+            _write(_in_passing(archive, limit, advance), folder)
+        return
+    if archive.is_dir():
+        raise DataError(f"{archive} is a folder; name the archive to unpack")
+    index = indexed(archive)
+    total = int(index.sizes.sum())
+    if limit is not None and total > limit:
+        raise _too_much(archive, limit)
+    if int(index.stored.sum()) > index.about.size:
+        raise DataError(f"{archive} holds files that lie over each other; it is damaged or meant to do harm")
+    need_space(folder, total, what)
+    with progress(total, what, "B") as advance:
+        _write(_by_place(archive, index, advance), folder)
+
+
+Files = Iterable[tuple[bytes, Iterable[bytes]]]
+"""Names, and the content of each in pieces, which is taken before the next name is."""
+
+
+def _write(files: Files, folder: Path) -> None:
+    with written_folder(folder) as part:
+        top = os.fsencode(part)
+        made = {top}
+        for name, content in files:
+            path = os.path.join(top, as_bytes(name))
+            parent = os.path.dirname(path)
+            if parent not in made:
+                os.makedirs(parent, exist_ok=True)
+                made.add(parent)
+            # no link is ever made here, and none would be followed
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            with open(file, "wb") as out:
+                out.writelines(content)
+
+
+def _by_place(archive: Path, index: Index, advance: Advance) -> Files:
+    """Files of a zip or a plain tar, as they lie there."""
+    file = ArchiveFile(archive.absolute(), index.about.size, index.about.mtime_ns, len(index))
+    for place in np.argsort(index.offsets, kind="stable").tolist():
+        row = index.row(place)
+        yield row.name, pieces(file, index.about.kind, row, partial(_label, archive, row.name))
+        advance(row.size)
+
+
+def _in_passing(archive: Path, limit: int | None, advance: Advance) -> Files:
+    """Files of a gzipped tar, in one pass from its begin to its end."""
+    taken = 0
+    with _damage(archive), archive.open("rb") as packed, gzip.open(packed) as file:
+        tape = _Tape(file)
+        done = 0
+        for stretch in walk(tape.read, archive, at_once=1):
+            found = stretch.listing(archive)
+            for name, start, size, method in zip(
+                found.names.to_pylist(), found.offsets, found.sizes, found.methods, strict=True
+            ):
+                if is_unwanted(name):
+                    continue
+                if method == SPARSE:
+                    label = _label(archive, name.encode())
+                    raise DataError(f"{label} is stored with its holes left out; unpack the archive with tar")
+                taken += int(size)
+                if limit is not None and taken > limit:
+                    raise _too_much(archive, limit)
+                yield name.encode(), _passed(tape, int(start), int(size), archive)
+            advance(packed.tell() - done)
+            done = packed.tell()
+        tape.finish()
+
+
+def _passed(tape: "_Tape", start: int, size: int, archive: Path) -> Iterator[bytes]:
+    with _damage(archive):
+        for place in range(start, start + size, _PIECE):
+            count = min(_PIECE, start + size - place)
+            piece = tape.read(place, count)
+            if len(piece) < count:
+                raise DataError(f"{archive} is cut off; fetch it again")
+            yield piece
+
+
+class _Tape:
+    """Reads a packed file from its begin to its end."""
+
+    def __init__(self, file: gzip.GzipFile) -> None:
+        self._file = file
+        self._at = 0
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Pass on to an offset, and read from there."""
+        while self._at < offset:
+            skipped = len(self._file.read(min(offset - self._at, _PIECE)))
+            self._at += skipped
+            if not skipped:
+                return b""
+        found = self._file.read(size)
+        self._at += len(found)
+        return found
+
+    def finish(self) -> None:
+        """Read on to the checksum at the very end; zeros without an end are left alone."""
+        for _ in range(_MOST_AFTER):
+            if not self._file.read(_PIECE):
+                break
+
+
+@contextmanager
+def _damage(archive: Path) -> Iterator[None]:
+    """Say what is wrong with a packed file; what goes wrong while files are written does not come by here."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{archive} is cut off or damaged ({error}); fetch it again") from None
+    except OSError as error:
+        raise unreadable(archive, error) from error
+
+
+def _need_empty(folder: Path) -> None:
+    try:
+        free = not os.path.lexists(folder) or not os.listdir(folder)
+    except OSError:
+        free = False
+    if not free:
+        raise DataError(f"{folder} holds something already; remove it, or unpack into another folder")
+
+
+def _too_much(archive: Path, limit: int) -> DataError:
+    return DataError(f"{archive} holds more than the {limit:,} bytes expected; fetch it again")
+
+
+def _label(archive: Path, name: bytes) -> str:
+    return f"{archive}: {shown(name.decode())}"

@@ -1,0 +1,249 @@
+"""The files of a zip, from its central directory; and the local header that stands before each of them.
+
+Convention
+----------
+Numbers are little-endian. Names are UTF-8 where a flag or an extra field says so, or where they can be, else code page
+437. An archive may be larger than 4 GiB (zip64), and may have something else before it (``shift``).
+"""
+
+import logging
+import os
+import stat
+import struct
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.files.archives.listing import DEFLATED, ENCRYPTED, STORED, Listing
+from setsup.files.archives.names import as_text, clean, cleaned, shown
+from setsup.progress import progress
+
+__all__ = ["LOCAL", "has_end", "list_zip", "local_name"]
+
+MEND = "; fetch it again"
+LOCAL = struct.Struct("<4s5H3I2H")
+_END = struct.Struct("<4s4H2IH")
+_END64 = struct.Struct("<4sQ2H2I4Q")
+_LOCATOR = struct.Struct("<4sIQI")
+_LENGTHS = struct.Struct("<3H")
+_ENTRY = np.dtype(
+    [
+        ("mark", "S4"),
+        ("made", "<u2"),
+        ("needed", "<u2"),
+        ("flags", "<u2"),
+        ("method", "<u2"),
+        ("time", "<u4"),
+        ("crc", "<u4"),
+        ("stored", "<u4"),
+        ("size", "<u4"),
+        ("name", "<u2"),
+        ("extra", "<u2"),
+        ("comment", "<u2"),
+        ("disk", "<u2"),
+        ("inner", "<u2"),
+        ("mode", "<u4"),
+        ("offset", "<u4"),
+    ]
+)
+_FULL, _FULL_SHORT = 0xFFFFFFFF, 0xFFFF
+_UTF8 = 1 << 11
+_LOCKED = 1 | 1 << 6 | 1 << 13  # encrypted, strongly, and with headers that hide what they say
+_KINDS = {stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFDIR}
+_MOST = 1032  # times its size is the most that deflate can grow
+_log = logging.getLogger("setsup")
+
+Numbers = npt.NDArray[np.int64]
+
+
+def list_zip(file: int, size: int, source: Path) -> Listing:
+    """List the files of a zip.
+
+    Folders, links and devices are left out. What the directory says is checked against the size of the archive.
+    """
+    directory, start, shift, count = _directory(file, size, source)
+    with progress(count, f"listing {source.name}", "files") as advance:
+        places = _places(directory, source)
+        if len(places) & _FULL_SHORT != count & _FULL_SHORT:
+            raise _damaged(source, f"its directory has {len(places):,} entries, not the {count:,} that its end says")
+        entries = np.frombuffer(b"".join([directory[place : place + 46] for place in places]), _ENTRY)
+        ends = np.array(places, np.int64) + 46 + entries["name"]
+        names = [directory[place + 46 : end] for place, end in zip(places, ends.tolist(), strict=True)]
+        stored, sizes, offsets = _wide(entries, directory, ends, source)
+        _decode(names, entries, directory, ends)
+        advance(len(places))
+    kept = _files(names, entries)
+    links = len(names) - len(kept) - sum(name.endswith(b"/") for name in names)
+    if links:
+        _log.info("%s: %d links or devices are left out", source, links)
+    offsets += shift
+    methods = np.where(entries["flags"] & _LOCKED, ENCRYPTED, entries["method"].astype(np.uint32))
+    _check(names, kept, offsets, stored, sizes, methods, start, source)
+    return Listing(
+        as_text(cleaned([names[row] for row in kept.tolist()], source)),
+        offsets=offsets[kept],
+        stored=stored[kept],
+        sizes=sizes[kept],
+        methods=methods[kept].astype(np.uint32),
+        checks=entries["crc"][kept].astype(np.uint32),
+    )
+
+
+def local_name(head: bytes, source: Path) -> bytes:
+    """Name of a file as its local header has it, written as a listing writes it."""
+    _, _, flags, *_, length, extra = LOCAL.unpack_from(head)
+    end = LOCAL.size + length
+    name = clean(_decoded(head[LOCAL.size : end], flags, head[end : end + extra]), source)
+    return name.decode("utf-8", "backslashreplace").encode()
+
+
+def has_end(file: int, size: int) -> bool:
+    """Whether a file ends as zips do, whatever it begins with."""
+    return b"PK\x05\x06" in os.pread(file, _END.size + _FULL_SHORT, max(0, size - _END.size - _FULL_SHORT))
+
+
+def _directory(file: int, size: int, source: Path) -> tuple[bytes, int, int, int]:
+    """Read the central directory; with where it starts, how far all offsets are shifted, and its entries."""
+    tail = os.pread(file, _END.size + _FULL_SHORT, max(0, size - _END.size - _FULL_SHORT))
+    found = tail.rfind(b"PK\x05\x06", 0, max(0, len(tail) - _END.size + 4))
+    if found < 0:
+        raise DataError(f"{source} is cut off: the directory that ends a zip is missing{MEND}")
+    end = size - len(tail) + found
+    _, disk, first, _, count, length, offset, _ = _END.unpack_from(tail, found)
+    wide = _wide_end(file, end)
+    if wide is not None:
+        end, disk, first, count, length, offset = wide
+    elif _FULL in (length, offset):
+        raise _damaged(source, "the end of its directory is missing")
+    if disk or first:
+        raise DataError(f"{source} is the last part of a zip in several files; join them first (zip -s 0 … --out …)")
+    start = end - length
+    shift = start - offset
+    if start < 0 or shift < 0:
+        raise _damaged(source, f"its directory of {length:,} bytes does not lie where its end says")
+    directory = os.pread(file, length, start)
+    if len(directory) != length:
+        raise _damaged(source, f"its directory of {length:,} bytes cannot be read")
+    return directory, start, shift, count
+
+
+def _wide_end(file: int, end: int) -> tuple[int, int, int, int, int, int] | None:
+    """Find the zip64 record before the end: its own place, and what it says in place of the end."""
+    if end < _LOCATOR.size + _END64.size:
+        return None
+    mark, _, told, _ = _LOCATOR.unpack(os.pread(file, _LOCATOR.size, end - _LOCATOR.size))
+    if mark != b"PK\x06\x07":
+        return None
+    # where it is told to be; else right before, since something may stand ahead of the whole archive
+    for place in (told, end - _LOCATOR.size - _END64.size):
+        head = os.pread(file, _END64.size, place) if 0 <= place < end else b""
+        if len(head) == _END64.size and head.startswith(b"PK\x06\x06"):
+            *_, disk, first, _, count, length, offset = _END64.unpack(head)
+            return place, disk, first, count, length, offset
+    return None
+
+
+def _places(directory: bytes, source: Path) -> list[int]:
+    """Find where each entry of the directory begins."""
+    places = []
+    place, last = 0, len(directory) - _ENTRY.itemsize
+    while place <= last:
+        if directory[place : place + 4] != b"PK\x01\x02":
+            break
+        places.append(place)
+        name, extra, comment = _LENGTHS.unpack_from(directory, place + 28)
+        place += 46 + name + extra + comment
+    if place != len(directory):
+        raise _damaged(source, f"entry {len(places):,} of its directory is cut off or no entry")
+    return places
+
+
+def _wide(entries: Any, directory: bytes, ends: Numbers, source: Path) -> tuple[Numbers, Numbers, Numbers]:
+    """Sizes and offsets; those that need more than 32 bits stand in an extra field."""
+    stored, sizes, offsets = (entries[name].astype(np.int64) for name in ("stored", "size", "offset"))
+    full = (sizes == _FULL) | (stored == _FULL) | (offsets == _FULL)
+    for row in np.flatnonzero(full).tolist():
+        extra = _extra(directory[ends[row] : ends[row] + int(entries["extra"][row])], 0x0001)
+        columns = [column for column in (sizes, stored, offsets) if column[row] == _FULL]
+        if extra is None or len(extra) < 8 * len(columns):
+            raise _damaged(source, f"entry {row:,} of its directory lacks its size")
+        for column, value in zip(columns, struct.unpack_from(f"<{len(columns)}Q", extra), strict=True):
+            column[row] = min(value, np.iinfo(np.int64).max // 4)
+    if ((entries["disk"] != 0) & (entries["disk"] != _FULL_SHORT)).any():
+        raise DataError(f"{source} is a part of a zip in several files; join them first (zip -s 0 … --out …)")
+    return stored, sizes, offsets
+
+
+def _extra(fields: bytes, wanted: int) -> bytes | None:
+    """Find the content of an extra field."""
+    place = 0
+    while place + 4 <= len(fields):
+        kind, length = struct.unpack_from("<2H", fields, place)
+        if kind == wanted:
+            return fields[place + 4 : place + 4 + length]
+        place += 4 + length
+    return None
+
+
+def _decode(names: list[bytes], entries: Any, directory: bytes, ends: Numbers) -> None:
+    """Put names that are not plain ASCII into UTF-8."""
+    for row, name in enumerate(names):
+        if not name.isascii():
+            extra = directory[ends[row] : ends[row] + int(entries["extra"][row])]
+            names[row] = _decoded(name, int(entries["flags"][row]), extra)
+
+
+def _decoded(name: bytes, flags: int, extra: bytes) -> bytes:
+    if flags & _UTF8 or name.isascii():
+        return name
+    told = _extra(extra, 0x7075)  # the name in UTF-8, and the crc of the other one
+    if told is not None and len(told) > 5 and told[1:5] == zlib.crc32(name).to_bytes(4, "little"):
+        return told[5:]
+    try:
+        name.decode()  # what makes zips on Linux often forgets the flag; other texts are hardly ever valid UTF-8
+    except UnicodeDecodeError:
+        return name.decode("cp437").encode()
+    return name
+
+
+def _files(names: Sequence[bytes], entries: Any) -> Numbers:
+    """Rows of ordinary files."""
+    kinds = (entries["mode"] >> 16) & 0o170000
+    ordinary = ~np.isin(kinds, list(_KINDS))
+    ordinary &= np.array([not name.endswith(b"/") for name in names], bool)
+    return np.flatnonzero(ordinary)
+
+
+def _check(
+    names: Sequence[bytes],
+    kept: Numbers,
+    offsets: Numbers,
+    stored: Numbers,
+    sizes: Numbers,
+    methods: npt.NDArray[Any],
+    start: int,
+    source: Path,
+) -> None:
+    """Refuse files that would lie outside of the archive, or unpack to more than they can."""
+    lengths = np.array([len(name) for name in names], np.int64)
+    wrong = offsets + LOCAL.size + np.minimum(lengths, 1) + stored > start
+    wrong |= (methods == STORED) & (stored != sizes)
+    wrong |= (methods == DEFLATED) & (sizes > _MOST * (stored + 1))
+    bad = kept[wrong[kept]]
+    if len(bad):
+        row = int(bad[0])
+        said = shown(names[row].decode("utf-8", "backslashreplace"))
+        raise _damaged(
+            source,
+            f"{said} would take {stored[row]:,} bytes from byte {offsets[row]:,} on for its {sizes[row]:,}, "
+            f"which does not fit the {start:,} bytes before the directory",
+        )
+
+
+def _damaged(source: Path, what: str) -> DataError:
+    return DataError(f"{source} is damaged: {what}{MEND}")

@@ -1,0 +1,1 @@
+"""Published files: downloaded, checked, resumed."""

@@ -1,0 +1,55 @@
+"""Download a published file: mirror after mirror, checked, and renamed into place when it is right."""
+
+import logging
+from pathlib import Path
+
+from setsup.errors import DataError
+from setsup.files.atomic import settle
+from setsup.files.disk import disk_errors
+from setsup.files.downloads.check import file_problem
+from setsup.files.downloads.transfer import MirrorError, drop_part, part_address, transfer
+from setsup.files.manifests.manifest import ManifestFile
+
+__all__ = ["download", "part_of"]
+
+_log = logging.getLogger("setsup")
+
+
+def part_of(target: Path) -> Path:
+    """Name the file that holds what was received of `target` so far."""
+    return target.with_name(target.name + ".part")
+
+
+def download(file: ManifestFile, target: Path) -> None:
+    """Fetch a published file to `target` from the first mirror that gives it.
+
+    What is received lies in ``<target>.part`` until it is whole and right, also after Ctrl-C or a lost connection;
+    the next call goes on there.
+    """
+    part = part_of(target)
+    begun = part_address(part)
+    failures = []
+    for url in sorted(file.urls, key=lambda url: url != begun):  # stable: the mirror of the part, then as they stand
+        try:
+            _receive(url, part, file)
+        except MirrorError as error:
+            _log.info("%s %s", url, error)
+            failures.append(f"{url} {error}")
+            continue
+        with disk_errors(target):
+            settle(part, target)
+        drop_part(part)
+        return
+    raise DataError(f"{target.name} could not be fetched: " + "; ".join(failures))
+
+
+def _receive(url: str, part: Path, file: ManifestFile) -> None:
+    """Receive a file that passes its check; a continued part that does not is given up for a whole new one."""
+    while True:
+        resumed = transfer(url, part, size=file.size, exact=not file.repacked)
+        problem = file_problem(part, file)
+        if problem is None:
+            return
+        drop_part(part)
+        if not resumed:
+            raise MirrorError(f"sends a file that {problem}")

@@ -1,0 +1,176 @@
+"""Fetch a benchmark: see what is missing, make sure of licence and room, download, check."""
+
+import logging
+import shlex
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from setsup.errors import DataError, near
+from setsup.files.disk import make_folder, need_space
+from setsup.files.downloads.check import State, file_state, release_folder
+from setsup.files.downloads.copies import list_copies, take_copy
+from setsup.files.downloads.download import download, part_of
+from setsup.files.downloads.transfer import drop_part, part_size
+from setsup.files.locks import locked
+from setsup.files.manifests.manifest import Manifest, ManifestFile
+
+__all__ = ["fetch"]
+
+_log = logging.getLogger("setsup")
+
+
+def fetch(
+    manifest: Manifest,
+    root: Path | str | None = None,
+    files: Sequence[str] | None = None,
+    copies: Path | str | None = None,
+) -> Path:
+    """Make sure that all files of a benchmark are there and right, and download those that are not.
+
+    Files that are there are checked, never fetched again. Two processes may fetch the same benchmark at once: one
+    works, the other waits and finds it done.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        What to fetch.
+    root : Path, str or None
+        Folder for the files themselves; None: ``$SETSUP_DATA/<name>`` where that is set, else
+        ``<user cache>/setsup/<name>``, with the name of the data set of whose files it is made, if any.
+    files : sequence of str, optional
+        Names or patterns such as ``"*_LR_bicubic_X2.zip"`` of the files to fetch, of all that the manifest lists; by
+        default those that the benchmark is opened with, without those that are downloaded on request only.
+    copies : Path or str, optional
+        Folder in which another tool has downloaded some of them, such as ``~/tensorflow_datasets/downloads``: what has
+        the published digest there is copied, and not downloaded.
+
+    Returns
+    -------
+    Path
+        The folder that holds the files.
+
+    Raises
+    ------
+    DataError
+        A licence must be signed first, no mirror gives a file, a file that is there is damaged, `root` is an archive,
+        no file has one of the names in `files`, or the disk is full or cannot be written.
+
+    Examples
+    --------
+    >>> from setsup.files import load_manifest
+    >>> fetch(load_manifest("shapes3d-procedural"), "/nowhere").as_posix()  # it has no files
+    '/nowhere'
+
+    """
+    archive = root if root is not None and Path(root).is_file() else None
+    if archive is not None:
+        root = Path(archive).parent  # where what belongs beside it is put
+    folder = release_folder(manifest, root)
+    chosen = manifest.files if files is None else _named(manifest, files)
+    missing = _missing(manifest, chosen, folder, asked=files is not None)
+    _tidy((file for file in chosen if file not in missing), folder)
+    if missing and copies is not None and archive is None:
+        there = list_copies(copies)
+        make_folder(folder)
+        with locked(folder / (manifest.shares or manifest.name)):
+            missing = [file for file in missing if not take_copy(file, folder / file.path, there)]
+    if not missing:
+        return folder
+    _refuse_unfetchable(manifest, missing, folder, f"`setsup fetch {manifest.name}{_option(root)} --check`")
+    only = "" if files is None else f" --files {shlex.join(files)}"
+    command = f"setsup fetch {manifest.name}{only}{_option(root)}"
+    if archive is not None:
+        raise DataError(
+            f"{archive} is a file, and files are fetched into a folder: run `{command}`; whether {manifest.name} opens "
+            f"from the file as it is says `setsup fetch {manifest.name}{_option(archive)} --check`"
+        )
+    again = f"`{command}`"
+    make_folder(folder)
+    with locked(folder / (manifest.shares or manifest.name)):
+        missing = _missing(manifest, missing, folder, asked=True)  # what another process has not fetched meanwhile
+        need_space(folder, sum(_to_come(file, folder) for file in missing), manifest.name)
+        for file in missing:
+            _fetch_file(manifest, file, folder, again)
+    return folder
+
+
+def _option(root: Path | str | None) -> str:
+    return "" if root is None else f" --root {shlex.quote(str(root))}"
+
+
+def _named(manifest: Manifest, names: Sequence[str]) -> list[ManifestFile]:
+    """Files of some names or patterns, in the order of the manifest."""
+    paths = [file.path for file in manifest.files]
+    for name in names:
+        if not any(fnmatchcase(path, name) for path in paths):
+            raise DataError(f"{manifest.name} has no file {name!r}{near(name, paths)}")
+    return [file for file in manifest.files if any(fnmatchcase(file.path, name) for name in names)]
+
+
+def _offered(manifest: Manifest, file: ManifestFile) -> bool:
+    """Whether a program may download a file without being asked for it by name."""
+    return bool(file.urls) and not manifest.licence.sign and not file.on_request
+
+
+def _missing(manifest: Manifest, files: Iterable[ManifestFile], folder: Path, asked: bool) -> list[ManifestFile]:
+    """List the files that are not there, or that are there and wrong and can be fetched again.
+
+    Those that the benchmark opens without are left out where no program may fetch them, unless they are `asked` for.
+    """
+    shared = manifest.shared
+    states = [file_state(file, folder, shared) for file in files]
+    there = any(found.state is not State.MISSING for found in states)
+    # where none is needed by itself, and nothing can be fetched, one at least is
+    needed = asked or not (there or manifest.wanted or any(_offered(manifest, file) for file in manifest.files))
+    missing = []
+    for found in states:
+        file = found.file
+        if found.state is State.WRONG:
+            if found.path != folder / file.path or not file.urls or not found.path.is_file():
+                raise DataError(f"{found.path} {found.problem}: remove it and fetch or place {file.path} again")
+            _log.warning("%s %s: it is fetched again, and replaced then", found.path, found.problem)
+        # what one can do without is fetched where a program may
+        if found.wanted or (found.state is State.MISSING and (needed or _offered(manifest, file))):
+            missing.append(file)
+    return missing
+
+
+def _tidy(files: Iterable[ManifestFile], folder: Path) -> None:
+    """Remove what a kill left of downloads that were finished."""
+    for file in files:
+        if (folder / file.path).is_file():
+            with suppress(DataError):  # of a disk that is read-only
+                drop_part(part_of(folder / file.path))
+
+
+def _refuse_unfetchable(manifest: Manifest, missing: list[ManifestFile], folder: Path, check: str) -> None:
+    """Say what a person has to do where no program may, or can."""
+    files = ", ".join(file.path for file in missing if manifest.licence.sign or not file.urls)
+    if not files:
+        return
+    page = f" ({manifest.homepage})" if manifest.homepage else ""
+    if manifest.licence.sign:
+        first = f"{manifest.name} is given out only to those who sign: {manifest.licence.sign}{page}"
+    else:
+        first = f"{manifest.name} has files that no mirror offers; get them by hand{page}"
+    raise DataError(f"{first}; then put {files} into {folder} and check with {check}")
+
+
+def _to_come(file: ManifestFile, folder: Path) -> int:
+    """Count the bytes that are still to be received."""
+    return max((file.size or 0) - part_size(part_of(folder / file.path)), 0)
+
+
+def _fetch_file(manifest: Manifest, file: ManifestFile, folder: Path, again: str) -> None:
+    target = folder / file.path
+    make_folder(target.parent)
+    try:
+        download(file, target)
+    except DataError as error:
+        known = manifest.addresses
+        told = f". What was known of its addresses on {known.checked}: {known.known}" if known else ""
+        raise DataError(
+            f"{manifest.name}: {error}. Go on with {again}, or put {file.path} into {folder} by hand{told}"
+        ) from error

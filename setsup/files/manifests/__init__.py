@@ -1,0 +1,1 @@
+"""Manifests: what a benchmark consists of, where it comes from, and its licence."""

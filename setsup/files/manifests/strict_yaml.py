@@ -1,0 +1,155 @@
+"""A YAML file, read strictly: every value is asked for by name and type, and an error says where it stands."""
+
+import reprlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from setsup.errors import DataError, near
+from setsup.files.disk import need_regular
+
+__all__ = ["Fields", "read_yaml"]
+
+T = TypeVar("T")
+_LARGEST = 256 * 1024
+_DEEPEST = 32
+
+
+class Fields:
+    """A mapping out of a YAML file, whose keys are taken one by one; :meth:`done` refuses those that are left.
+
+    A reader is a function from a value to what is wanted of it, which raises ValueError with what it expected.
+    """
+
+    __slots__ = ("_file", "_left", "_seen", "_where")
+
+    def __init__(self, value: object, file: Path | str, where: str = "") -> None:
+        self._file = file
+        self._where = where
+        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+            raise self.wrong("", "a mapping of names to values", value)
+        self._left: dict[str, Any] = dict(value)
+        self._seen: list[str] = []
+
+    def need(self, key: str, read: Callable[[Any], T]) -> T:
+        """Take a value that must be there."""
+        value = self._take(key)
+        if value is None:
+            raise DataError(f"{self._file}: {self._place(key)} is missing")
+        return self._read(key, read, value)
+
+    def get(self, key: str, read: Callable[[Any], T]) -> T | None:
+        """Take a value, None where it is absent or null."""
+        value = self._take(key)
+        return None if value is None else self._read(key, read, value)
+
+    def each(self, key: str, read: Callable[[Any], T]) -> tuple[T, ...]:
+        """Take a list, empty where it is absent or null."""
+        return tuple(self._read(f"{key}[{i}]", read, item) for i, item in enumerate(self._list(key)))
+
+    def part(self, key: str) -> "Fields":
+        """Take a mapping that must be there."""
+        return Fields(self._take(key), self._file, self._place(key))
+
+    def parts(self, key: str) -> list["Fields"]:
+        """Take a list of mappings, empty where it is absent or null."""
+        return [Fields(item, self._file, self._place(f"{key}[{i}]")) for i, item in enumerate(self._list(key))]
+
+    def named(self, key: str) -> dict[str, "Fields"]:
+        """Take a mapping of names to mappings, empty where it is absent or null."""
+        value = self._take(key)
+        place = self._place(key)
+        names = Fields({} if value is None else value, self._file, place)._left
+        return {name: Fields(item, self._file, f"{place}.{name}") for name, item in names.items()}
+
+    def done(self) -> None:
+        """Refuse keys that nobody took."""
+        for key in self._left:
+            raise DataError(f"{self._file}: unknown key {reprlib.repr(self._place(key))}{near(key, self._seen)}")
+
+    def wrong(self, key: str, expected: str, value: object) -> DataError:
+        """Make the error for a value that is not as expected."""
+        place = self._place(key) or "the file"
+        # reprlib, since YAML aliases can make a small file a huge value
+        return DataError(f"{self._file}: {place} must be {expected}, not {reprlib.repr(value)}")
+
+    def _take(self, key: str) -> Any:
+        self._seen.append(key)
+        return self._left.pop(key, None)
+
+    def _list(self, key: str) -> list[Any]:
+        value = self._take(key)
+        if value is not None and not isinstance(value, list):
+            raise self.wrong(key, "a list", value)
+        return value or []
+
+    def _read(self, key: str, read: Callable[[Any], T], value: object) -> T:
+        try:
+            return read(value)
+        except ValueError as error:
+            raise self.wrong(key, str(error), value) from None
+
+    def _place(self, key: str) -> str:
+        return f"{self._where}.{key}" if self._where and key else self._where or key
+
+
+def read_yaml(file: Path) -> Fields:
+    """Read a YAML file as plain values; tags, repeated keys and great depth are refused."""
+    import yaml
+
+    need_regular(file)
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(_LARGEST + 1)
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror or error}") from error
+    if len(data) > _LARGEST:
+        raise DataError(f"{file} is larger than {_LARGEST:,} bytes: it is no manifest")
+    try:
+        text = data.decode("utf-8")
+        _refuse_depth(text, file)
+        value = yaml.load(text, _loader())
+    except DataError:
+        raise
+    except yaml.YAMLError as error:
+        raise DataError(f"{file} is no valid YAML: {' '.join(str(error).split())}") from error
+    except Exception as error:  # PyYAML's constructors let KeyError, AttributeError and more through
+        raise DataError(f"{file} is no valid YAML: {type(error).__name__}: {error}") from error
+    return Fields(value, file)
+
+
+def _base() -> Any:
+    import yaml
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times faster
+
+
+def _refuse_depth(text: str, file: Path) -> None:
+    """Look at the nesting without recursion: the C loader overflows the stack on a deep file."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, _base()):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise DataError(f"{file} is nested deeper than {_DEEPEST} levels: it is no manifest")
+
+
+def _loader() -> Any:
+    """Make a safe loader that refuses a key given twice, where YAML would silently take the last."""
+    import yaml
+
+    class Loader(_base()):  # type: ignore[misc]
+        """Safe loader with unique keys."""
+
+    def unique(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
+        mapping = dict(loader.construct_pairs(node, deep=True))
+        if len(mapping) != len(node.value):
+            raise yaml.constructor.ConstructorError(None, None, "a key is given twice", node.start_mark)
+        return mapping
+
+    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, unique)
+    return Loader

@@ -1,0 +1,90 @@
+"""The top of a release among the names of files: the folder below which everything lies as it was published."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any
+
+from setsup.files.archives.listing import matched
+
+__all__ = ["find_top", "readable", "wanting"]
+
+_AT_ONCE = 65_536
+_SOME = re.compile(r"(?:\\[dwS]|\[[^\]]*\]|\.)(?:[*+?]|\{[\d,]*\})?")
+_GROUP = re.compile(r"\((?:\?(?:P<\w*>|[a-z]*:))?([^()]*)\)([?*+]|\{[\d,]*\})?")
+_ITSELF = 0xE000  # private letters of Unicode
+
+
+def find_top(names: Any, holds: Sequence[str]) -> str | None:
+    r"""Find the shallowest folder below which each expression matches the beginning of some name.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> find_top(pa.array(["old/cars/1.mat", "old/cars/list.txt"], pa.large_string()), [r"list\.txt", r"\d+\.mat"])
+    'old/cars/'
+
+    """
+    import pyarrow.compute as pc
+
+    if not len(names):
+        return None
+    if all(_anywhere(names, f"^(?:{pattern})") for pattern in holds):
+        return ""
+    deepest = pc.max(pc.count_substring(names, "/")).as_py()
+    for depth in range(1, deepest + 1):
+        tops: set[str] | None = None
+        for pattern in holds:
+            found = _tops(names, depth, pattern)
+            tops = found if tops is None else tops & found
+            if not tops:
+                break
+        if tops:
+            return min(tops)
+    return None
+
+
+def wanting(names: Any, holds: Sequence[str]) -> list[str]:
+    """Give the expressions that match nowhere."""
+    return [pattern for pattern in holds if not _anywhere(names, f"(?:^|/)(?:{pattern})")]
+
+
+def readable(pattern: str) -> str:
+    r"""Write an expression as a person writes a file's name."""
+    # what stands for itself becomes one letter that no rule below knows
+    plain = re.sub(r"\\([^\w\s])", lambda found: chr(_ITSELF + ord(found[1])), pattern)
+    plain = _SOME.sub("*", plain.removeprefix("^").removesuffix("$"))
+    inner = None
+    while inner != plain:
+        inner, plain = plain, _GROUP.sub(_of_group, plain)
+    plain = re.sub(r"\*+", "*", plain).replace("|", " or ")
+    return "".join(chr(ord(each) - _ITSELF) if ord(each) >= _ITSELF else each for each in plain)
+
+
+def _of_group(found: re.Match[str]) -> str:
+    """What a group without groups stands for: nothing where it may be left out, anything where it has a choice."""
+    if found[2] in ("?", "*"):
+        return ""
+    return "*" if "|" in found[1] or found[2] else found[1]
+
+
+def _anywhere(names: Any, pattern: str) -> bool:
+    """Whether an expression matches one of many names; most that are there are seen in the first stretch."""
+    import pyarrow.compute as pc
+
+    stretches = (names.slice(start, _AT_ONCE) for start in range(0, len(names), _AT_ONCE))
+    return any(pc.any(pc.match_substring_regex(stretch, pattern)).as_py() for stretch in stretches)
+
+
+def _tops(names: Any, depth: int, pattern: str) -> set[str]:
+    """Folders so deep below which an expression matches the beginning of some name."""
+    hits = matched(names, f"^(?:[^/]*/){{{depth}}}(?:{pattern})")
+    tops = set()
+    at = 0
+    while at < len(hits):
+        top = "/".join(names[int(hits[at])].as_py().split("/", depth)[:depth])
+        tops.add(top + "/")
+        # on to the first behind all that lie in this folder ("0" is the letter after "/")
+        after = (top + "0").encode()
+        at = bisect_left(hits, after, at, key=lambda place: names[int(place)].as_py().encode())
+    return tops

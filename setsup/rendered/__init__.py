@@ -1,0 +1,1 @@
+"""Rendered datasets: images of scenes, rendered on demand or to a folder."""

@@ -1,0 +1,387 @@
+"""Data sets that are drawn: a recipe's scenes and cameras, one picture a row, with the geometry behind its pixels."""
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.errors import DataError, FactorError, LibraryError, near
+from setsup.factors.stored import check_rows
+from setsup.factors.table import FactorTable
+from setsup.files.expand_user import expanded
+from setsup.rendered.layout import OUTPUTS, one_row
+from setsup.rendered.renderer_pool import Failed, RendererPool, RowErrors, without_scene
+from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
+from setsup.scenes.renderers import choose
+
+if TYPE_CHECKING:
+    from setsup.rendered.rows import RowFiles
+
+__all__ = ["RenderedDataset"]
+
+Array = npt.NDArray[Any]
+Take = Callable[[int, Scene, Camera, Frame], object]
+
+_log = logging.getLogger("setsup")
+
+
+class RenderedDataset(Dataset):
+    """Pictures drawn on demand: the factors of a row settle its scene and its camera, and a renderer draws them.
+
+    Modalities are ``image`` (H, W, 3) uint8 sRGB, or (H, W, 4) with alpha where scenes have no background; ``depth``
+    (H, W) float32 in metres along the camera's axis, 0 where there is nothing; ``normals`` (H, W, 3) float32, unit
+    vectors in the camera's frame (x right, y down, z forward), 0 where there is nothing; ``instances`` and
+    ``triangles`` (H, W) int32, −1 where there is nothing (see :class:`setsup.scenes.Frame`).
+
+    The bytes of a row depend on the recipe, its values and the renderer alone. Rows of one fetch that share a scene are
+    drawn one after the other, and the scenes drawn last are kept. Other processes make renderers of their own; a fork
+    of one that has drawn with OpenGL cannot, and says so. A renderer that is given as an object goes to other processes
+    as it pickles.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What is drawn, such as :class:`setsup.scenes.recipes.Shapes3D`.
+    factors : FactorTable, optional
+        Rows, with at least the factors of the recipe, and levels or numbers that it takes. The full grid of the
+        recipe's factors by default; :func:`setsup.rendered.table.sampled` makes others.
+    renderer : str or Renderer
+        A name of :func:`setsup.scenes.renderer`; ``"auto"`` is the best that works here, or the one with which the
+        cache was begun. Renderers differ in single pixels, so name one where pictures are to be the same elsewhere.
+        One that is given as an object belongs to this data set: it has one scene loaded at a time.
+    cache : Path or str, optional
+        Folder on disk that keeps what was drawn, for any number of processes;
+        :func:`setsup.rendered.writing.render` draws the rest of it.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        As given.
+    pair_factors : tuple of str
+        Factors in which two views of one scene agree: what the recipe names so, else its scene factors.
+
+    Raises
+    ------
+    DataError
+        When what is given is no recipe or no renderer, there is no row, a value is unknown, or the scene of the first
+        row cannot be built.
+    FactorError
+        When the table lacks a factor of the recipe, or the recipe has no grid and no table is given.
+
+    Examples
+    --------
+    >>> import math
+    >>> from setsup.factors import Factor, Kind
+    >>> from setsup.scenes import Mesh, Placement
+    >>> from setsup.scenes.recipes import FunctionRecipe
+    >>> def build(values):
+    ...     return Scene((Placement(Mesh([[0, 0, 0], [1, 0, 0], [0, 0, 1]], [[0, 1, 2]])),))
+    >>> def look(values, scene):
+    ...     return Camera.look_at((values["x"], -3, 0), (values["x"], 0, 0), height=8, width=8, focal_length=9)
+    >>> steps = Factor("x", Kind.ORDINAL, (-1.0, 0.0, 1.0))
+    >>> triangle = RenderedDataset(FunctionRecipe("triangle", [steps], build, look, [], (8, 8), "1"))
+    >>> triangle, triangle.modalities["depth"].unit, triangle.camera(2).centre.tolist()
+    (RenderedDataset('rendered triangle', 3 rows), 'm', [1.0, -3.0, 0.0])
+
+    """
+
+    computes = True
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        factors: FactorTable | None = None,
+        renderer: str | Renderer = "auto",
+        cache: Path | str | None = None,
+    ) -> None:
+        if isinstance(recipe, type) or not hasattr(recipe, "scene_factors"):
+            raise DataError(f"a rendered data set is drawn from a recipe, such as Shapes3D(), not from {recipe!r}")
+        if isinstance(renderer, type) or not isinstance(renderer, str | Renderer):
+            raise DataError(
+                f"a renderer is a name, such as 'embree', or an object with load and render, not {renderer!r}"
+            )
+        self.name = f"rendered {recipe.name}"
+        self.recipe = recipe
+        self.factors = _grid(recipe) if factors is None else _checked(factors, recipe)
+        self.renderer = renderer
+        self.cache = None if cache is None else expanded(cache)
+        self._studios: dict[int, RendererPool] = {}  # by process
+        self.modalities = _modalities(recipe.size, 3 if self._first().background is not None else 4)
+
+    @property
+    def pair_factors(self) -> tuple[str, ...]:
+        """Factors in which two views of one scene agree."""
+        return tuple(getattr(self.recipe, "pair_factors", self.recipe.scene_factors))
+
+    @property
+    def renderer_name(self) -> str:
+        """What draws, never ``"auto"``; with options that are not as usual, where an object is given."""
+        if not isinstance(self.renderer, str):
+            return _described(self.renderer)
+        if self.renderer == "auto":
+            chosen = choose()
+            _log.info("%s is drawn by %s: %s (%s)", self.name, chosen.name, chosen.why, chosen.detail)
+            self.renderer = chosen.name
+        return self.renderer
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
+
+        Raises
+        ------
+        DataError
+            When a row cannot be drawn, or the renderer does not work here.
+
+        """
+        rows, names = fetch_request(self, indices, modalities)
+        found = {}
+        for name in names:
+            shape, dtype = self.modalities[name].shape, self.modalities[name].dtype
+            found[name] = np.empty((*rows.shape, *(side or 0 for side in shape)), dtype)
+        self._fill(rows, found)
+        return found
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Draw rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
+        self._fill(fetch_request(self, indices, tuple(out))[0], out)
+
+    @of_row
+    def values(self, row: int) -> dict[str, Any]:
+        """Values of all factors of a row, as the recipe is given them."""
+        return self._values([one_row(row, len(self))])[0]
+
+    @of_row
+    def scene(self, row: int) -> Scene:
+        """Scene of a row."""
+        values, studio = self.values(row), self._here()
+        with studio.lock, RowErrors(self.name, [row]):
+            found = studio.scene(values)
+        return found
+
+    def _first(self) -> Scene:
+        values = self.values(0)
+        try:
+            return self.scene(0)
+        except LibraryError:
+            raise
+        except DataError as error:
+            advice = without_scene(self.factors, self.recipe.scene_factors, values)
+            raise DataError(f"{error}{advice}") from error.__cause__
+
+    @of_row
+    def camera(self, row: int) -> Camera:
+        """Camera of a row."""
+        scene = self.scene(row)
+        with RowErrors(self.name, [row]):
+            found = self._camera(self.values(row), scene)
+        return found
+
+    @of_row
+    def frame(self, row: int) -> Frame:
+        """All that is drawn of a row at once; the cache is not asked."""
+        found: list[Frame] = []
+        self.draw([one_row(row, len(self))], lambda row, scene, camera, frame: found.append(frame))
+        return found[0]
+
+    @of_row
+    def names(self, row: int) -> dict[int, str]:
+        """What each number in the ``instances`` of a row is."""
+        return self.scene(row).names
+
+    def draw(self, rows: Sequence[int], take: Take, failed: Failed | None = None) -> None:
+        """Draw rows, those of one scene after one another.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            Row numbers.
+        take : callable of (row, scene, camera, frame)
+            Called for each row once it is drawn; other threads wait meanwhile.
+        failed : callable of (row, error), optional
+            Called in its place for each row whose scene cannot be built or loaded, whose camera cannot be placed, or
+            that cannot be drawn; the first SetsupError of those ends the work by default.
+
+        """
+        studio = self._here()
+        groups: dict[tuple[Any, ...], list[tuple[int, dict[str, Any]]]] = {}
+        for row, values in zip(rows, self._values(rows), strict=True):
+            groups.setdefault(studio.key(values), []).append((row, values))
+        given = self.renderer_name if isinstance(self.renderer, str) else self.renderer
+        with studio.lock:
+            # first what is loaded, before other scenes take its place
+            for key in sorted(groups, key=lambda key: key not in studio.loaded):
+                self._draw_scene(studio, given, groups[key], take, failed)
+
+    def outputs(self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]) -> dict[str, Array]:
+        """Modalities of a row that was drawn; a subclass that has more of them makes them here."""
+        return {name: getattr(frame, OUTPUTS[name]) for name in names}
+
+    def bound(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Rows that go when others go: the same ones, unless a subclass has rows that mean nothing without others."""
+        return rows
+
+    def _draw_scene(
+        self,
+        studio: RendererPool,
+        given: str | Renderer,
+        rows: Sequence[tuple[int, dict[str, Any]]],
+        take: Take,
+        failed: Failed | None,
+    ) -> None:
+        values = rows[0][1]
+        at = RowErrors(self.name, [row for row, _ in rows], failed)
+        with at:
+            scene = studio.scene(values)
+        if at.good:
+            renderer = studio.free(values, given)
+            with at:
+                renderer.load(scene)
+                studio.keep(values, given, renderer)
+        if not at.good:
+            return
+        for row, values in rows:
+            at = RowErrors(self.name, [row], failed)
+            with at:
+                camera = self._camera(values, scene)
+                frame = renderer.render(camera)
+                self._check(frame)
+            if at.good:
+                take(row, scene, camera, frame)
+
+    def _fill(self, rows: npt.NDArray[np.int64], out: Mapping[str, Array]) -> None:
+        places: dict[int, list[tuple[int, ...]]] = {}
+        for place in np.ndindex(rows.shape):
+            places.setdefault(int(rows[place]), []).append(place)
+        if not places or not out:
+            return
+
+        def put(row: int, arrays: Mapping[str, Array]) -> None:
+            for name, array in out.items():
+                for place in places[row]:
+                    array[place] = arrays[name]
+
+        kept = self._kept()
+        missing = list(places) if kept is None else kept.read(list(places), tuple(out), put)
+
+        def take(row: int, scene: Scene, camera: Camera, frame: Frame) -> None:
+            arrays = self.outputs(row, scene, camera, frame, tuple(out))
+            put(row, arrays)
+            if kept is not None:
+                kept.keep(row, arrays, camera, scene)
+
+        if missing:
+            self.draw(missing, take)
+
+    def _kept(self) -> "RowFiles | None":
+        """Rows on disk, opened when a process first asks for some."""
+        if self.cache is None:
+            return None
+        studio = self._here()
+        if studio.kept is None:
+            from setsup.rendered.writing import opened_cache
+
+            studio.kept = opened_cache(self, self.cache)
+            if self.renderer == "auto":  # what drew the rows that are there draws the others
+                self.renderer = studio.kept.layout.renderer
+        return studio.kept
+
+    def _values(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        index = check_rows(rows, len(self))
+        columns = []
+        for factor in self.factors.factors:
+            codes = self.factors.codes(factor.name, index)
+            levels = factor.levels
+            missing = np.isnan(codes) if levels is None else codes < 0
+            if missing.any() and factor.name in {one.name for one in self.recipe.factors}:
+                raise DataError(
+                    f"{self.name}: row {index[missing][0]} has no value of {factor.name!r}, which the recipe needs"
+                )
+            known = codes.tolist() if levels is None else [levels[code] for code in codes.tolist()]
+            columns.append([None if lost else value for value, lost in zip(known, missing.tolist(), strict=True)])
+        return [dict(zip(self.factors.names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def _camera(self, values: Mapping[str, Any], scene: Scene) -> Camera:
+        camera = self.recipe.camera(values, scene)
+        if (camera.height, camera.width) != tuple(self.recipe.size):
+            raise DataError(
+                f"the camera has {camera.height} × {camera.width} pixels, but the size of the recipe is "
+                f"{' × '.join(map(str, self.recipe.size))}"
+            )
+        return camera
+
+    def _check(self, frame: Frame) -> None:
+        if frame.rgb.shape != self.modalities["image"].shape:
+            raise DataError(
+                f"its picture has the shape {frame.rgb.shape}, that of the first row {self.modalities['image'].shape}; "
+                "all scenes of a recipe must have a background, or none"
+            )
+
+    def _here(self) -> RendererPool:
+        """What this process keeps. A fork begins anew: it may have inherited a lock that somebody held.
+
+        What its parent kept stays in memory, for to close what that drew with could hang.
+        """
+        process = os.getpid()
+        if process not in self._studios:
+            self._studios.setdefault(process, RendererPool(self.recipe))  # of two threads that come first, one makes it
+        return self._studios[process]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep what it takes to draw, and nothing that was drawn or opened."""
+        return {**self.__dict__, "_studios": {}}
+
+    def __repr__(self) -> str:
+        """Show the name and the number of rows."""
+        return f"{type(self).__name__}({self.name!r}, {len(self):,} rows)"
+
+
+def _grid(recipe: Recipe) -> FactorTable:
+    for factor in recipe.factors:
+        if factor.continuous:
+            raise FactorError(
+                f"the recipe {recipe.name!r} has the continuous factor {factor.name!r}, and so no grid: give factors, "
+                "such as setsup.rendered.table.sampled(recipe, rows=1000, ranges=…)"
+            )
+    return FactorTable(recipe.factors)
+
+
+def _checked(table: FactorTable, recipe: Recipe) -> FactorTable:
+    if not isinstance(table, FactorTable):
+        raise FactorError(f"factors of a rendered data set must be a FactorTable, not {type(table).__name__}")
+    for factor in recipe.factors:
+        if factor.name not in table:
+            hint = near(factor.name, table.names)
+            raise FactorError(f"the recipe {recipe.name!r} needs the factor {factor.name!r}{hint}")
+    if not len(table):
+        raise DataError(f"rendered {recipe.name}: the table has no row, so that there is nothing to draw")
+    return table
+
+
+def _modalities(size: tuple[int, int], channels: int) -> dict[str, Modality]:
+    return {
+        "image": Modality((*size, channels), "uint8", color="srgb"),
+        "depth": Modality(size, "float32", unit="m"),
+        "normals": Modality((*size, 3), "float32"),
+        "instances": Modality(size, "int32"),
+        "triangles": Modality(size, "int32"),
+    }
+
+
+def _described(renderer: Renderer) -> str:
+    """Name of a renderer, and such of its public numbers and texts as are not those of one made by name."""
+    try:
+        usual = getattr(type(renderer)(), "__dict__", {})
+    except TypeError:
+        usual = {}
+    options = [
+        f"{name}={value!r}"
+        for name, value in sorted(getattr(renderer, "__dict__", {}).items())
+        if not name.startswith("_") and name != "name" and isinstance(value, bool | int | float | str)
+        if usual.get(name) != value
+    ]
+    return " ".join([renderer.name, *options])

@@ -1,0 +1,144 @@
+"""Rows of a rendering that cannot be drawn: told of once all others are there, and left out where that is asked for.
+
+Convention
+----------
+``failed.json`` is a list; each entry has the ``error``, the values of the ``scene`` factors, and the ``rows`` of the
+table that was asked for. Rows are left out by closing the ranks of the others, to the bytes that these would have by
+themselves. First ``rendered.json`` is replaced, which tells from then on what is to be there, then array by array,
+whose headers tell which of them have been done: killed at any moment, it goes on.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, SetsupError
+from setsup.factors.table import FactorTable
+from setsup.files import need_readable, need_space, written
+from setsup.rendered.layout import ABOUT, FAILED, MEND, TABLE, Layout, RowArray
+
+if TYPE_CHECKING:
+    from setsup.rendered.dataset import RenderedDataset
+
+__all__ = ["Failure", "close_ranks", "leave_out", "tell", "write_failures"]
+
+Rows = npt.NDArray[np.int64]
+
+_SHOWN = 3  # errors in a message
+_BLOCK = 16 << 20  # bytes that are copied at once
+_LARGEST = 1 << 30  # bytes of failed.json
+
+
+class Failure(NamedTuple):
+    """A row that cannot be drawn, and why."""
+
+    row: int
+    error: str
+
+
+def write_failures(folder: Path, dataset: "RenderedDataset", failures: Iterable[Failure]) -> list[dict[str, Any]]:
+    """Write ``failed.json``; its content, rows of one scene and one error together."""
+    table, scene = dataset.factors, dataset.recipe.scene_factors
+    found: dict[tuple[str, tuple[Any, ...]], list[int]] = {}
+    for row, error in sorted(failures):
+        found.setdefault((error, tuple(table.row(row)[name] for name in scene)), []).append(row)
+    content = [
+        {"error": error, "scene": dict(zip(scene, values, strict=True)), "rows": rows}
+        for (error, values), rows in found.items()
+    ]
+    with written(folder / FAILED) as part:
+        part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return content
+
+
+def tell(folder: Path, layout: Layout, content: Sequence[dict[str, Any]]) -> DataError:
+    """Say which rows could not be drawn, and what to do."""
+    count = sum(len(one["rows"]) for one in content)
+    some = [_line(one) for one in content[:_SHOWN]]
+    more = f"; and {len(content) - _SHOWN:,} more" if len(content) > _SHOWN else ""
+    return DataError(
+        f"{count:,} of {layout.rows:,} rows of {layout.recipe} cannot be drawn, all others are in {folder}: "
+        f"{'; '.join(some)}{more}. {folder / FAILED} lists them all. Faults that pass, such as too little memory: "
+        "give the same `setsup render` again, which draws these rows alone. Others, such as broken meshes: leave the "
+        "rows out with --skip-broken (skip_broken=True), which keeps what is there; a mended mesh is another one, and "
+        "needs another --out"
+    )
+
+
+def _line(entry: dict[str, Any]) -> str:
+    rows, scene = entry["rows"], ", ".join(f"{name} {value!r}" for name, value in entry["scene"].items())
+    which = f"row {rows[0]}" if len(rows) == 1 else f"{len(rows):,} rows from {rows[0]} on"
+    return f"{which}{f' ({scene})' if scene else ''}: {entry['error']}"
+
+
+# -- left out ----------------------------------------------------------------------------------------------------------
+
+
+def leave_out(folder: Path, dataset: "RenderedDataset", layout: Layout, failures: Sequence[Failure]) -> Layout:
+    """Settle that some rows will not be in a folder, in which all others have been drawn: what it will hold."""
+    reasons = dict(failures)
+    gone = np.unique(dataset.bound(np.array(sorted(reasons), np.int64)))
+    others = [Failure(row, "goes with a row that cannot be drawn") for row in gone.tolist() if row not in reasons]
+    content = write_failures(folder, dataset, [*failures, *others])
+    if len(gone) == layout.rows:
+        raise tell(folder, layout, content)
+    table = dataset.factors.select(np.setdiff1d(np.arange(layout.rows), gone))
+    asked = (layout.rows, layout.factors)
+    found = replace(layout, rows=len(table), factors=table.fingerprint, asked=asked)
+    with written(folder / ABOUT) as part:
+        part.write_text(found.to_json(), "utf-8")
+    return found
+
+
+def close_ranks(folder: Path, dataset: "RenderedDataset", layout: Layout) -> None:
+    """Bring the arrays and the table of a folder to the rows that are not left out."""
+    from pyarrow import parquet
+
+    kept = np.setdiff1d(np.arange(len(dataset)), _failed_rows(folder / FAILED))
+    table: FactorTable = dataset.factors.select(kept)
+    if len(table) != layout.rows or not table.has_fingerprint(layout.factors):
+        raise DataError(f"{folder / FAILED} is not the list of rows that {ABOUT} beside it leaves out; {MEND}")
+    need_space(folder, max(array.size for array in layout.arrays.values()), f"leaving out rows of {layout.recipe}")
+    for name, array in layout.arrays.items():
+        path = folder / f"{name}.npy"
+        if not _has(path, array):
+            before = replace(array, rows=len(dataset))
+            before.check(path)
+            _copy(path, before, array, kept)
+    with written(folder / TABLE) as part:
+        parquet.write_table(table.to_arrow(), part)
+
+
+def _has(path: Path, array: RowArray) -> bool:
+    try:
+        array.check(path)
+    except DataError:
+        return False
+    return True
+
+
+def _copy(path: Path, before: RowArray, after: RowArray, kept: Rows) -> None:
+    """Put some rows of an array in its place."""
+    rows, step = before.map(path), max(1, _BLOCK // max(1, after.row_bytes))
+    with written(path) as fresh, fresh.open("wb") as file:
+        file.write(after.header)
+        for start in range(0, len(kept), step):
+            file.write(rows[kept[start : start + step]].tobytes())
+
+
+def _failed_rows(path: Path) -> Rows:
+    need_readable(path, "the list of rows that could not be drawn")
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ValueError("it is too large")
+        rows = [row for one in json.loads(path.read_bytes()) for row in one["rows"]]
+        return np.array(rows, np.int64)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, SetsupError) as error:
+        raise DataError(f"{path} is damaged: {error}; {MEND}") from None

@@ -1,0 +1,299 @@
+"""What a folder of rendered rows holds, and how that is written down.
+
+Convention
+----------
+``rendered.json`` says what was drawn; ``factors.parquet`` is the factor table; ``<modality>.npy`` has a row of the
+modality for each row of the table, and ``camera_k.npy``, ``camera_rotation.npy`` and ``camera_translation.npy`` the
+cameras in float64 (see :class:`setsup.scenes.Camera`). ``names.json`` has, by a key of 16 hexadecimal digits, what the
+instances of a scene are called, and ``names.npy`` each row's key. All arrays are plain ``.npy`` files, whose header is
+padded to a page, so that anybody can map them. While some rows are missing, ``rendered.progress`` has a byte a row,
+with a bit for each modality that is there. ``failed.json`` lists rows that could not be drawn, and why; a finished
+folder has one where these were left out, and says in ``rendered.json`` which rows were asked for.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.datasets.dataset import Modality
+from setsup.errors import DataError, RowError
+from setsup.factors.stored import check_rows
+from setsup.files import need_readable
+from setsup.files.manifests.strict_yaml import Fields
+from setsup.files.manifests.validators import digest, matching, text, whole, words
+from setsup.files.prepared import HEADER, npy_header
+
+if TYPE_CHECKING:
+    from setsup.rendered.dataset import RenderedDataset
+
+__all__ = [
+    "ABOUT",
+    "BITS",
+    "CAMERA",
+    "FAILED",
+    "KEPT",
+    "MEND",
+    "NAMES",
+    "OUTPUTS",
+    "PARTS",
+    "PROGRESS",
+    "TABLE",
+    "Layout",
+    "RowArray",
+    "one_row",
+    "read_layout",
+]
+
+ABOUT, TABLE, NAMES, PROGRESS, PARTS, FAILED = (
+    "rendered.json",
+    "factors.parquet",
+    "names.json",
+    "rendered.progress",
+    "names.parts",
+    "failed.json",
+)
+OUTPUTS = {"image": "rgb", "depth": "depth", "normals": "normal", "instances": "instance", "triangles": "triangle"}
+"""Modalities, and the attributes of a :class:`~setsup.scenes.Frame` that they are."""
+
+KEPT = (*OUTPUTS, "partners", "status")
+"""All modalities that a folder may hold, in their order; the last two of pairs of views."""
+
+BITS = {name: 1 << place for place, name in enumerate(KEPT)}
+"""Bits of modalities in the progress file."""
+
+CAMERA: Mapping[str, tuple[int, ...]] = {"k": (3, 3), "rotation": (3, 3), "translation": (3,)}
+
+MEND = "remove the folder and render it again, or copy it once more"
+"""What to do where a file is damaged: a folder that looks finished is not drawn anew."""
+
+_FORMAT = 1
+_LARGEST = 1 << 20  # bytes of rendered.json
+
+
+@dataclass(frozen=True, slots=True)
+class RowArray:
+    """A ``.npy`` file with an array for each row."""
+
+    rows: int
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row."""
+        return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+
+    @property
+    def header(self) -> bytes:
+        """What the file begins with."""
+        return npy_header((self.rows, *self.shape), self.dtype)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return HEADER + self.rows * self.row_bytes
+
+    def check(self, path: Path) -> None:
+        """Refuse a file that is another; its header is compared, never parsed."""
+        need_readable(path, "an array of a rendered data set")
+        try:
+            with path.open("rb") as file:
+                size, header = os.fstat(file.fileno()).st_size, file.read(HEADER)
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        if header != self.header:
+            raise DataError(
+                f"{path} is not the array {(self.rows, *self.shape)} {self.dtype} that {ABOUT} beside it describes; "
+                f"{MEND}"
+            )
+        if size != self.size:
+            raise DataError(
+                f"{path} is {'cut off' if size < self.size else 'too long'}: it has {size:,} bytes, not {self.size:,}; "
+                f"{MEND}"
+            )
+
+    def map(self, path: Path) -> npt.NDArray[Any]:
+        """Map the rows into memory, read-only and unchecked."""
+        return np.asarray(np.memmap(path, np.dtype(self.dtype), "r", HEADER, (self.rows, *self.shape)))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a folder holds: equal layouts, equal bytes.
+
+    `size` (height, width); `asked` (rows, fingerprint) or None.
+    """
+
+    recipe: str
+    key: str
+    renderer: str
+    size: tuple[int, int]
+    rows: int
+    factors: str
+    pair_factors: tuple[str, ...]
+    modalities: Mapping[str, Modality]
+    setsup: str
+    asked: tuple[int, str] | None = None
+
+    @classmethod
+    def of(cls, dataset: "RenderedDataset", renderer: str, modalities: Iterable[str]) -> "Layout":
+        """Describe the folder of a data set."""
+        names = set(modalities)
+        return cls(
+            recipe=dataset.recipe.name,
+            key=hashlib.sha256(dataset.recipe.key.encode()).hexdigest(),
+            renderer=renderer,
+            size=(int(dataset.recipe.size[0]), int(dataset.recipe.size[1])),
+            rows=len(dataset),
+            factors=dataset.factors.fingerprint,
+            pair_factors=dataset.pair_factors,
+            modalities={name: dataset.modalities[name] for name in KEPT if name in names},
+            setsup=version("setsup"),
+        )
+
+    @cached_property
+    def arrays(self) -> dict[str, RowArray]:
+        """Arrays by the names of their files, without ``.npy``."""
+        found = {
+            name: RowArray(self.rows, tuple(side or 0 for side in one.shape), one.dtype)
+            for name, one in self.modalities.items()
+        }
+        cameras = {f"camera_{name}": RowArray(self.rows, shape, "float64") for name, shape in CAMERA.items()}
+        return {**found, **cameras, "names": RowArray(self.rows, (), "uint64")}
+
+    @property
+    def size_on_disk(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.size for array in self.arrays.values())
+
+    @property
+    def left_out(self) -> int:
+        """Rows that were to be drawn, could not be, and are not here."""
+        return 0 if self.asked is None else self.asked[0] - self.rows
+
+    @property
+    def full(self) -> int:
+        """Bits of a row that is whole."""
+        return sum(BITS[name] for name in self.modalities)
+
+    def to_json(self) -> str:
+        """Text of ``rendered.json``."""
+        content = {
+            "setsup": self.setsup,
+            "format": _FORMAT,
+            "recipe": self.recipe,
+            "key": self.key,
+            "renderer": self.renderer,
+            "size": list(self.size),
+            "rows": self.rows,
+            "factors": self.factors,
+            **({} if self.asked is None else {"asked": list(self.asked)}),
+            "pair_factors": list(self.pair_factors),
+            "modalities": {
+                name: {"shape": list(one.shape), "dtype": one.dtype, "unit": one.unit, "color": one.color}
+                for name, one in self.modalities.items()
+            },
+        }
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def one_row(row: npt.ArrayLike, rows: int) -> int:
+    """Check the number of a single row."""
+    index = check_rows(row, rows)
+    if index.ndim:
+        raise RowError(f"give a single row, not an array of the shape {index.shape}")
+    return int(index)
+
+
+def read_layout(folder: Path) -> Layout:
+    """Read ``rendered.json``."""
+    path = folder / ABOUT
+    need_readable(path, "a folder that `setsup render` wrote")
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+        content = json.loads(data[:_LARGEST])
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is damaged: {error}; {MEND}") from None
+    fields = Fields(content, path)
+    made, kind = fields.need("setsup", text), fields.need("format", whole)
+    if kind != _FORMAT:
+        raise DataError(f"{path} has the format {kind}, written by setsup {made}; this one reads format {_FORMAT}")
+    size = fields.need("size", _size)
+    found = {name: _modality(part, size) for name, part in fields.named("modalities").items()}
+    layout = Layout(
+        recipe=fields.need("recipe", text),
+        key=fields.need("key", digest(64)),
+        renderer=fields.need("renderer", text),
+        size=size,
+        rows=fields.need("rows", _rows),
+        factors=fields.need("factors", digest(32)),
+        pair_factors=fields.need("pair_factors", _names),
+        modalities=found,
+        setsup=made,
+        asked=fields.get("asked", _asked),
+    )
+    fields.done()
+    if layout.asked is not None and layout.left_out < 1:
+        raise fields.wrong("asked", f"more rows than the {layout.rows:,} that are here", layout.asked[0])
+    if not found or list(found) != [name for name in KEPT if name in found]:
+        raise fields.wrong("modalities", f"some of {', '.join(KEPT)}, in this order", list(found))
+    return layout
+
+
+def _modality(fields: Fields, size: tuple[int, int]) -> Modality:
+    dtype = fields.need("dtype", matching("uint8|float32|int32", "uint8, float32 or int32"))
+    shape = fields.need("shape", _shape)
+    if shape[:2] != size or shape[2:] not in ((), (2,), (3,), (4,)):
+        raise fields.wrong("shape", f"{list(size)} and 2 to 4 channels, if any", list(shape))
+    unit, color = (fields.need(key, _word) for key in ("unit", "color"))
+    fields.done()
+    return Modality(shape, dtype, unit, color)
+
+
+def _word(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a text")
+    return value
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError("a list of names")
+    return words(value)
+
+
+def _rows(value: Any) -> int:
+    if whole(value) < 1:
+        raise ValueError("a whole number, 1 or more")
+    return int(value)
+
+
+def _asked(value: Any) -> tuple[int, str]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError("[rows, fingerprint]")
+    return _rows(value[0]), digest(32)(value[1])
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(0 < whole(side) <= 1 << 15 for side in value):
+        raise ValueError("a list of whole numbers, each 1 … 32,768")
+    return tuple(value)
+
+
+def _size(value: Any) -> tuple[int, int]:
+    shape = _shape(value)
+    if len(shape) != 2:
+        raise ValueError("[height, width]")
+    return shape[0], shape[1]

@@ -1,0 +1,102 @@
+"""What a process keeps while it draws rows: scenes, renderers that have them loaded, and whose rows cannot be drawn."""
+
+import shlex
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from setsup.errors import DataError, LibraryError, SetsupError
+from setsup.factors.table import FactorTable
+from setsup.scenes import Recipe, Renderer, Scene
+from setsup.scenes import renderer as make_renderer
+
+if TYPE_CHECKING:
+    from setsup.rendered.rows import RowFiles
+
+__all__ = ["Failed", "RendererPool", "RowErrors", "without_scene"]
+
+Failed = Callable[[int, SetsupError], object]
+"""Told of a row that cannot be drawn, and why."""
+
+_SCENES = 8  # kept by a process
+_RENDERERS = 4  # each with a scene loaded, of which a large one takes 0.2 s
+
+
+class RowErrors:
+    """Says which row it is that cannot be drawn; with a function, to that one, for all rows that it concerns."""
+
+    __slots__ = ("_failed", "_name", "_rows", "good")
+
+    def __init__(self, name: str, rows: Sequence[int], failed: Failed | None = None) -> None:
+        self._name, self._rows, self._failed, self.good = name, rows, failed, True
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, LibraryError):
+            return False  # no row is to blame
+        if isinstance(error, SetsupError):
+            if self._failed is None:
+                raise DataError(f"{self._name}, row {self._rows[0]}: {error}") from error
+            self.good = False
+            for row in self._rows:
+                self._failed(row, error)
+        elif isinstance(error, Exception):
+            error.add_note(f"while row {self._rows[0]} of {self._name} was drawn")
+        return not self.good
+
+
+class RendererPool:
+    """Scenes, renderers and files that one process keeps, the last few of each."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.lock = RLock()
+        self.loaded: OrderedDict[tuple[Any, ...], Renderer] = OrderedDict()
+        self.kept: RowFiles | None = None
+        self._recipe = recipe
+        self._scenes: OrderedDict[tuple[Any, ...], Scene] = OrderedDict()
+
+    def key(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What tells scenes apart."""
+        return tuple(values[name] for name in self._recipe.scene_factors)
+
+    def scene(self, values: Mapping[str, Any]) -> Scene:
+        """Scene of a row."""
+        key = self.key(values)
+        if key not in self._scenes:
+            self._scenes[key] = self._recipe.scene(values)
+            if len(self._scenes) > _SCENES:
+                self._scenes.popitem(last=False)
+        self._scenes.move_to_end(key)
+        return self._scenes[key]
+
+    def free(self, values: Mapping[str, Any], given: str | Renderer) -> Renderer:
+        """Renderer for the scene of a row, which it may have loaded: the given one, or one of that name."""
+        if not isinstance(given, str):
+            return given
+        key = self.key(values)
+        if key in self.loaded:
+            return self.loaded.pop(key)
+        if len(self.loaded) < _RENDERERS:
+            return make_renderer(given)
+        return self.loaded.popitem(last=False)[1]
+
+    def keep(self, values: Mapping[str, Any], given: str | Renderer, renderer: Renderer) -> None:
+        """Keep a renderer that has loaded the scene of a row, for the next time."""
+        if isinstance(given, str):
+            self.loaded[self.key(values)] = renderer
+
+
+def without_scene(table: FactorTable, scene: Sequence[str], values: Mapping[str, Any]) -> str:
+    r"""Say how rows of a scene are left out of a table, for the end of a message; nothing where no others are there."""
+    expression = " or ".join(f"{name} != {values[name]!r}" for name in scene)
+    try:
+        others = bool(scene) and bool(table.mask(expression).any())
+    except SetsupError:  # a name or a value that no expression can have: what went wrong is said all the same
+        others = False
+    if not others:
+        return ""
+    quoted = shlex.quote(expression) if set(expression) & set('"$`\\') else f'"{expression}"'
+    return f"; where only this scene cannot be drawn, leave it out: --where {quoted}"

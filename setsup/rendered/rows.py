@@ -1,0 +1,194 @@
+"""Rows of a rendered folder that is being filled: any number of processes, killed at any moment.
+
+A row's arrays are written in place; later its bits are set in the progress file, once the disk has the arrays. Bytes of
+a row depend on the row alone, so that it does no harm where two processes draw the same one.
+
+Machines that share the folder over a network need more care: Linux' NFS client may send a whole page where a part of it
+was written, and with it older bytes of rows that another machine has written meanwhile. It does not for files that are
+open for synchronous writes (``O_DSYNC``) [1]_, which `shared` asks for; rows are then written in few and long pieces,
+since each waits for the disk.
+
+References
+----------
+.. [1] Linux, ``fs/nfs/write.c``, ``nfs_can_extend_write``.
+
+"""
+
+import hashlib
+import json
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError
+from setsup.files import disk_errors, written
+from setsup.files.mapped import check_mapped
+from setsup.files.prepared import HEADER
+from setsup.rendered.layout import BITS, CAMERA, PARTS, PROGRESS, Layout
+from setsup.scenes import Camera, Scene
+
+__all__ = ["RowFiles"]
+
+Array = npt.NDArray[Any]
+Put = Callable[[int, Mapping[str, Array]], object]
+
+_SECONDS = 1.0  # between two times that the disk is waited for; what is drawn meanwhile is lost by a kill
+
+
+class RowFiles:
+    """The files of one folder, open for reading and writing in one process."""
+
+    def __init__(self, folder: Path, layout: Layout, shared: bool = False) -> None:
+        self.folder, self.layout = folder, layout
+        self._files: dict[str, int] = {}
+        self._held: dict[str, dict[int, bytes]] = {name: {} for name in layout.arrays} if shared else {}
+        self._waiting: dict[int, int] = {}  # rows and their bits that the progress file has not yet
+        # a finished folder has no progress file: it is read only
+        self.finished = not (folder / PROGRESS).exists()
+        self._close = weakref.finalize(self, _close, self._files, self._held, self._waiting)
+        how = os.O_RDWR | os.O_CLOEXEC | (os.O_DSYNC if shared else 0)
+        with disk_errors(folder):
+            for name in () if self.finished else layout.arrays:
+                self._files[name] = os.open(folder / f"{name}.npy", how)
+            if not self.finished:
+                self._files[PROGRESS] = os.open(folder / PROGRESS, how)
+        self._maps: dict[str, Array] = {}
+        if not self.finished:  # at once: who finishes the folder takes the file away
+            self._maps[PROGRESS] = np.asarray(np.memmap(folder / PROGRESS, np.uint8, "r", shape=layout.rows))
+        self._named: set[int] = set()
+        self._lock, self._flushed = Lock(), time.monotonic()
+
+    def done(self, rows: npt.ArrayLike, bits: int) -> npt.NDArray[np.bool_]:
+        """Which rows have all modalities of some bits, (n,) bool."""
+        index = np.asarray(rows, np.int64)
+        if self.finished:
+            return np.full(len(index), self.layout.full & bits == bits)
+        check_mapped(self._maps[PROGRESS])
+        there = self._maps[PROGRESS][index]
+        with self._lock:
+            waiting = np.array([self._waiting.get(row, 0) for row in index.tolist()], np.uint8)
+        return np.asarray((there | waiting) & bits == bits)
+
+    def read(self, rows: Sequence[int], names: Sequence[str], put: Put) -> list[int]:
+        """Give rows that are there to a function."""
+        if not self.layout.modalities.keys() >= set(names):
+            return list(rows)
+        bits = sum(BITS[name] for name in names)
+        done = self.done(rows, bits)
+        for name in names:
+            if name not in self._maps:
+                self._maps[name] = self.layout.arrays[name].map(self.folder / f"{name}.npy")
+            check_mapped(self._maps[name])
+        for row, there in zip(rows, done.tolist(), strict=True):
+            if there:
+                put(row, {name: self._maps[name][row] for name in names})
+        return [row for row, there in zip(rows, done.tolist(), strict=True) if not there]
+
+    def keep(self, row: int, arrays: Mapping[str, Array], camera: Camera, scene: Scene) -> None:
+        """Write a row: some of its modalities, its camera, and what its instances are called."""
+        if self.finished or not (self.folder / PROGRESS).exists():  # another process may have finished it
+            return
+        told = {name: array for name, array in arrays.items() if name in self.layout.modalities}
+        cameras = {f"camera_{name}": getattr(camera, name) for name in CAMERA}
+        for name, array in (*told.items(), *cameras.items(), ("names", np.uint64(self._names_key(scene)))):
+            self._write(name, row, array)
+        with self._lock:
+            self._waiting[row] = self._waiting.get(row, 0) | sum(BITS[name] for name in told)
+        if time.monotonic() - self._flushed > _SECONDS:
+            self.flush()
+
+    def mark(self, rows: npt.ArrayLike) -> None:
+        """Say that rows are whole which other processes of this machine have written, once the disk has them."""
+        with self._lock:
+            self._waiting |= dict.fromkeys(np.asarray(rows, np.int64).tolist(), self.layout.full)
+        self.flush()
+
+    def flush(self) -> None:
+        """Wait until the disk has the rows written so far, and say in the progress file that they are there."""
+        with self._lock, disk_errors(self.folder / PROGRESS):
+            _flush(self._files, self._held, self._waiting)
+            self._flushed = time.monotonic()
+
+    def close(self) -> None:
+        """Flush, and close the files."""
+        with disk_errors(self.folder / PROGRESS):
+            self._close()
+
+    def _write(self, name: str, row: int, array: Any) -> None:
+        about = self.layout.arrays[name]
+        value = np.asarray(array)
+        if value.shape != about.shape or value.dtype != about.dtype:
+            raise DataError(
+                f"row {row} was drawn with {name} as {value.dtype} {value.shape}, not {about.dtype} {about.shape}"
+            )
+        if self._held:
+            with self._lock:
+                self._held[name][row] = value.tobytes()
+            return
+        path = self.folder / f"{name}.npy"
+        with disk_errors(path):
+            _write_all(self._files[name], memoryview(value.tobytes()), HEADER + row * about.row_bytes)
+
+    def _names_key(self, scene: Scene) -> int:
+        """Key of the names of a scene, which are written once, by whoever comes first."""
+        content = json.dumps({str(number): name for number, name in sorted(scene.names.items())}, ensure_ascii=False)
+        digest = hashlib.blake2b(content.encode(), digest_size=8).digest()
+        key = int.from_bytes(digest, "big")
+        if key not in self._named:
+            path = self.folder / PARTS / f"{key:016x}.json"
+            if not path.exists():
+                with written(path) as part:
+                    part.write_text(content, encoding="utf-8")
+            self._named.add(key)
+        return key
+
+
+def _flush(files: Mapping[str, int], held: Mapping[str, dict[int, bytes]], waiting: dict[int, int]) -> None:
+    if not waiting:
+        return
+    for name, rows in held.items():
+        for first, content in _runs(rows):
+            _write_all(files[name], memoryview(content), HEADER + first * len(rows[first]))
+        rows.clear()
+    for name, file in files.items():
+        if name != PROGRESS:
+            os.fsync(file)
+    progress = {row: bytes([os.pread(files[PROGRESS], 1, row)[0] | bits]) for row, bits in waiting.items()}
+    for first, content in _runs(progress):
+        _write_all(files[PROGRESS], memoryview(content), first)
+    waiting.clear()
+
+
+def _runs(rows: Mapping[int, bytes]) -> Iterator[tuple[int, bytes]]:
+    """Rows that follow one another, put together: the first of them, and their content."""
+    parts: list[bytes] = []
+    first = 0
+    for row in sorted(rows):
+        if row != first + len(parts):
+            if parts:
+                yield first, b"".join(parts)
+            first, parts = row, []
+        parts.append(rows[row])
+    if parts:
+        yield first, b"".join(parts)
+
+
+def _close(files: dict[str, int], held: Mapping[str, dict[int, bytes]], waiting: dict[int, int]) -> None:
+    try:
+        _flush(files, held, waiting)
+    finally:
+        while files:
+            os.close(files.popitem()[1])
+
+
+def _write_all(file: int, content: memoryview, offset: int) -> None:
+    while content:
+        count = os.pwrite(file, content, offset)
+        content, offset = content[count:], offset + count

@@ -1,0 +1,1 @@
+"""How a group of rows is chosen, and rows of it."""

@@ -1,0 +1,186 @@
+"""How rows of a chosen group are drawn: evenly, or by weight. Small groups are treated as the policy says."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_choice
+from setsup.errors import SamplerError
+from setsup.factors.groups import Groups
+from setsup.factors.table import FactorTable
+from setsup.random import below, permute
+from setsup.samplers.groups.within import CROWDED, ROWS, Keys, by_weight, distinct, distinct_weighted
+
+__all__ = ["SMALL", "EvenMembers", "GroupMembers", "WeightedMembers", "check_small", "drawable_groups"]
+
+SMALL = ("error", "drop", "short", "replace")
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+
+
+class GroupMembers(Protocol):
+    """Rows of groups, drawn by one law."""
+
+    sizes: Rows
+    """(groups,) int64: rows that a draw from each group can have without repeats."""
+
+    def crowded(self, slots: int) -> bool:
+        """Whether every draw of so many rows needs a permutation, and no bits for rows."""
+
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Mask | None]:
+        """Rows (draws, slots) of the given groups (draws,), and which slots count (None: all)."""
+
+
+class EvenMembers:
+    """Every row of a group is equally likely.
+
+    Attributes
+    ----------
+    common : int or None
+        Rows of every group where all are alike, as in a grid.
+
+    """
+
+    def __init__(self, groups: Groups) -> None:
+        self.sizes = groups.sizes
+        self._groups = groups
+        sizes = self.sizes
+        self.common = int(sizes[0]) if len(sizes) and sizes.strides == (0,) else None
+
+    def crowded(self, slots: int) -> bool:
+        """Whether every draw of so many rows needs a permutation, and no bits for rows."""
+        return self.common is not None and slots <= self.common < CROWDED * slots
+
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Mask | None]:
+        """Rows (draws, slots) of the given groups, and which slots count."""
+        if self.common is not None and self.common >= slots:
+            positions, mask = distinct(keys, self.common, slots), None
+        else:
+            sizes = self.sizes[groups]
+            positions, mask = filled(
+                sizes,
+                slots,
+                small,
+                keys,
+                lambda part, draws: distinct(part, sizes[draws], slots),
+                lambda part, draws: below(part.bits(ROWS, slots), sizes[draws][:, None]),
+            )
+        return self._groups.take(groups[:, None], positions), mask
+
+
+class WeightedMembers:
+    """Rows of a group by weight; without repeats by successive sampling.
+
+    `weights` (rows of the table,) float64.
+    """
+
+    def __init__(self, groups: Groups, weights: npt.NDArray[np.float64]) -> None:
+        self.sizes = groups.sizes
+        self._groups = groups
+        self._start = np.cumsum(groups.sizes) - groups.sizes
+        which = np.repeat(np.arange(len(groups)), groups.sizes)
+        rows = groups.take(which, np.arange(groups.rows) - np.repeat(self._start, groups.sizes))
+        self._weights = weights[rows]
+        self.totals = np.add.reduceat(self._weights, self._start) if len(groups) else np.zeros(0)
+        # the chances of a group add up to 1, so that heavy groups cost light ones no digits
+        self._ends = np.cumsum(self._weights / self.totals[which])
+
+    def crowded(self, slots: int) -> bool:
+        """Never: weighted draws begin with bits for every row."""
+        return False
+
+    def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Mask | None]:
+        """Rows (draws, slots) of the given groups, and which slots count."""
+        start, sizes = self._start[groups], self.sizes[groups]
+        positions, mask = filled(
+            sizes,
+            slots,
+            small,
+            keys,
+            lambda part, draws: distinct_weighted(part, self._ends, self._weights, start[draws], sizes[draws], slots),
+            lambda part, draws: by_weight(part.bits(ROWS, slots), self._ends, start[draws], sizes[draws]),
+        )
+        return self._groups.take(groups[:, None], positions), mask
+
+
+Drawn = Callable[[Keys, Any], Rows]
+
+
+def filled(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, again: Drawn) -> tuple[Rows, Mask | None]:
+    """Positions for groups of which some have fewer rows than slots.
+
+    `sizes` (draws,) int64; returns `positions` (draws, slots) int64; returns `mask` (draws, slots) bool or None.
+    """
+    few = sizes < slots
+    if not few.any():
+        return apart(keys, Ellipsis), None
+    scarce, ample = np.flatnonzero(few), np.flatnonzero(~few)
+    found = np.empty((len(sizes), slots), dtype=np.int64)
+    if len(ample):
+        found[ample] = apart(keys.part(ample), ample)
+    part = keys.part(scarce)
+    if small == "replace":
+        found[scarce] = again(part, scarce)
+        return found, None
+    slot = np.arange(slots)
+    counts = slot < sizes[scarce, None]
+    order = permute(part.order(), sizes[scarce], np.where(counts, slot, 0))
+    found[scarce] = order
+    mask = np.ones(found.shape, dtype=bool)
+    mask[scarce] = counts
+    return found, mask
+
+
+def check_small(small: str) -> str:
+    """The policy for small groups, if there is one of that name; SamplerError otherwise."""
+    return check_choice(small, SMALL, "small", SamplerError)
+
+
+def drawable_groups(
+    table: FactorTable,
+    groups: Groups,
+    sizes: Rows,
+    need: int,
+    small: str,
+    nearby: str = "",
+    policies: Sequence[str] = SMALL,
+) -> Rows:
+    """Numbers of the groups that may be chosen.
+
+    ``nearby`` says in words what else limits their ``sizes``, ``policies`` which ``small`` an error may offer.
+    """
+    held = ", ".join(groups.names) or "nothing"
+    if not len(groups):
+        if groups.excluded and not groups.unknown:
+            raise SamplerError(f"no group holds {held}: where or weights leave out all {groups.excluded:,} rows")
+        raise SamplerError(
+            f"no group holds {held}: {groups.unknown:,} rows have an unknown value there, "
+            f"and {groups.excluded:,} are left out by where or weights; let more rows in"
+        )
+    few = sizes < need
+    if small in ("short", "replace"):
+        return np.flatnonzero(sizes > 0)
+    if few.any() and (small == "error" or few.all()):
+        smallest = np.argsort(sizes, kind="stable")[:5]
+        named = "; ".join(f"{groups.describe(table, int(g))}: {sizes[g]}" for g in smallest)
+        fewer = ", hold fewer factors" if len(groups.names) > 1 else ""  # without the last one, nothing would be held
+        if nearby:
+            mend = "widen the tolerance or lower size"
+        elif "short" not in policies:
+            mend = "pass small='drop' to leave them out"
+            if few.all():
+                mend = "name fewer factors" if fewer else "name another factor"
+        elif few.all():
+            mend = f"lower size{fewer}, or pass small='short' or 'replace' (--small short)"
+        else:
+            mend = "lower size, or pass small='drop' to leave them out, 'short' or 'replace' (--small drop)"
+        raise SamplerError(
+            f"{int(few.sum()):,} of {len(groups):,} groups that hold {held} have fewer than the {need} rows{nearby} "
+            f"that a draw takes (smallest: {named}); {mend}"
+        )
+    return np.flatnonzero(~few)

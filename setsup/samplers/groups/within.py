@@ -1,0 +1,170 @@
+"""Rows of a group without repeats, at a cost that follows the rows drawn.
+
+Positions are drawn independently and the rare repeats redrawn, which leaves every ordered choice equally likely: the
+rule treats all positions alike. A group that is crowded (fewer than four rows a slot), or where repeats outlast eight
+passes, takes the first slots of a keyed permutation instead.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.random import below, fold, leading, mix, spread, uniform
+
+__all__ = ["CROWDED", "Keys", "by_weight", "distinct", "distinct_weighted"]
+
+Array = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+PASSES = 8
+CROWDED = 4  # below this many rows a slot, a permutation is cheaper than redrawing
+
+# key words below the step: set · 2⁴⁰ + purpose · 2³² + slot
+GROUP, ANCHOR, ORDER, SUBSET, MIX, ROWS = 0, 1, 2, 3, 4, 16  # ROWS + pass for the passes of redrawing
+
+
+def word(sets: Array | int, purpose: int, slots: Array | int) -> Words:
+    """Key words of slots of sets for one purpose, broadcast."""
+    high = np.asarray(sets, dtype=np.uint64) << np.uint64(40)
+    return (high + np.uint64(purpose << 32)) + np.asarray(slots, dtype=np.uint64)
+
+
+class Keys:
+    """Key words of draws, step after step and set after set; flattened only where they are needed.
+
+    `steps` (steps,) uint64; `sets` (sets,) uint64; `order` (draws,) uint64, optional; `rows` (draws, slots) uint64,
+    optional; `draws` (draws,) int64, optional.
+    """
+
+    __slots__ = ("_draws", "_order", "_rows", "_sets", "_steps")
+
+    def __init__(
+        self,
+        steps: Words,
+        sets: Words,
+        order: Words | None = None,
+        rows: Words | None = None,
+        draws: Rows | None = None,
+    ) -> None:
+        self._steps, self._sets, self._order, self._rows, self._draws = steps, sets, order, rows, draws
+
+    def part(self, draws: Rows) -> "Keys":
+        """Keys of some of these draws."""
+        which = draws if self._draws is None else self._draws[draws]
+        return Keys(self._steps, self._sets, self._order, self._rows, which)
+
+    def bits(self, purpose: int, slots: int) -> Words:
+        """(draws, slots) uint64 for one purpose."""
+        if purpose == ROWS and self._rows is not None:
+            return self._rows[:, :slots] if self._draws is None else self._rows[self._draws, :slots]
+        steps, sets = self._flat()
+        return mix(steps[:, None], spread(word(sets[:, None], purpose, np.arange(slots, dtype=np.uint64))))
+
+    def order(self) -> Words:
+        """(draws,) uint64: key of each draw's permutation."""
+        if self._order is not None:
+            return self._order if self._draws is None else self._order[self._draws]
+        steps, sets = self._flat()
+        return fold(steps, word(sets, ORDER, 0))
+
+    def _flat(self) -> tuple[Words, Words]:
+        draws = np.arange(len(self._steps) * len(self._sets)) if self._draws is None else self._draws
+        return self._steps[draws // len(self._sets)], self._sets[draws % len(self._sets)]
+
+
+def distinct(keys: Keys, sizes: Rows | int, slots: int) -> Rows:
+    """Positions without repeats, uniform over all ordered choices.
+
+    Returns (draws, slots) int64.
+    """
+    if isinstance(sizes, int):
+        if sizes < CROWDED * slots:
+            return leading(keys.order(), sizes, slots)
+        return _redrawn(keys, below(keys.bits(ROWS, slots), sizes), sizes)
+    crowded = sizes < CROWDED * slots
+    if not crowded.any():
+        return _redrawn(keys, below(keys.bits(ROWS, slots), sizes[:, None]), sizes)
+    if crowded.all():
+        return leading(keys.order(), sizes, slots)
+    found = np.empty((len(sizes), slots), dtype=np.int64)
+    dense, loose = np.flatnonzero(crowded), np.flatnonzero(~crowded)
+    found[dense] = leading(keys.part(dense).order(), sizes[dense], slots)
+    part = keys.part(loose)
+    found[loose] = _redrawn(part, below(part.bits(ROWS, slots), sizes[loose, None]), sizes[loose])
+    return found
+
+
+def _redrawn(keys: Keys, found: Rows, sizes: Rows | int) -> Rows:
+    """Replace later repeats by fresh positions, pass after pass."""
+    slots = found.shape[1]
+    for turn in range(1, PASSES + 1):
+        ordered = found.copy()
+        ordered.sort(axis=1)  # half of what np.sort costs for one set
+        equal = ordered[:, 1:] == ordered[:, :-1]
+        if not np.count_nonzero(equal):  # a third of what any() costs for one set
+            return found
+        draws = np.flatnonzero(equal.any(axis=1))
+        part, some = keys.part(draws), sizes if isinstance(sizes, int) else sizes[draws]
+        if turn == PASSES:
+            found[draws] = leading(part.order(), some, slots)
+            return found
+        fresh = below(part.bits(ROWS + turn, slots), some if isinstance(some, int) else some[:, None])
+        found[draws] = np.where(_repeats(found[draws]), fresh, found[draws])
+    return found
+
+
+def _repeats(found: Rows) -> npt.NDArray[np.bool_]:
+    """Slots whose position an earlier slot has already."""
+    order = np.argsort(found, axis=1, kind="stable")
+    ordered = np.take_along_axis(found, order, axis=1)
+    again = np.zeros(found.shape, dtype=bool)
+    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    return again
+
+
+def distinct_weighted(keys: Keys, ends: Array, weights: Array, start: Rows, sizes: Rows, slots: int) -> Rows:
+    """Positions without repeats by successive sampling: each by weight among those that are left.
+
+    `ends` (rows,) float64; `weights` (rows,) float64; `start` (draws,) int64; `sizes` (draws,) int64; returns (draws,
+    slots) int64.
+    """
+    found = by_weight(keys.bits(ROWS, slots), ends, start, sizes)
+    for turn in range(1, PASSES + 1):
+        repeated = _repeats(found)
+        draws = np.flatnonzero(repeated.any(axis=1))
+        if not len(draws):
+            break
+        if turn == PASSES:
+            for draw in draws:
+                own = weights[start[draw] : start[draw] + sizes[draw]]
+                bits = keys.part(np.array([draw])).bits(ROWS + turn, slots)[0]
+                found[draw] = _successive(found[draw], repeated[draw], own, bits)
+            break
+        fresh = by_weight(keys.part(draws).bits(ROWS + turn, slots), ends, start[draws], sizes[draws])
+        found[draws] = np.where(repeated[draws], fresh, found[draws])
+    return found
+
+
+def by_weight(bits: Words, ends: Array, start: Rows, sizes: Rows) -> Rows:
+    """Positions within groups by weight, with repeats; bits and result are (draws, slots)."""
+    before = np.where(start > 0, ends[start - 1], 0.0)[:, None]
+    total = ends[start + sizes - 1][:, None] - before
+    found = np.searchsorted(ends, before + uniform(bits) * total, side="right") - start[:, None]
+    return np.asarray(np.clip(found, 0, sizes[:, None] - 1), dtype=np.int64)
+
+
+def _successive(found: Rows, repeated: npt.NDArray[np.bool_], weights: Array, bits: Words) -> Rows:
+    """Fill the repeated slots one by one from the weights that are left."""
+    left = weights.copy()
+    left[found[~repeated]] = 0.0
+    filled = found.copy()
+    for slot in np.flatnonzero(repeated):
+        ends = np.cumsum(left)
+        place = int(np.searchsorted(ends, uniform(bits[slot]) * ends[-1], side="right"))
+        free = np.flatnonzero(left)
+        place = place if place < len(left) and left[place] > 0 else int(free[-1])
+        filled[slot] = place
+        left[place] = 0.0
+    return filled

@@ -1,0 +1,67 @@
+"""Which files a mesh file names: those that trimesh asks for when it reads it, found without loading the mesh."""
+
+import json
+import re
+import struct
+from pathlib import Path
+from typing import Any, BinaryIO
+
+__all__ = ["asset_names"]
+
+_LIBRARY = re.compile(rb"mtllib((?:\\\r?\n|[^\r\n]){1,4096})")
+_TEXTURE = re.compile(rb"(?i)texturefile([^\r\n]*)")
+_BLOCK = 1 << 20
+_GLB = struct.Struct("<4sIII4s")
+
+
+def asset_names(path: Path, kind: str) -> list[str]:
+    """Names of the files that a mesh file, or a list of materials, names."""
+    with path.open("rb") as file:
+        if kind == "obj":
+            return _library(file)
+        if kind == "mtl":
+            return _maps(file.read().decode("utf-8", "replace"))
+        if kind == "ply":
+            found = _TEXTURE.findall(file.read(_BLOCK).partition(b"end_header")[0])
+            return [_text(found[-1])] if found else []
+        if kind == "gltf":
+            return _addresses(file.read())
+        if kind == "glb":
+            head = file.read(_GLB.size)
+            return _addresses(file.read(_GLB.unpack(head)[3])) if len(head) == _GLB.size else []
+    return []
+
+
+def _library(file: BinaryIO) -> list[str]:
+    """Name after the first ``mtllib``, which stands early in most files: the rest is read only where it does not."""
+    window = b""
+    while block := file.read(_BLOCK):
+        window += block
+        found = _LIBRARY.search(window)
+        if found is None:
+            window = window[-16:]
+        elif found.end() < len(window):
+            break
+    else:
+        found = _LIBRARY.search(window)
+    return [_text(re.sub(rb"\\\r?\n", b" ", found[1]))] if found else []
+
+
+def _maps(text: str) -> list[str]:
+    """Names after ``map_Kd``: other maps are not read."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line[len("map_kd") :].strip() for line in lines if re.match(r"map_kd\s+\S", line, re.IGNORECASE)]
+
+
+def _addresses(content: bytes) -> list[str]:
+    """Names of the buffers and images of a glTF file that do not lie within it."""
+    try:
+        tree: Any = json.loads(content.decode("utf-8", "replace"))
+        found = [one.get("uri") for kind in ("buffers", "images") for one in tree.get(kind, [])]
+    except (ValueError, AttributeError, TypeError, RecursionError):  # damaged, so that it cannot be loaded either
+        return []
+    return [one for one in found if isinstance(one, str) and "base64," not in one]
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "replace").strip()

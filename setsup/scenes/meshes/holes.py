@@ -1,0 +1,122 @@
+"""Holes in surfaces, of materials with a mask: where they are, and rays that pass through them.
+
+Surfaces with holes have an engine of their own beside that of all others: what lies behind a hole is found whatever
+its distance, and only scenes that have any are traced twice.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.scenes.per_scene import PerScene
+from setsup.scenes.scene import Scene
+
+__all__ = ["Holes", "PiercedEngine", "holes_of"]
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float32]
+Numbers = npt.NDArray[np.integer[Any]]
+
+_STEP = 2.0**-19  # of the largest coordinate, sixteen steps of float32: by so much a ray goes on behind a hole
+
+
+class Holes:
+    """Holes of a scene.
+
+    Attributes
+    ----------
+    masks : (n,) int32
+        Number of the mask of each triangle, from 1 on; 0 for triangles without.
+    triangles : (m,) int64
+        Those with a mask, ascending.
+
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        numbers: dict[int, int] = {}  # of masks, by identity
+        masks, uv, sheets = [], [], []
+        for placement in scene.placements:
+            mesh = placement.mesh
+            for one in mesh.materials:
+                if one.mask is not None and id(one.mask) not in numbers:
+                    sheets.append(one.mask)
+                    numbers[id(one.mask)] = len(sheets)
+            own = [0 if one.mask is None or mesh.uv is None else numbers[id(one.mask)] for one in mesh.materials]
+            materials = np.zeros(len(mesh.faces), np.uint16) if mesh.material is None else mesh.material
+            masks.append(np.array(own, np.int32)[materials])
+            if mesh.uv is not None:
+                uv.append(mesh.uv[mesh.faces[masks[-1] > 0]].astype(np.float64))
+        self.masks: npt.NDArray[np.int32] = np.concatenate(masks)
+        self.triangles = np.flatnonzero(self.masks)
+        self._uv, self._solid = np.concatenate(uv), np.concatenate([sheet.ravel() for sheet in sheets])
+        which = self.masks[self.triangles] - 1
+        self._sizes = np.array([sheet.shape for sheet in sheets])[which]
+        self._firsts = np.cumsum([0, *(sheet.size for sheet in sheets)])[which]
+
+    def at(self, rows: Numbers, u: npt.NDArray[Any], v: npt.NDArray[Any]) -> Bools:
+        """Whether points lie in holes.
+
+        `rows` (k,) int; `u, v` (k,) float.
+        """
+        shares = np.stack([1.0 - u - v, u, v], axis=1)
+        place = np.einsum("ij,ijk->ik", shares, self._uv[rows])
+        height, width = self._sizes[rows].T
+        x = np.minimum((place[:, 0] - np.floor(place[:, 0])) * width, width - 1).astype(np.int64)
+        y = np.minimum((np.ceil(place[:, 1]) - place[:, 1]) * height, height - 1).astype(np.int64)
+        return np.asarray(~self._solid[self._firsts[rows] + y * width + x])
+
+
+def _holes(scene: Scene) -> Holes | None:
+    meshes = (one.mesh for one in scene.placements)
+    some = any(mesh.uv is not None and any(one.mask is not None for one in mesh.materials) for mesh in meshes)
+    return Holes(scene) if some else None
+
+
+holes_of: PerScene[Holes | None] = PerScene(_holes)
+"""Holes of a scene, None where it has none."""
+
+
+class PiercedEngine:
+    """Traces rays about the middle of a scene, through its holes."""
+
+    def __init__(
+        self, make: Callable[..., Any], vertices: npt.NDArray[np.float64], faces: Numbers, holes: Holes
+    ) -> None:
+        self._holes = holes
+        others = faces.copy()
+        others[holes.triangles] = others[holes.triangles, :1]  # no area, so that nothing meets them
+        self._others, self._pierced = make(vertices, others), make(vertices, faces[holes.triangles])
+        self._step = _STEP * float(np.abs(vertices).max())
+
+    def first(self, start: Floats, way: Floats) -> Any:
+        """First triangle that each ray meets outside of holes."""
+        found = self._others.first(start, way)
+        rays, passed = np.arange(len(way)), np.zeros(len(way))
+        while len(rays):
+            some, before = way[rays], passed[rays]
+            begin = start[rays] + (before[:, None] * some).astype(np.float32)
+            met = self._pierced.first(begin, some)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                step = self._step / np.sqrt(np.einsum("ij,ij->i", some, some, dtype=np.float64))
+                distance = met.distance + before
+                # of two in one place, that with the holes is seen: a decal on a wall
+                ahead = np.flatnonzero((met.triangle >= 0) & (distance <= found.distance[rays] + step))
+            hole = self._holes.at(met.triangle[ahead], met.u[ahead], met.v[ahead])
+            solid = ahead[~hole]
+            there = rays[solid]
+            found.triangle[there] = self._holes.triangles[met.triangle[solid]]
+            found.distance[there] = distance[solid]
+            found.u[there], found.v[there] = met.u[solid], met.v[solid]
+            rays, on = rays[ahead[hole]], ahead[hole]
+            passed[rays] = distance[on] + step[on]
+        return found
+
+    def blocked(self, start: Floats, way: Floats, reach: Floats) -> Bools:
+        """Whether anything but holes lies before a reach."""
+        found: Bools = self._others.blocked(start, way, reach)
+        left = np.flatnonzero(~found)
+        met = self.first(start[left], way[left])
+        found[left] = (met.triangle >= 0) & (met.distance <= reach[left])
+        return found

@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+
+import setsup
+from setsup.datasets import Dataset, Modality, fetch_request
+from setsup.datasets.adapters.splits import open_split
+from setsup.errors import DataError
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files import ManifestSplit, load_manifest
+
+
+class Rows(Dataset):
+    name = "rows"
+    modalities = {"row": Modality((), "int64")}  # noqa: RUF012
+
+    def __init__(self, factors):
+        self.factors = factors
+
+    def fetch(self, indices, modalities=None):
+        rows, names = fetch_request(self, indices, modalities)
+        return {name: rows.copy() for name in names}
+
+
+SUBJECTS = np.repeat(np.arange(10, dtype=np.uint8), 12)
+PUBLISHED = (SUBJECTS >= 7).astype(np.uint8)
+LISTED = np.where(SUBJECTS < 4, 0, np.where(SUBJECTS < 6, 1, 255)).astype(np.uint8)
+
+
+@pytest.fixture
+def faces():
+    table = FactorTable(
+        [
+            Factor("subject", Kind.NOMINAL, tuple(range(10))),
+            Factor("split", Kind.NOMINAL, ("train", "test"), role="split"),
+            Factor("setting", Kind.NOMINAL, ("gallery", "probe"), role="split"),
+        ],
+        {"subject": SUBJECTS, "split": PUBLISHED, "setting": LISTED},
+    )
+    return Rows(table)
+
+
+DECLARED = (
+    ManifestSplit("train", disjoint=("subject",)),
+    ManifestSplit("test", disjoint=("subject",)),
+    ManifestSplit("few", where="subject < 3"),
+    ManifestSplit("nine", parts=(("train", 0.75), ("test", 0.25)), stratify=("subject",), seed=2),
+    ManifestSplit("whole", parts=(("train", 0.5), ("test", 0.2)), disjoint=("subject",), seed=2),
+    ManifestSplit("setting", factor="setting", disjoint=("subject",)),
+    ManifestSplit("leaky", parts=(("train", 0.5), ("test", 0.3)), leaks=("subject",), seed=1),
+)
+
+
+def rows(dataset):
+    return dataset.fetch(np.arange(len(dataset)))["row"]
+
+
+def test_the_split_of_cars3d_has_the_published_counts():
+    sizes = {"elevation": 4, "azimuth": 24, "object": 183}
+    cars = Rows(FactorTable([Factor(name, Kind.ORDINAL, tuple(range(size))) for name, size in sizes.items()]))
+    declared = load_manifest("cars3d").splits
+    both = open_split(cars, "dcodr", declared)
+    assert both.factors.counts("split").tolist() == [15_811, 1_757]
+    assert set(open_split(cars, "dcodr-test", declared).factors.counts("object")) == {9, 10}
+
+
+def test_levels_of_the_factor_split(faces):
+    assert rows(open_split(faces, "test", DECLARED)).tolist() == np.flatnonzero(PUBLISHED).tolist()
+    assert rows(open_split(faces, "test")).tolist() == np.flatnonzero(PUBLISHED).tolist()
+
+
+def test_a_subset_is_an_expression(faces):
+    assert rows(open_split(faces, "few", DECLARED)).tolist() == np.flatnonzero(SUBJECTS < 3).tolist()
+
+
+def test_drawn_parts_replace_the_split_and_keep_their_strata(faces):
+    both, train, test = (open_split(faces, name, DECLARED) for name in ("nine", "nine-train", "nine-test"))
+    assert both.factors["split"].levels == ("train", "test")
+    assert both.factors["split"].role == "split"
+    assert np.array_equal(rows(both), np.arange(120))
+    assert np.array_equal(both.factors.joint_counts(["subject", "split"]), np.tile([9, 3], (10, 1)))
+    assert sorted([*rows(train), *rows(test)]) == list(range(120))
+    assert np.array_equal(both.factors.codes("split", rows(test)), np.ones(30))
+    assert np.array_equal(rows(train), rows(open_split(faces, "nine-train", DECLARED)))
+
+
+def test_a_split_that_leaks_is_told(faces, caplog):
+    for name in ("leaky", "leaky-test"):
+        caplog.clear()
+        found = open_split(faces, name, DECLARED)
+        assert "'leaky' of rows leaks, as it was published: rows of the same subject" in caplog.text
+        if name == "leaky":
+            both = (found.factors.joint_counts(["subject", "split"]) > 0).all(axis=1).sum()
+            assert f"for {both} of 10" in caplog.text
+    caplog.clear()
+    open_split(faces, "whole", DECLARED)
+    assert not caplog.records
+
+
+def test_shares_below_one_leave_rows_out_and_whole_groups_stay_together(faces):
+    whole = open_split(faces, "whole", DECLARED)
+    assert len(whole) == 84
+    counts = whole.factors.joint_counts(["subject", "split"])
+    assert set(counts.reshape(-1).tolist()) == {0, 12}
+    assert counts.sum(0).tolist() == [60, 24]
+
+
+def test_a_listed_factor_gives_the_parts_and_its_unknown_rows_are_in_none(faces):
+    both = open_split(faces, "setting", DECLARED)
+    assert rows(both).tolist() == np.flatnonzero(LISTED < 2).tolist()
+    assert np.array_equal(both.factors.codes("split"), LISTED[LISTED < 2])
+    assert rows(open_split(faces, "setting-probe", DECLARED)).tolist() == np.flatnonzero(LISTED == 1).tolist()
+
+
+@pytest.mark.parametrize(("name", "column"), [("train", "split"), ("setting", "setting"), ("setting-probe", "setting")])
+def test_a_group_in_two_parts_is_refused(faces, name, column):
+    broken = faces.factors.codes(column).astype(np.uint8)
+    broken[0] = 1
+    table = faces.factors.without([column]).with_factor(faces.factors[column], broken)
+    with pytest.raises(DataError, match="is not what was published") as found:
+        open_split(Rows(table), name, DECLARED)
+    assert "subject" in str(found.value)
+
+
+def test_unknown_names(faces):
+    with pytest.raises(DataError, match="did you mean 'nine-train'"):
+        open_split(faces, "nine-trian", DECLARED)
+    with pytest.raises(DataError, match="Its splits: train, test, few, nine, nine-train, nine-test, whole"):
+        open_split(faces, "tests", DECLARED)
+    with pytest.raises(DataError, match="has no split 'nine-none of the parts'"):
+        open_split(faces, "nine-none of the parts", DECLARED)
+    plain = Rows(faces.factors.without(["split", "setting"]))
+    with pytest.raises(DataError, match="not divided into splits"):
+        open_split(plain, "train")
+    with pytest.raises(DataError, match="lack what tells the parts"):
+        open_split(plain, "setting", DECLARED)
+
+
+def test_a_grid_gets_the_split_of_a_paper():
+    train, test = (setsup.load("shapes3d-procedural", split=f"dcodr-{part}") for part in ("train", "test"))
+    assert (len(train), len(test)) == (50_000, 48_000)
+    assert test.factors.counts("shape").tolist() == [12_000] * 4
+    assert train.factors.counts("shape").tolist() == [12_500] * 4
+    assert not set(train.rows.tolist()) & set(test.rows.tolist())
+    assert len(train.fetch([0, 1])["image"]) == 2
