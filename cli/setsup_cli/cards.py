@@ -79,7 +79,9 @@ def _print_beside(card: Mapping[str, Any]) -> None:
     if card.get("options"):
         words = card["options"]
         first = words[0].partition("=")[0]
-        say_prose(f'options: {", ".join(words)}; as in load("{card["name"]}", {first}=...), or --option {words[0]}')
+        say_prose(
+            f'options: {", ".join(words)}; as in setsup.open("{card["source"]}", {first}=...), or --option {words[0]}'
+        )
 
 
 def _split_words(split: Mapping[str, Any], levels: Mapping[str, Any]) -> str:

@@ -120,7 +120,7 @@ class TestInfo:
             "see setsup.datasets.benchmarks.pascal3d" in lines
         )
         words = "options: size=N,N, margin=NUMBER, jitter=NUMBER, seed=N; "
-        assert words + 'as in load("pascal3d", size=...), or --option size=N,N' in lines
+        assert words + 'as in setsup.open("pascal3d", size=...), or --option size=N,N' in lines
         assert any(line.startswith("split abc, parts car and chair: ") for line in lines)
         part = setsup("info", "pascal3d", "--root", releases("pascal3d"), "--split", "abc-car", "--json").json
         assert part["beside"] == ["cad_model(category, index)", "cameras(rows)", "photo(row)"]
