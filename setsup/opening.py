@@ -7,26 +7,28 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from inspect import Parameter
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from setsup.checks import check_arguments
-from setsup.datasets import Dataset, from_huggingface, load, names, open_table
+from setsup.datasets import Dataset, from_huggingface, load, names, open_images, open_table
 from setsup.datasets.adapters.splits import open_split
+from setsup.datasets.own.image_folder import ENDINGS
 from setsup.datasets.registry import check_options, find_opener, opener_options
 from setsup.errors import DataError, near
 from setsup.files.expand_user import expanded
 
 __all__ = ["KINDS", "SourceKind", "find_kind", "is_table", "open", "options_of", "path_options"]
 
-SourceKind = Literal["benchmark", "rendered", "shards", "table", "huggingface"]
+SourceKind = Literal["benchmark", "rendered", "shards", "table", "images", "huggingface"]
 
 KINDS: dict[SourceKind, str] = {
     "benchmark": "a benchmark",
     "rendered": "a rendered dataset",
     "shards": "a set of shards",
     "table": "a table",
+    "images": "a folder of images",
     "huggingface": "a saved Hugging Face dataset",
 }
 """What each kind of source is called in messages."""
@@ -41,7 +43,7 @@ _MARKS: dict[str, SourceKind] = {
 """Files that tell what a folder holds."""
 
 _TABLES = (".csv", ".parquet", ".pq")
-_NEIGHBOURS = 1000  # entries of a folder among which the name of a dataset is sought
+_LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
 
 
 def open(
@@ -64,6 +66,7 @@ def open(
         - the name of a benchmark, one of :func:`setsup.names`;
         - a folder that ``setsup render`` or ``setsup shard`` wrote, or of tars that ``setsup index`` indexed;
         - a CSV or Parquet file;
+        - a folder of images, as :func:`setsup.datasets.open_images` takes it;
         - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote.
 
         A string that is both a name and a path is the name: write ``"./mnist"`` or ``Path("mnist")`` for the path.
@@ -74,11 +77,11 @@ def open(
     where : str, optional
         Expression over the factors, such as ``"digit != 9"``; only the rows for which it holds are kept, and
         renumbered.
-    kind : {"benchmark", "rendered", "shards", "table", "huggingface"}, optional
+    kind : {"benchmark", "rendered", "shards", "table", "images", "huggingface"}, optional
         What the source is, where that is not to be found out.
     **options
         Options of what opens the source: those of a benchmark, of :func:`setsup.open_shards`,
-        :func:`setsup.open_table` or :func:`setsup.from_huggingface`.
+        :func:`setsup.open_table`, :func:`setsup.datasets.open_images` or :func:`setsup.from_huggingface`.
 
     Returns
     -------
@@ -148,6 +151,8 @@ def find_kind(source: Path | str) -> SourceKind:
         return next(iter(found))
     if any(any(path.glob(pattern)) for pattern in ("*.tar", "*/*.tar")):
         return "shards"  # not indexed yet
+    if _holds_images(path):
+        return "images"
     raise _unknown(source)
 
 
@@ -179,7 +184,13 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
         from setsup.shards import open_shards
 
         return open_shards
-    return open_table if kind == "table" else from_huggingface
+    return {"table": open_table, "images": open_images, "huggingface": from_huggingface}[kind]
+
+
+def _holds_images(folder: Path) -> bool:
+    """Whether there are images among the first files of a folder and of the folders within it."""
+    found = (islice(folder.glob(pattern), _LOOKED_AT) for pattern in ("*", "*/*", "*/*/*"))
+    return any(path.suffix.lower() in ENDINGS for path in chain.from_iterable(found))
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------
@@ -198,9 +209,9 @@ def _unknown(source: Path | str) -> DataError:
     path = expanded(source)
     if os.path.isdir(path):
         return DataError(
-            f"{source} is a folder, but holds no rendered dataset (rendered.json), no shards (shards.json) and no "
-            "Hugging Face dataset (dataset_info.json); for the files of a benchmark give its name, and the folder as "
-            "the root"
+            f"{source} is a folder, but holds no rendered dataset (rendered.json), no shards (shards.json), no "
+            "Hugging Face dataset (dataset_info.json) and no images; for the files of a benchmark give its name, and "
+            "the folder as the root"
         )
     close = list(_neighbours(str(source)))
     if isinstance(source, Path) or "/" in source or os.path.exists(path):
@@ -214,6 +225,6 @@ def _neighbours(source: str) -> Iterator[str]:
     """Folders that hold datasets in the same folder, written as the source is."""
     place, slash, _ = source.rstrip("/").rpartition("/")
     with suppress(OSError), os.scandir(expanded(place + slash)) as entries:
-        for entry in islice(entries, _NEIGHBOURS):
+        for entry in islice(entries, _LOOKED_AT):
             if any(os.path.isfile(Path(entry.path, mark)) for mark in _MARKS):
                 yield place + slash + entry.name

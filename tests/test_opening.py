@@ -86,6 +86,26 @@ def test_a_saved_hugging_face_dataset(saved: Path, tmp_path: Path) -> None:
     assert find_kind(tmp_path / "parts") == "huggingface"
 
 
+def test_a_folder_of_images(sources: Mapping[str, Path], tmp_path: Path) -> None:
+    for row, name in enumerate(["cats/a/1.png", "cats/a/2.PNG", "cats/b/1.jpg", "dogs/1.png", "top.png"]):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (4, 3), 40 * row).save(tmp_path / name)
+    (tmp_path / "notes.txt").touch()
+    found = setsup.open(tmp_path)
+    assert find_kind(str(tmp_path)) == "images"
+    assert found.factors.values("folder").tolist() == ["cats/a", "cats/a", "cats/b", "dogs", ""]
+    assert found.fetch(range(5))["image"][:, 0, 0, 0].tolist() == [0, 40, 80, 120, 160]
+    assert setsup.open(tmp_path, size=(2, 2)).fetch(0)["image"].shape == (2, 2, 1)
+    archive = shutil.make_archive(str(tmp_path / "pets"), "zip", tmp_path, "cats")
+    assert set(setsup.open(archive, kind="images").factors.values("folder")) == {"cats/a", "cats/b"}
+    for folder, said in (
+        (tmp_path / "dogs", "all images of .*dogs lie in one folder"),
+        (sources["mnist"], "no images"),
+    ):
+        with pytest.raises(DataError, match=said):
+            setsup.open(folder, kind="images")
+
+
 def test_benchmarks(sources: Mapping[str, Path]) -> None:
     same(setsup.open("mnist", sources["mnist"]), setsup.load("mnist", sources["mnist"]))
     found = setsup.open("mnist", sources["mnist"], "test", "digit > 4")
@@ -218,7 +238,7 @@ def test_what_is_no_source_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
         "tars": r"tars has no shards.json, so its tars are not indexed; .*`setsup index .*tars`",
         "tars/train/0.tar": r"0\.tar is one tar, not a dataset; give the folder that holds it, tars/train \(`setsup in",
         "begun": "begun is not finished: give the same `setsup shard` command again",
-        "none": r"none is a folder, but holds no rendered dataset \(rendered.json\), no shards \(shards.json\) and no ",
+        "none": r"none is a folder, but holds no rendered dataset \(rendered.json\), no shards \(shards.json\), no Hug",
         "romos": "there is no dataset 'romos'; did you mean 'rooms'",
         "./romos": "./romos does not exist; did you mean './rooms'?",
         "absent/x": "absent/x does not exist; give a folder, a CSV or Parquet file, or the name of a dataset",
@@ -241,4 +261,4 @@ def test_a_star_import_keeps_the_open_of_python() -> None:
     assert "open" not in setsup.__all__
     assert "open" in dir(setsup)
     assert inspect.signature(setsup.open).parameters["kind"].default is None
-    assert set(KINDS) == {"benchmark", "rendered", "shards", "table", "huggingface"}
+    assert set(KINDS) == {"benchmark", "rendered", "shards", "table", "images", "huggingface"}
