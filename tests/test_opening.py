@@ -98,7 +98,7 @@ def test_a_folder_of_images(sources: Mapping[str, Path], tmp_path: Path) -> None
     assert setsup.open(tmp_path, size=(2, 2)).fetch(0)["image"].shape == (2, 2, 1)
     archive = shutil.make_archive(str(tmp_path / "pets"), "zip", tmp_path, "cats")
     assert set(setsup.open(archive, kind="images").factors.values("folder")) == {"cats/a", "cats/b"}
-    with pytest.raises(DataError, match="all images of .*dogs lie in one folder, which gives no factor"):
+    with pytest.raises(DataError, match=r"all images of .*dogs lie in one folder, which gives no factor"):
         setsup.open(tmp_path / "dogs")
     with pytest.raises(DataError, match="mnist holds no images: files that end in"):
         setsup.open(sources["mnist"], kind="images")

@@ -1,4 +1,4 @@
-"""``setsup info``: the card of a data set, or what a table of the user's own holds."""
+"""``setsup info``: the card of a dataset."""
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Counts, a sample, and what the data set has beside `fetch` are shown where the files are here; the rest needs no
+Counts, a sample and further attributes of the dataset are shown where its files are on this machine; the rest needs no
 files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options(Source):
-    """Options of the verb."""
+    """Options of the subcommand."""
 
     json: Json = False
 
@@ -71,7 +71,7 @@ def _options(source: Path | str, kind: "SourceKind") -> list[str] | None:
 
 
 def _about(manifest: Manifest | None) -> dict[str, Any]:
-    """What the manifest alone knows."""
+    """Content of the manifest."""
     if manifest is None:
         return {}
     return {
@@ -90,7 +90,7 @@ def _about(manifest: Manifest | None) -> dict[str, Any]:
 
 
 def _of_shards(dataset: "Dataset | None") -> dict[str, Any]:
-    """What the catalogue of shards tells, nothing of another data set."""
+    """Content of the catalogue of shards; nothing for other datasets."""
     from setsup.datasets import Selection
 
     whole: Any = dataset.source if isinstance(dataset, Selection) else dataset
@@ -117,7 +117,7 @@ def _of_shards(dataset: "Dataset | None") -> dict[str, Any]:
 
 
 def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, Any]:
-    """Factors and pictures: of the data where they are here, else as the manifest describes them."""
+    """Factors and modalities: of the data where they are on this machine, else as the manifest describes them."""
     if dataset is None:
         factors = [] if manifest is None else [{**asdict(factor), "counts": None} for factor in manifest.factors]
         kinds = [] if manifest is None else [asdict(kind) for kind in manifest.modalities]
@@ -127,7 +127,7 @@ def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, 
             "modalities": kinds,
             **dict.fromkeys(("sample", "beside", "module")),
         }
-    from setsup_cli.parsing.extra_attributes import found_beside
+    from setsup_cli.parsing.extra_attributes import extra_attributes
 
     described = {factor.name: factor.description for factor in manifest.factors} if manifest else {}
     meant = {kind.name: kind.description for kind in manifest.modalities} if manifest else {}
@@ -145,7 +145,7 @@ def _content(dataset: "Dataset | None", manifest: Manifest | None) -> dict[str, 
             for name, kind in dataset.modalities.items()
         ],
         "sample": dataset.factors.row(0) if len(dataset.factors) else None,
-        **found_beside(dataset, manifest),
+        **extra_attributes(dataset, manifest),
     }
 
 

@@ -1,4 +1,4 @@
-"""``setsup sample``: draw sets, say what they hold, and write draws and a contact sheet."""
+"""``setsup sample``: draw sets, print what is fixed and what varies, and write draws and a contact sheet."""
 
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -21,8 +21,8 @@ __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
 To begin with: `setsup sample --inactive wall_hue`, which needs no download; `setsup sample mnist --root FOLDER
---inactive digit` for published files in a folder; `setsup sample --table photos.csv --inactive subject` for pictures of
-your own. The last line printed is the path of the contact sheet."""
+--inactive digit` for published files in a folder; `setsup sample photos.csv --inactive subject` for images of your own.
+The last line printed is the path of the contact sheet."""
 
 _STEPS_SHOWN = 4
 _SETS_SHOWN = 16
@@ -35,7 +35,7 @@ _RECORDED = ("benchmark", "table")
 
 @dataclass(frozen=True, slots=True)
 class Options(Source):
-    """Options of the verb."""
+    """Options of the subcommand."""
 
     inactive: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold these factors.")] = None
     active: Annotated[MaybeWords, option("FACTOR ...", "Sets that hold all factors but these.")] = None
@@ -147,7 +147,7 @@ def _draw(options: Options) -> _Drawn:
     if kind is None:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
-            "say what a set holds: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets); "
+            "choose what sets fix: --inactive FACTOR ... or --active FACTOR ... (or --domain, --orbit, --triplets); "
             f"factors of {dataset.name}: {', '.join(names)}"
         )
     card = card_command(options)
@@ -229,7 +229,7 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     if isinstance(drawn.sampler, TripletSampler):
         heads = ["step", "triplet", "rows", "anchor and positive share", "they have (values of levels)"]
     else:
-        heads = ["step", "set", "rows", "held", "varies (distinct values of levels)"]
+        heads = ["step", "set", "rows", "fixed", "varies (distinct values of levels)"]
     show_table(heads, rows, right=heads[:3])
     if steps * sets > len(rows):
         say(f"… and {steps * sets - len(rows):,} more in {paths['jsonl']}")
