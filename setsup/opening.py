@@ -117,7 +117,7 @@ def open(
         raise DataError(f"{source} is {KINDS[kind]}, which needs no other files; leave out the root {root}")
     opener = _find_opener(source, kind)
     check_options(str(source), opener, options)
-    dataset = opener(source, **options)
+    dataset: Dataset = opener(source, **options)
     if split is not None:
         dataset = open_split(dataset, split)
     return dataset if where is None else dataset.where(where)
@@ -184,7 +184,11 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
         from setsup.shards import open_shards
 
         return open_shards
-    return {"table": open_table, "images": open_images, "huggingface": from_huggingface}[kind]
+    if kind == "table":
+        return open_table
+    if kind == "images":
+        return open_images
+    return from_huggingface
 
 
 def _holds_images(folder: Path) -> bool:

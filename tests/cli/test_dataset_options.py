@@ -241,10 +241,10 @@ def test_what_is_refused(setsup: Run, words: list[str], sentence: str) -> None:
 def test_options_of_shards(setsup: Run) -> None:
     rows = "scale == 1.25 and shape == 'cube' and floor_hue == 0.0 and wall_hue == 0.0 and object_hue == 0.0"
     assert setsup("shard", "--where", rows, "--out", "out").code == 0
-    refused(setsup("info", "out", "--option", "a=1"), "--option a=1: out has no option 'a'; it takes size=N,N|none, ")
+    refused(setsup("info", "out", "--option", "a=1"), "--option a=1: out has no option 'a'; it takes size=N,…|none, ")
     small = setsup("info", "out", "--option", "size=8,16", "--json")
     assert small.json["modalities"][0]["shape"] == [8, 16, 3]
-    assert small.json["options"] == ["size=N,N|none", "upright=true|false", "cache=N"]
+    assert small.json["options"] == ["size=N,…|none", "upright=true|false", "cache=N"]
 
 
 # -- where data lie ----------------------------------------------------------------------------------------------------

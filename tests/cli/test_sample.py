@@ -285,7 +285,7 @@ class TestTable:
             (["--inactive", "age", "--kinds", "age"], ["--kinds", "'age'"]),
             (["--inactive", "age", "--kinds", "age=wavy"], ["wavy"]),
             (["--inactive", "age", "--image", "picture"], ["picture"]),
-            (["--inactive", "subject", "--root", "."], ["--root"]),
+            (["--inactive", "subject", "--root", "."], ["leave out the root ."]),
             (["--inactive", "subject", "--tolerance", "age=much"], ["--tolerance age=much", "a number"]),
         ],
     )

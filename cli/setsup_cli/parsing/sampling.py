@@ -90,7 +90,9 @@ def build_sampler(kind: str, given: Given, table: "FactorTable", card: str) -> "
     return SetSampler(table, **{**arguments, option: named})
 
 
-def fill_defaults(kind: str, given: Given, table: "FactorTable", card: str, *, own: bool) -> tuple[Given, list[str]]:
+def fill_defaults(
+    kind: str, given: Given, table: "FactorTable", card: str, *, own: bool
+) -> tuple[dict[str, Any], list[str]]:
     """Add the size and the number of sets that suit the data, with notes for the user.
 
     There are at most as many sets as groups. Sets of the user's own data have the size of the smallest group, up to 32.
@@ -99,7 +101,7 @@ def fill_defaults(kind: str, given: Given, table: "FactorTable", card: str, *, o
     size = own and not given.keys() & {"size", "small"} and kind in ("set", "domain")
     sets = not given.keys() & {"sets", "values", "domains"} and kind in _SETS
     if not (size or sets):
-        return given, []
+        return dict(given), []
     least = {**given, **({"size": 1} if size else {}), **({"sets": 1} if sets else {})}
     sampler = build_sampler(kind, least, table, card)
     entries = sampler.report().entries
