@@ -12,6 +12,7 @@ from typing import Any
 from setsup.optional import command, installed
 
 __all__ = [
+    "DamagedFile",
     "DataError",
     "EndlessError",
     "FactorError",
@@ -36,6 +37,37 @@ class SetsupError(Exception):
 
 class DataError(SetsupError):
     """A file, folder or download is missing, damaged, or not what it should be."""
+
+
+class DamagedFile(DataError):
+    """A file cannot be read, or is damaged.
+
+    Parameters
+    ----------
+    what : str
+        Which file it is, and what is wrong with it.
+    fix : str
+        What to do about it.
+
+    Examples
+    --------
+    >>> print(DamagedFile("labels.gz is cut off"))
+    labels.gz is cut off; fetch it again
+
+    """
+
+    def __init__(self, what: str, fix: str = "fetch it again") -> None:
+        # both are arguments, so that a pickled error keeps its one remedy
+        super().__init__(what, fix)
+
+    def __str__(self) -> str:
+        """Write one sentence."""
+        return "; ".join(self.args)
+
+    @classmethod
+    def unreadable(cls, label: object, error: OSError, fix: str = "check its path and permissions") -> "DamagedFile":
+        """Make the error for a file that the system refuses to read."""
+        return cls(f"{label} cannot be read: {error.strerror or error}", fix)
 
 
 class FactorError(SetsupError):

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files import cache_folder, locked, written
 from setsup.files.archives.members import MemberIndex
 from setsup.files.atomic import clear
@@ -94,7 +94,7 @@ def file_states(members: MemberIndex, places: Iterable[int]) -> list[tuple[str, 
         try:
             state = (members.path(place) or members.source).stat()
         except OSError as error:
-            raise DataError(f"{label} cannot be read: {error.strerror or error}") from error
+            raise DamagedFile.unreadable(label, error) from error
         found.append((label, state.st_size, state.st_mtime_ns))
     return found
 
@@ -117,7 +117,7 @@ def release_state(members: MemberIndex, places: npt.NDArray[np.int64]) -> str:
             state = path.stat()
             digest.update(f"\n{state.st_mtime_ns} {0 if path.is_dir() else state.st_size}".encode())
     except OSError as error:
-        raise DataError(f"{error.filename} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(error.filename, error) from error
     return digest.hexdigest()
 
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.progress import Advance
 
-__all__ = ["MEND", "content_digest"]
+__all__ = ["content_digest"]
 
-MEND = ": remove it and fetch it again"
 _BLOCK = 1 << 20
 
 
@@ -79,9 +78,9 @@ def _blocks(path: Path, unpacked: bool, limit: int | None) -> Iterator[bytes]:
             while block := file.read(_BLOCK):
                 size += len(block)
                 if limit is not None and size > limit:
-                    raise DataError(f"{path} holds more than the {limit:,} bytes expected{MEND}")
+                    raise DamagedFile(f"{path} holds more than the {limit:,} bytes expected")
                 yield block
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} is cut off or damaged ({error}){MEND}") from error
+        raise DamagedFile(f"{path} is cut off or damaged ({error})") from error
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(path, error) from error

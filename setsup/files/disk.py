@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.cache import cache_folder
 
 __all__ = [
@@ -86,7 +86,7 @@ def need_readable(path: Path, expected: str) -> None:
     try:
         path.open("rb").close()
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(path, error) from error
 
 
 def need_regular(path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.files.archives.listing import Listing
 from setsup.files.archives.names import as_bytes, as_text, escaped
 from setsup.files.atomic import is_temporary
@@ -46,7 +46,7 @@ def list_folder(folder: Path, apart: Path) -> Listing:
                 inner = _read(place, below + b"/" if below else b"", names, sizes, advance)
             except OSError as error:
                 if not below:
-                    raise DataError(f"{folder} cannot be read: {error.strerror or error}") from error
+                    raise DamagedFile.unreadable(folder, error) from error
                 _log.warning("%s is left out: %s", os.fsdecode(place), error.strerror or error)
                 whole = False
                 continue

@@ -5,18 +5,17 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 
 __all__ = ["numbers", "refuse"]
 
-_MEND = "fetch it again, or write it anew"
 _ASCII = b"0123456789+-.eE \t\r\n\v\fnNaAiIfF"  # numbers, NaN and infinity among them
 _LAST_WORD = b" -1.2345678e-300"
 
 
 def refuse(label: str, what: str) -> NoReturn:
     """Say what is wrong with a file."""
-    raise DataError(f"{label} {what}; {_MEND}")
+    raise DamagedFile(f"{label} {what}")
 
 
 def numbers(text: bytes, label: str) -> npt.NDArray[np.float64]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.files.cache import cache_folder
 from setsup.files.digest import content_digest
 
@@ -60,7 +60,7 @@ def _stated(files: Sequence[Path]) -> tuple[int, int]:
         try:
             about = path.stat()
         except OSError as error:
-            raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+            raise DamagedFile.unreadable(path, error) from error
         found.append((about.st_size, about.st_mtime_ns))
     if len(found) == 1:
         return found[0]

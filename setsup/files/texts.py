@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.files.archives.members import MemberIndex
 from setsup.files.disk import need_readable
 
@@ -14,12 +14,12 @@ Place = tuple[MemberIndex, int] | Path
 """A file in a release, or one beside it."""
 
 
-def text_of(content: bytes, label: str, mend: str = "fetch it again") -> str:
+def text_of(content: bytes, label: str, fix: str = "fetch it again") -> str:
     r"""Decode a text, which is UTF-8; the mark that some editors put at its beginning is no part of it."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{label} is no text ({error.reason} at byte {error.start:,}); {mend}") from None
+        raise DamagedFile(f"{label} is no text ({error.reason} at byte {error.start:,})", fix) from None
 
 
 def find_beside(members: MemberIndex, folders: Iterable[Path], names: Sequence[str]) -> Place | None:
@@ -46,7 +46,7 @@ def read_beside(path: Path, most: int, what: str) -> bytes:
     try:
         size = path.stat().st_size
         if size > most:
-            raise DataError(f"{path} has {size:,} bytes, too many for {what}; fetch it again")
+            raise DamagedFile(f"{path} has {size:,} bytes, too many for {what}")
         return path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(path, error) from error

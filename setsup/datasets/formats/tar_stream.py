@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.files import need_readable
 from setsup.progress import Advance
 
@@ -14,7 +14,6 @@ __all__ = ["is_gzip", "stream_tar"]
 _BLOCK = 512
 _PIECE = 1 << 20
 _FILES = b"0\0"  # type flags of plain files; all else (folders, links, long names) is passed over
-_MEND = "fetch it again"
 
 
 def is_gzip(path: Path) -> bool:
@@ -48,7 +47,7 @@ def stream_tar(
                 name, size, plain = header
                 limit = limit_of(name) if plain else None
                 if limit is not None and size > limit:
-                    raise DataError(f"{path}: {name} has {size:,} bytes, more than the {limit:,} expected; {_MEND}")
+                    raise DamagedFile(f"{path}: {name} has {size:,} bytes, more than the {limit:,} expected")
                 padding = -size % _BLOCK
                 if limit is None:
                     _pass(path, file, size + padding)
@@ -63,9 +62,9 @@ def stream_tar(
             while file.read(_PIECE):
                 pass
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} is cut off or damaged ({error}); {_MEND}") from error
+        raise DamagedFile(f"{path} is cut off or damaged ({error})") from error
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(path, error) from error
 
 
 def _header(path: Path, file: gzip.GzipFile) -> tuple[str, int, bool] | None:
@@ -74,13 +73,13 @@ def _header(path: Path, file: gzip.GzipFile) -> tuple[str, int, bool] | None:
     if block == bytes(_BLOCK):
         return None
     if len(block) < _BLOCK:
-        raise DataError(f"{path} is cut off: its tar ends without an end mark; {_MEND}")
+        raise DamagedFile(f"{path} is cut off: its tar ends without an end mark")
     try:
         told, size = (int(field.split(b"\0")[0].strip() or b"0", 8) for field in (block[148:156], block[124:136]))
     except ValueError:
         told = size = -1
     if size < 0 or told != sum(block[:148]) + 8 * ord(" ") + sum(block[156:]):
-        raise DataError(f"{path} is damaged or no tar archive: a header has a wrong checksum; {_MEND}")
+        raise DamagedFile(f"{path} is damaged or no tar archive: a header has a wrong checksum")
     parts = [block[345:500]] if block[257:262] == b"ustar" and block[257:265] != b"ustar  \0" else []
     names = [part.split(b"\0")[0].decode("utf-8", "surrogateescape") for part in [*parts, block[:100]]]
     return "/".join(filter(None, names)).removeprefix("./"), size, block[156] in _FILES
@@ -91,7 +90,7 @@ def _take(path: Path, file: gzip.GzipFile, size: int) -> bytes:
     while len(content) < size:
         piece = file.read(min(_PIECE, size - len(content)))
         if not piece:
-            raise DataError(f"{path} is cut off: a file of {size:,} bytes ends after {len(content):,}; {_MEND}")
+            raise DamagedFile(f"{path} is cut off: a file of {size:,} bytes ends after {len(content):,}")
         content += piece
     return bytes(content)
 
@@ -100,5 +99,5 @@ def _pass(path: Path, file: gzip.GzipFile, size: int) -> None:
     while size:
         piece = file.read(min(_PIECE, size))
         if not piece:
-            raise DataError(f"{path} is cut off: {size:,} bytes are missing at its end; {_MEND}")
+            raise DamagedFile(f"{path} is cut off: {size:,} bytes are missing at its end")
         size -= len(piece)

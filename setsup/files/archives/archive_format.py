@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.names import shown
 from setsup.files.archives.tar_headers import BLOCK, is_header
 from setsup.files.archives.zips import has_end
@@ -79,4 +79,4 @@ def unreadable(source: Path, error: OSError) -> DataError:
     """Make the sentence about a file that the system does not give."""
     if isinstance(error, FileNotFoundError):
         return DataError(f"{shown(str(source))} is not there; name the folder or the archive of the data set")
-    return DataError(f"{shown(str(source))} cannot be read: {error.strerror or error}")
+    return DamagedFile.unreadable(shown(str(source)), error)

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.archive_format import unreadable
 from setsup.files.archives.listing import DEFLATED, ENCRYPTED, SPARSE, STORED
 from setsup.files.archives.names import shown
@@ -100,7 +100,7 @@ def read_file(path: bytes, limit: int | None) -> bytes:
     finally:
         os.close(file)
     if len(content) != size:
-        raise DataError(f"{shown(os.fsdecode(path))} was cut off while it was read; fetch it again")
+        raise DamagedFile(f"{shown(os.fsdecode(path))} was cut off while it was read")
     return content
 
 
@@ -124,7 +124,7 @@ def read_member(archive: ArchiveFile, place: int, kind: str, row: Row, label: La
             return _read_tar(file, row, archive.path, label)
         packed = _read_zip(file, row, archive.path, label)
     except OSError as error:
-        raise DataError(f"{label()} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(label(), error) from error
     content = packed if row.method == STORED else _inflated(packed, row.size, label)
     if not archive.verified[place]:
         if zlib.crc32(content) != row.check:
@@ -144,7 +144,7 @@ def read_stretch(archive: ArchiveFile, kind: str, row: Row, offset: int, length:
         start = stored_start(file, kind, row, archive.path, label)
         found = read_range(file, start + offset, wanted)
     except OSError as error:
-        raise DataError(f"{label()} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(label(), error) from error
     if len(found) != wanted:
         raise _damaged(label, "the archive ends inside it")
     return found
@@ -194,7 +194,7 @@ def read_range(file: int, offset: int, size: int) -> bytes:
 
 def too_long(label: str, size: int, limit: int) -> DataError:
     """Make the sentence about a file of more bytes than a caller allows."""
-    return DataError(f"{label} has {size:,} bytes, more than the {limit:,} expected; fetch it again")
+    return DamagedFile(f"{label} has {size:,} bytes, more than the {limit:,} expected")
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def _reading(label: Label) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DataError(f"{label()} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(label(), error) from error
 
 
 def _need_plain(row: Row, label: Label) -> None:
@@ -313,7 +313,7 @@ def _grown(parts: Iterable[bytes], label: Label) -> Iterator[bytes]:
 
 
 def _damaged(label: Label, what: str) -> DataError:
-    return DataError(f"{label()} is damaged: {what}; fetch the archive again")
+    return DamagedFile(f"{label()} is damaged: {what}")
 
 
 def _swapped(path: Path, label: Label) -> DataError:

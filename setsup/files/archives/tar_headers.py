@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 
 __all__ = [
     "ABOUT_NEXT",
@@ -136,9 +136,7 @@ def verified(blocks: Sequence[bytes | memoryview], at: list[int], source: Path |
     headers = np.frombuffer(b"".join(blocks), _HEADER) if blocks else np.empty(0, _HEADER)
     wrong = np.flatnonzero(~_right(headers))
     if len(wrong):
-        raise DataError(
-            f"{source} is damaged: the header at byte {at[wrong[0]]:,} has a wrong checksum; fetch it again"
-        )
+        raise DamagedFile(f"{source} is damaged: the header at byte {at[wrong[0]]:,} has a wrong checksum")
     return headers
 
 

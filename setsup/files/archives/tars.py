@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile
 from setsup.files.archives.listing import SPARSE, STORED, Listing
 from setsup.files.archives.names import as_text, cleaned, shown
 from setsup.files.archives.tar_headers import (
@@ -43,7 +43,6 @@ __all__ = ["Read", "Stretch", "joined", "list_tar", "walk"]
 Read = Callable[[int, int], bytes]
 """``read(offset, size)`` gives the bytes of the archive from `offset` on, fewer where it ends before."""
 
-MEND = "; fetch it again"
 _log = logging.getLogger("setsup")
 _AT_ONCE = 8192
 _FILES = FILES - {ord("S")}
@@ -225,7 +224,7 @@ def _blamed(stretch: Stretch, block: bytes, at: int, source: Path | str) -> Iter
         yield
     except BadHeader as error:
         verified([*stretch.blocks, *[block] * (len(block) == BLOCK)], [*stretch.at, at], source)
-        raise DataError(f"{source} is cut off or damaged: the header at byte {at:,}: {error}{MEND}") from None
+        raise DamagedFile(f"{source} is cut off or damaged: the header at byte {at:,}: {error}") from None
 
 
 def _uncommon(

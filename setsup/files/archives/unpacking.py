@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.archive_format import is_gzip, unreadable
 from setsup.files.archives.contents import ArchiveFile, pieces
 from setsup.files.archives.listing import SPARSE
@@ -142,7 +142,7 @@ def _passed(tape: "_Tape", start: int, size: int, archive: Path) -> Iterator[byt
             count = min(_PIECE, start + size - place)
             piece = tape.read(place, count)
             if len(piece) < count:
-                raise DataError(f"{archive} is cut off; fetch it again")
+                raise DamagedFile(f"{archive} is cut off")
             yield piece
 
 
@@ -177,7 +177,7 @@ def _damage(archive: Path) -> Iterator[None]:
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{archive} is cut off or damaged ({error}); fetch it again") from None
+        raise DamagedFile(f"{archive} is cut off or damaged ({error})") from None
     except OSError as error:
         raise unreadable(archive, error) from error
 
@@ -192,7 +192,7 @@ def _need_empty(folder: Path) -> None:
 
 
 def _too_much(archive: Path, limit: int) -> DataError:
-    return DataError(f"{archive} holds more than the {limit:,} bytes expected; fetch it again")
+    return DamagedFile(f"{archive} holds more than the {limit:,} bytes expected")
 
 
 def _label(archive: Path, name: bytes) -> str:

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import DEFLATED, ENCRYPTED, STORED, Listing
 from setsup.files.archives.names import as_text, clean, cleaned, shown
 from setsup.progress import progress
 
 __all__ = ["LOCAL", "has_end", "list_zip", "local_name"]
 
-MEND = "; fetch it again"
 LOCAL = struct.Struct("<4s5H3I2H")
 _END = struct.Struct("<4s4H2IH")
 _END64 = struct.Struct("<4sQ2H2I4Q")
@@ -112,7 +111,7 @@ def _directory(file: int, size: int, source: Path) -> tuple[bytes, int, int, int
     tail = os.pread(file, _END.size + _FULL_SHORT, max(0, size - _END.size - _FULL_SHORT))
     found = tail.rfind(b"PK\x05\x06", 0, max(0, len(tail) - _END.size + 4))
     if found < 0:
-        raise DataError(f"{source} is cut off: the directory that ends a zip is missing{MEND}")
+        raise DamagedFile(f"{source} is cut off: the directory that ends a zip is missing")
     end = size - len(tail) + found
     _, disk, first, _, count, length, offset, _ = _END.unpack_from(tail, found)
     wide = _wide_end(file, end)
@@ -246,4 +245,4 @@ def _check(
 
 
 def _damaged(source: Path, what: str) -> DataError:
-    return DataError(f"{source} is damaged: {what}{MEND}")
+    return DamagedFile(f"{source} is damaged: {what}")

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from setsup.errors import DataError
-from setsup.files.digest import MEND, content_digest
+from setsup.files.digest import content_digest
 from setsup.files.manifests.manifest import Manifest, ManifestFile
 from setsup.files.roots import data_places
 from setsup.progress import progress
@@ -96,7 +96,7 @@ def file_problem(path: Path, file: ManifestFile) -> str | None:
         with progress(total, f"checking {path.name.removesuffix('.part')}", "B") as advance:
             came = content_digest(path, algorithm, file.repacked, limit=total, advance=advance)
     except DataError as error:
-        return str(error).removeprefix(f"{path} ").removesuffix(MEND)
+        return str(error.args[0]).removeprefix(f"{path} ")
     if came == expected:
         return None
     return f"has the {algorithm} {came}{' when unpacked' if file.repacked else ''}, not the {expected} expected"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from setsup.errors import DataError, near
+from setsup.errors import DamagedFile, DataError, near
 from setsup.files.disk import need_regular
 
 __all__ = ["Fields", "read_yaml"]
@@ -102,7 +102,7 @@ def read_yaml(file: Path) -> Fields:
         with file.open("rb") as stream:
             data = stream.read(_LARGEST + 1)
     except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(file, error) from error
     if len(data) > _LARGEST:
         raise DataError(f"{file} is larger than {_LARGEST:,} bytes: it is no manifest")
     try:

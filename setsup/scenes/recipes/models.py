@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DamagedFile, DataError, SetsupError
 from setsup.files.archives.archive_format import unreadable
 from setsup.files.archives.contents import too_long
 from setsup.files.archives.names import shown
@@ -114,4 +114,4 @@ def _add(digest: Any, path: Path) -> None:
     except OSError as error:
         raise unreadable(path, error) from error
     if left:
-        raise DataError(f"{shown(str(path))} was cut off while it was read; fetch it again")
+        raise DamagedFile(f"{shown(str(path))} was cut off while it was read")

@@ -19,7 +19,7 @@ from setsup.datasets.benchmarks.shapenet_renderings.files import RecordFiles
 from setsup.datasets.benchmarks.shapenet_renderings.poses import azimuth_elevation
 from setsup.datasets.benchmarks.shapenet_renderings.records import ViewIndex, view_index
 from setsup.datasets.cached_arrays import made_once
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.arrow import open_table, save_table
 from setsup.factors.stored import code_dtype
@@ -37,7 +37,6 @@ _SPLITS = ("train", "dev", "test")
 _STEM = r"\w[\w.-]*"
 _RECORD = rf"(?P<record>{_STEM})\.tfrecord"
 _LIST_BYTES = 1 << 26
-_MEND = "fetch it again"
 _VERSION = 1  # of the table in the cache
 
 _log = logging.getLogger("setsup")
@@ -76,10 +75,10 @@ def check_apart(parts: Sequence[Part]) -> None:
     for (one, ours), (other, theirs) in combinations(named, 2):
         both = ours & theirs
         if 2 * len(both) > min(len(ours), len(theirs)):
-            raise DataError(
+            raise DamagedFile(
                 f"{one.files.source} and {other.files.source} hold the same objects ({min(both)} and "
                 f"{len(both) - 1:,} more), as {one.category} and as {other.category}; one of them is a copy of the "
-                "other: fetch it again"
+                "other"
             )
 
 
@@ -151,7 +150,7 @@ def _splits(members: MemberIndex, records: Sequence[str]) -> list[str]:
         for line in _lines(members, place):
             record = line.removesuffix(".tfrecord")
             if re.fullmatch(_STEM, record) is None:
-                raise DataError(f"{members.label(place)} names {line[:80]!r}, where a record was expected; {_MEND}")
+                raise DamagedFile(f"{members.label(place)} names {line[:80]!r}, where a record was expected")
             if record not in there:
                 lost[record] = None
             named[record] = split
@@ -202,11 +201,11 @@ def _projection(members: MemberIndex) -> npt.NDArray[np.float32] | None:
     except ValueError:
         found = None
     if found is None or not np.isfinite(found).all():
-        raise DataError(f"{members.label(place)} holds no 4 × 4 matrix of numbers, a row a line; {_MEND}")
+        raise DamagedFile(f"{members.label(place)} holds no 4 × 4 matrix of numbers, a row a line")
     return found.astype(np.float32)
 
 
 def _lines(members: MemberIndex, place: int) -> list[str]:
     """Lines of a list that are not empty."""
-    text = text_of(members.read(place, _LIST_BYTES), members.label(place), _MEND)
+    text = text_of(members.read(place, _LIST_BYTES), members.label(place))
     return [line.strip() for line in text.splitlines() if line.strip()]
