@@ -1,14 +1,15 @@
-"""One process works, the others wait: a lock beside the thing that is made."""
+"""Locks between processes and threads: a lock file beside what is written."""
 
 import errno
 import hashlib
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from setsup.errors import DataError
 from setsup.files.cache import cache_folder
 from setsup.files.disk import disk_errors, make_folder, write_error
 
@@ -25,9 +26,9 @@ _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 def locked(path: Path | str) -> Iterator[None]:
     """Hold the lock of `path` while the body runs; other processes and threads wait for it.
 
-    The lock is a ``flock`` on ``<path>.lock``, which the system lets go when its holder dies, however it dies. The
-    empty file stays; only who holds the lock may remove it. Where the folder is read-only the lock file lies in the
-    cache folder. Who has to wait says so once in the log, at level INFO. A lock is not re-entrant.
+    The lock is a ``flock`` on ``<path>.lock``, which the system releases when its holder dies, however it dies. The
+    file is removed at the end. Where the folder is read-only the lock file is in the cache folder. Waiting is logged
+    once, at level INFO. A lock is not re-entrant.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def locked(path: Path | str) -> Iterator[None]:
     Raises
     ------
     DataError
-        Neither the folder of `path` nor the cache folder can be written.
+        Neither the folder of `path` nor the cache folder can be written, or the disk has no locks.
 
     Examples
     --------
@@ -51,6 +52,9 @@ def locked(path: Path | str) -> Iterator[None]:
     try:
         yield
     finally:
+        # still held: whoever waits notices that the name is gone, and makes a new lock
+        with suppress(OSError):
+            os.unlink(lock.lock_file)
         lock.release()
 
 
@@ -86,4 +90,6 @@ def _wait(file: Path, path: Path) -> "FileLock":
     except Timeout:
         _log.info("process %d waits for %s, on which another process works (%s)", os.getpid(), path, file)
         lock.acquire()
+    except NotImplementedError as error:
+        raise DataError(f"cannot lock {path}: its disk has no locks; choose a folder on another disk") from error
     return lock

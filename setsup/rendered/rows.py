@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files import disk_errors, written
+from setsup.files.builds import write_all
 from setsup.files.mapped import check_mapped
 from setsup.files.prepared import HEADER
 from setsup.rendered.layout import BITS, CAMERA, PARTS, PROGRESS, Layout
@@ -134,7 +135,7 @@ class RowFiles:
             return
         path = self.folder / f"{name}.npy"
         with disk_errors(path):
-            _write_all(self._files[name], memoryview(value.tobytes()), HEADER + row * about.row_bytes)
+            write_all(self._files[name], memoryview(value.tobytes()), HEADER + row * about.row_bytes)
 
     def _names_key(self, scene: Scene) -> int:
         """Key of the names of a scene, which are written once, by whoever comes first."""
@@ -155,14 +156,14 @@ def _flush(files: Mapping[str, int], held: Mapping[str, dict[int, bytes]], waiti
         return
     for name, rows in held.items():
         for first, content in _runs(rows):
-            _write_all(files[name], memoryview(content), HEADER + first * len(rows[first]))
+            write_all(files[name], memoryview(content), HEADER + first * len(rows[first]))
         rows.clear()
     for name, file in files.items():
         if name != PROGRESS:
             os.fsync(file)
     progress = {row: bytes([os.pread(files[PROGRESS], 1, row)[0] | bits]) for row, bits in waiting.items()}
     for first, content in _runs(progress):
-        _write_all(files[PROGRESS], memoryview(content), first)
+        write_all(files[PROGRESS], memoryview(content), first)
     waiting.clear()
 
 
@@ -186,9 +187,3 @@ def _close(files: dict[str, int], held: Mapping[str, dict[int, bytes]], waiting:
     finally:
         while files:
             os.close(files.popitem()[1])
-
-
-def _write_all(file: int, content: memoryview, offset: int) -> None:
-    while content:
-        count = os.pwrite(file, content, offset)
-        content, offset = content[count:], offset + count

@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,10 @@ import numpy.typing as npt
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files import data_places, locked, unpack
+from setsup.files import data_places, unpack
 from setsup.files.archives.members import MemberIndex, find_members
-from setsup.files.atomic import clear
+from setsup.files.builds import build_once
 from setsup.files.expand_user import expanded
-from setsup.files.locks import lock_file
 from setsup.files.mapped import check_mapped
 from setsup.files.prepared import prepared_place, prepared_places
 from setsup.files.texts import text_of
@@ -153,19 +151,7 @@ def prepare(root: Path | str | None = None) -> Path:
     if archive is None:
         return open(root).folder
     target = prepared_place(*_unpacked(archive))
-    found = _opened(root)
-    if found is not None and not lock_file(target).exists():  # which a kill right at the end leaves
-        return found
-    with locked(target):
-        try:
-            found = _opened(root)  # another process may have been faster
-            if found is None:
-                clear(target)
-                unpack(archive, target)
-        finally:
-            with suppress(OSError):
-                lock_file(target).unlink()  # still held: whoever waits notices that the name is gone, and looks again
-    return found or open(target).folder
+    return build_once(target, lambda _: _opened(root), lambda folder: unpack(archive, folder))
 
 
 def _opened(root: Path | str | None) -> Path | None:

@@ -12,8 +12,6 @@ import logging
 import os
 import time
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -28,10 +26,10 @@ from setsup.files.archives.contents import Row
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.tars import list_tar
 from setsup.files.archives.zips import list_zip
-from setsup.files.atomic import clear, written
+from setsup.files.atomic import written
+from setsup.files.builds import build_cached
 from setsup.files.cache import cache_folder
 from setsup.files.folders import list_folder, unchanged
-from setsup.files.locks import lock_file, locked
 
 __all__ = ["Index", "indexed"]
 
@@ -118,18 +116,18 @@ def indexed(source: Path, mend: str | None = None, nested: bool = False) -> Inde
     about = About.of(source, mend, nested)
     key = sha256(os.fsencode(about.source) + b"\0nested" * about.nested).hexdigest()[:32]
     target = cache_folder() / _FOLDER / f"{key}.arrow"
-    found = _kept(target, about, source)
-    if found is not None and not lock_file(target).exists():  # which a kill right at the end leaves
-        return found
-    with _lock_where_possible(target):
-        # another process may have been faster
-        found = _kept(target, about, source)
-        if found is None:
-            files, folders = _listed(source, about)
-            found = Index(about, files)
-            if _worth_keeping(about, files, folders) and _keep(target, about, files, folders):
-                found = _kept(target, about, source) or found  # mapped pages are shared by all processes
-    return found
+    listed: list[Any] = []
+
+    def make() -> Index:
+        listed[:] = _listed(source, about)
+        return Index(about, listed[0])
+
+    def save(_: Index, target: Path) -> None:
+        if _worth_keeping(about, *listed):
+            _save(target, about, *listed)
+
+    # mapped pages of the saved index are shared by all processes
+    return build_cached(target, lambda path: _kept(path, about, source), make, save)
 
 
 # -- listing -----------------------------------------------------------------------------------------------------------
@@ -183,20 +181,14 @@ def _worth_keeping(about: About, files: Any, folders: Any) -> bool:
     return time.time_ns() - latest > _SETTLED
 
 
-def _keep(target: Path, about: About, files: Any, folders: Any) -> bool:
-    """Write an index; whether that succeeded."""
+def _save(target: Path, about: About, files: Any, folders: Any) -> None:
     import pyarrow as pa
 
     told = {"version": _VERSION, "made_of": asdict(about), "checks": [_digest(files), _digest(folders)]}
     schema = _schema({_KEY: json.dumps(told).encode()})
-    try:
-        with written(target) as part, pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
-            writer.write_batch(files)
-            writer.write_batch(folders)
-    except (DataError, OSError) as error:
-        _log.info("the index of %s stays in memory: %s", about.source, error)
-        return False
-    return True
+    with written(target) as part, pa.OSFile(str(part), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        writer.write_batch(files)
+        writer.write_batch(folders)
 
 
 def _kept(target: Path, about: About, source: Path) -> Index | None:
@@ -226,26 +218,6 @@ def _kept(target: Path, about: About, source: Path) -> Index | None:
     ):
         return None
     return Index(about, files, told["checks"][0])
-
-
-@contextmanager
-def _lock_where_possible(target: Path) -> Iterator[None]:
-    """Hold the lock of an index, unless the cache folder cannot be written: then nothing is kept either."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(target))
-        except (DataError, OSError, NotImplementedError) as error:
-            _log.info("the index %s is made without a lock: %s", target, error)
-        else:
-            # still held then: whoever waits notices that the name is gone, makes a new lock, and looks again
-            stack.callback(_remove, lock_file(target))
-            clear(target)
-        yield
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink(missing_ok=True)
 
 
 def _text(names: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:

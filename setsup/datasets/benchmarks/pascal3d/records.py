@@ -30,11 +30,12 @@ from setsup.datasets.benchmarks.pascal3d.objects import (
     Row,
     read_objects,
 )
-from setsup.datasets.cached_arrays import kept_or_made, release_state
+from setsup.datasets.cached_arrays import release_state
 from setsup.datasets.images import header, parallel
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex
+from setsup.files.builds import build_cached
 from setsup.files.roots import some
 
 __all__ = ["ANNOTATIONS", "PICTURES", "SOURCES", "open_records", "pictures"]
@@ -64,7 +65,7 @@ def open_records(members: MemberIndex) -> FactorTable:
         raise DataError(f"{members.source} has no annotations such as Annotations/car_pascal/2008_000203.mat")
     state = release_state(members, np.concatenate([places, members.matching(PICTURES)[0]]))
     path = cache_folder() / "indexes" / "pascal3d" / f"{_VERSION}-{state}.arrow"
-    return kept_or_made(path, _kept, lambda: _read(members, places, groups), save_table)
+    return build_cached(path, _kept, lambda: _read(members, places, groups), save_table)
 
 
 def _kept(path: Path) -> FactorTable | None:

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.benchmarks.shapenet_renderings.files import RecordFiles
-from setsup.datasets.cached_arrays import made_once
 from setsup.datasets.formats.tfrecord.example import Feature, read_example
 from setsup.datasets.formats.tfrecord.records import record_spans
 from setsup.errors import DamagedFile, DataError
 from setsup.files import cache_folder, written
+from setsup.files.builds import build_once
 from setsup.progress import progress
 
 __all__ = ["SIDE", "ViewIndex", "read_views", "view_index"]
@@ -59,7 +59,7 @@ class ViewIndex:
 def view_index(files: RecordFiles) -> ViewIndex:
     """Index files of records, or map the index that was made of them before."""
     path = cache_folder() / "views" / f"{files.identity()}.{_VERSION}.arrow"
-    return made_once(path, _stored, partial(_store, files))
+    return build_once(path, _stored, partial(_store, files))
 
 
 def read_views(
