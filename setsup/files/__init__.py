@@ -18,11 +18,9 @@ from setsup.files.manifests.manifest import (
     ManifestFile,
     ManifestModality,
     ManifestSplit,
-    load_manifest,
-    manifest_folder,
-    manifest_names,
-    read_manifest,
 )
+from setsup.files.manifests.packages import load_manifest, manifest_folder, manifest_names
+from setsup.files.manifests.parsing import read_manifest
 from setsup.files.roots import data_places, find_root
 
 if TYPE_CHECKING:

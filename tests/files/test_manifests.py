@@ -314,7 +314,7 @@ def test_the_procedural_card_has_the_factors_of_the_published_one() -> None:
 
 def test_the_folder_inside_an_installed_package_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "setsup.files.manifests.manifest.__file__",
+        "setsup.files.manifests.packages.__file__",
         str(tmp_path / "site" / "setsup" / "files" / "manifests" / "manifest.py"),
     )
     with pytest.raises(DataError, match="setsup is not installed whole"):
