@@ -24,7 +24,8 @@ from setsup.files.manifests.parsing import read_manifest
 from setsup.files.roots import data_places, find_root
 
 if TYPE_CHECKING:
-    from setsup.files.archives.members import MemberIndex, find_members, open_members
+    from setsup.files.archives.members import MemberIndex, open_members
+    from setsup.files.archives.releases import find_members
     from setsup.files.archives.unpacking import unpack
 
 __all__ = [
@@ -65,7 +66,7 @@ if not TYPE_CHECKING:
     # these need numpy, which commands that only read manifests do without
     _HOMES = {
         "MemberIndex": "setsup.files.archives.members",
-        "find_members": "setsup.files.archives.members",
+        "find_members": "setsup.files.archives.releases",
         "open_members": "setsup.files.archives.members",
         "unpack": "setsup.files.archives.unpacking",
     }

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from setsup.errors import DataError, RowError
 from setsup.files import MemberIndex, find_members, open_members
 from setsup.files.archives.member_index import KEPT_FROM
-from setsup.files.release_root import readable
+from setsup.files.archives.release_root import readable
 from tests.files.archives import KINDS, cached, folder_of, gz_of, settle, tar_of, zip_of
 from tests.fuzzing import survives
 

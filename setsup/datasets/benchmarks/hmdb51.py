@@ -30,7 +30,8 @@ from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.video_lists import coded, lists_beside, split_factor
 from setsup.errors import DamagedFile, need
 from setsup.factors import Factor, Kind
-from setsup.files.archives.members import MemberIndex, Places, find_members
+from setsup.files.archives.members import MemberIndex, Places
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["open"]

@@ -20,7 +20,8 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import data_places, unpack
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.builds import build_once
 from setsup.files.expand_user import expanded
 from setsup.files.mapped import check_mapped

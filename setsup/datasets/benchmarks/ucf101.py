@@ -22,7 +22,8 @@ from pathlib import Path
 from setsup.datasets.adapters.clips import Clips, Codes
 from setsup.datasets.adapters.video_lists import PARTS, coded, lists_beside, split_factor
 from setsup.errors import DamagedFile, need
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["open"]

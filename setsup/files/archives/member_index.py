@@ -23,13 +23,13 @@ import numpy.typing as npt
 from setsup.errors import DataError
 from setsup.files.archives.archive_format import archive_kind, opened, unreadable
 from setsup.files.archives.contents import Row
+from setsup.files.archives.folders import list_folder, unchanged
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.tars import list_tar
 from setsup.files.archives.zips import list_zip
 from setsup.files.atomic import written
 from setsup.files.builds import build_cached
 from setsup.files.cache import cache_folder
-from setsup.files.folders import list_folder, unchanged
 
 __all__ = ["Index", "indexed"]
 

@@ -3,7 +3,7 @@
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,8 @@ from setsup.files.archives.contents import (
 from setsup.files.archives.listing import as_numpy, matched
 from setsup.files.archives.member_index import Index, indexed
 from setsup.files.archives.names import as_bytes, shown
-from setsup.files.release_root import find_top, wanting
-from setsup.files.search import not_found, sources, worded
 
-__all__ = ["MemberIndex", "find_members", "open_members"]
+__all__ = ["MemberIndex", "open_members"]
 
 Places = npt.NDArray[np.int64]
 
@@ -320,75 +318,6 @@ def open_members(source: Path | str, mend: str | None = None, nested: bool = Fal
     index = indexed(source, mend, nested)
     file = ArchiveFile(source.absolute(), index.about.size, index.about.mtime_ns, len(index))
     return MemberIndex(source, index, file, "", 0, len(index))
-
-
-def find_members(
-    name: str,
-    root: Path | str | None,
-    holds: Mapping[str, str] | Sequence[str],
-    archives: Sequence[str] = (),
-    mend: str | None = None,
-    nested: bool = False,
-) -> MemberIndex:
-    """Find the release of a data set: a folder, an archive in that folder, or an archive given as root.
-
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    root : Path, str or None
-        As in :func:`data_places`, or the archive itself.
-    holds : mapping of str to str, or sequence of str
-        Regular expressions (RE2), each of which must match the beginning of some file's name relative to the top of
-        the release. The top is the shallowest folder for which they do, so that wrapping folders do not matter. A
-        mapping has for each the words that messages use for it.
-    archives : sequence of str
-        File names of archives that hold the release; one that is there comes before the files beside it. Where neither
-        these nor the folder hold it, every zip and tar that lies directly in the folder is tried, 32 at most.
-    mend, nested
-        As in :func:`open_members`.
-
-    Returns
-    -------
-    Members
-        Names are relative to the top.
-
-    Raises
-    ------
-    DataError
-        No place holds them; the message lists the places, what is missing, archives there that do not hold it, and the
-        command that says how to get it.
-
-    """
-    refused: DataError | None = None
-    missing, empty, notes = list(holds), list[str](), list[str]()
-    for source, named in sources(name, root, archives):
-        try:
-            members = open_members(source, mend, nested)
-        except DataError as error:
-            if named:
-                refused = refused or error
-            else:
-                notes.append(str(error).removeprefix(f"{source.parent}{os.sep}"))
-            continue
-        top = find_top(members.names, list(holds))
-        if top is not None:
-            return members.under(top)
-        lacks = wanting(members.names, list(holds))
-        if named:
-            missing = min(missing, lacks, key=len)
-        elif len(lacks) == len(holds):
-            empty.append(source.name)
-        else:
-            notes.append(
-                f"{source.name} there {f'lacks {worded(lacks, holds)}' if lacks else 'has them in two folders'}"
-            )
-    if refused is not None:
-        raise refused
-    raise not_found(name, root, worded(missing or holds, holds), empty, notes, apart=not missing)
-
-
-# -- inside ------------------------------------------------------------------------------------------------------------
 
 
 def _reopened(source: str, prefix: str, digest: int, nested: bool) -> MemberIndex:

@@ -26,7 +26,8 @@ from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
 from setsup.files.archives.listing import as_numpy
-from setsup.files.archives.members import MemberIndex, Places, find_members
+from setsup.files.archives.members import MemberIndex, Places
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 from setsup.files.texts import Place, content_of, label_of
 

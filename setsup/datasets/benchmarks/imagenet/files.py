@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from setsup.datasets.benchmarks.imagenet.labels import Labels, find_labels
 from setsup.errors import DamagedFile, DataError
-from setsup.files.archives.members import MemberIndex, find_members, open_members
+from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.releases import find_members
 from setsup.files.roots import some
 
 __all__ = ["ENDS", "SPLITS", "Pictures", "find_pictures", "in_tree", "only"]

@@ -21,7 +21,8 @@ from setsup.datasets.images import parallel
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
-from setsup.files.archives.members import MemberIndex, find_members, open_members
+from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.releases import find_members
 from setsup.files.texts import text_of
 
 __all__ = ["KeypointNet", "open"]

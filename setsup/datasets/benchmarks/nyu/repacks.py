@@ -23,7 +23,8 @@ from setsup.datasets.formats.h5.images import h5_dataset, h5_errors
 from setsup.datasets.images import Source, decode, parallel
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import FactorTable
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.roots import data_places
 
 __all__ = ["NyuRepack", "find_repack"]

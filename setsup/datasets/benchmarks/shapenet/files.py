@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DamagedFile, DataError
-from setsup.files.archives.members import MemberIndex, find_members, open_members
+from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.releases import find_members
 
 __all__ = ["Models", "find_models", "published_splits"]
 

@@ -23,7 +23,8 @@ from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.arrow import open_table, save_table
 from setsup.factors.stored import code_dtype
 from setsup.files import cache_folder
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.builds import build_once
 from setsup.files.texts import text_of
 

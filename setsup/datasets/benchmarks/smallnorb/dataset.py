@@ -18,7 +18,7 @@ from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
 from setsup.datasets.formats.binary_matrix import BinaryMatrix
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import find_members
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 from setsup.files.prepared import PreparedArray
 from setsup.progress import Advance

@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.errors import DamagedFile, DataError, near
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["COLUMNS", "Shoes", "find_shoes", "first_values", "read_shoes", "several"]
