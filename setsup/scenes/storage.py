@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from setsup.checks import check_arguments
 from setsup.errors import DamagedFile, DataError
-from setsup.files.archives.contents import read_file
 from setsup.files.archives.names import shown
+from setsup.files.archives.plain_files import read_file
 from setsup.files.atomic import written
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.scene import Ambient, Directional, Lamp, Placement, Scene

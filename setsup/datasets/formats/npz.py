@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DamagedFile, DataError
-from setsup.files.archives.contents import ArchiveFile, pieces, stored_start
 from setsup.files.archives.listing import STORED
 from setsup.files.archives.member_index import indexed
 from setsup.files.archives.names import shown
+from setsup.files.archives.zips import ZipArchive
 
 __all__ = ["Fill", "NpzArray"]
 
@@ -92,8 +92,7 @@ class NpzArray:
         """Map an array that is not packed into memory; the checksum that the zip has of it is not compared."""
         if self.packed:
             raise DataError(f"{self._label} is packed and cannot be mapped into memory; read it from its begin on")
-        file = self._archive()
-        start = stored_start(file.descriptor(), "zip", self._row, self.path, self._said)
+        start = self._archive().start(self._row, self._said)
         if start + self._row.size > self._file[1]:
             raise DamagedFile(f"{self._label} is damaged: the archive ends inside it")
         if not math.prod(self.shape):
@@ -119,10 +118,10 @@ class NpzArray:
         yield fill
 
     def _pieces(self) -> Iterator[bytes]:
-        return pieces(self._archive(), "zip", self._row, self._said)
+        return self._archive().pieces(self._row, self._said)
 
-    def _archive(self) -> ArchiveFile:
-        return ArchiveFile(*self._file, 1)
+    def _archive(self) -> ZipArchive:
+        return ZipArchive(*self._file, 1)
 
     def _said(self) -> str:
         return self._label

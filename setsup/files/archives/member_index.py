@@ -21,12 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError
-from setsup.files.archives.archive_format import archive_kind, opened, unreadable
-from setsup.files.archives.contents import Row
+from setsup.files.archives.archive import Archive, Row
+from setsup.files.archives.archive_format import archive_kind
 from setsup.files.archives.folders import list_folder, unchanged
 from setsup.files.archives.listing import as_numpy
-from setsup.files.archives.tars import list_tar
-from setsup.files.archives.zips import list_zip
+from setsup.files.archives.plain_files import open_file, unreadable
+from setsup.files.archives.tars import TarArchive, list_tar
+from setsup.files.archives.zips import ZipArchive, list_zip
 from setsup.files.atomic import written
 from setsup.files.builds import build_cached
 from setsup.files.cache import cache_folder
@@ -58,9 +59,9 @@ class About:
     nested: bool = False
 
     @classmethod
-    def of(cls, source: Path, mend: str | None = None, nested: bool = False) -> "About":
+    def of(cls, source: Path, nested: bool = False) -> "About":
         """Look at a source."""
-        kind = archive_kind(source, mend)
+        kind = archive_kind(source)
         try:
             found = os.stat(source)
             path = str(source.resolve())
@@ -106,14 +107,19 @@ class Index:
         """Name of one file, in UTF-8."""
         return bytes(self._letters[self._bounds[place] : self._bounds[place + 1]])
 
+    def archive(self, source: Path) -> Archive | None:
+        """Make the reader of the archive that this is the index of, None for a folder."""
+        kind = {"zip": ZipArchive, "tar": TarArchive}.get(self.about.kind)
+        return None if kind is None else kind(source.absolute(), self.about.size, self.about.mtime_ns, len(self))
+
     def row(self, place: int) -> Row:
-        """All that the index has of one file."""
+        """All columns of one file."""
         return Row(self.name(place), *(column[place] for column in self._columns))
 
 
-def indexed(source: Path, mend: str | None = None, nested: bool = False) -> Index:
+def indexed(source: Path, nested: bool = False) -> Index:
     """Index of a folder, a zip or a tar; from the cache folder where it is there, and still true."""
-    about = About.of(source, mend, nested)
+    about = About.of(source, nested)
     key = sha256(os.fsencode(about.source) + b"\0nested" * about.nested).hexdigest()[:32]
     target = cache_folder() / _FOLDER / f"{key}.arrow"
     listed: list[Any] = []
@@ -139,14 +145,14 @@ def _listed(source: Path, about: About) -> tuple[Any, Any]:
         found = list_folder(source, cache_folder() / _FOLDER)
     else:
         try:
-            with opened(source) as (file, size):
+            with open_file(source) as (file, size):
                 if about.kind == "zip":
                     found = list_zip(file, size, source)
                 else:
                     found = list_tar(file, size, source, about.nested)
         except OSError as error:
             raise unreadable(source, error) from error
-        if About.of(source, nested=about.nested) != about:
+        if About.of(source, about.nested) != about:
             raise DataError(f"{source} was changed while it was listed; try again once it is finished")
     folders = _batch(found.folders, [found.times, *[np.zeros(len(found.times), np.int64)] * 4])
     if not found.whole:

@@ -12,17 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, RowError, near
-from setsup.files.archives.contents import (
-    ArchiveFile,
-    read_file,
-    read_file_stretch,
-    read_member,
-    read_stretch,
-    too_long,
-)
+from setsup.files.archives.archive import Archive
 from setsup.files.archives.listing import as_numpy, matched
 from setsup.files.archives.member_index import Index, indexed
 from setsup.files.archives.names import as_bytes, shown
+from setsup.files.archives.plain_files import read_file, read_file_stretch, too_long
 
 __all__ = ["MemberIndex", "open_members"]
 
@@ -63,22 +57,23 @@ class MemberIndex:
 
     """
 
-    def __init__(self, source: Path, index: Index, file: ArchiveFile, prefix: str, start: int, stop: int) -> None:
+    def __init__(
+        self, source: Path, top: bytes, index: Index, archive: Archive | None, prefix: str, start: int, stop: int
+    ) -> None:
         self.source = source
         self.prefix = prefix
         self.sizes = index.sizes[start:stop]
-        self._index, self._file = index, file
+        self._top, self._index, self._archive = top, index, archive
         self._start, self._stop = start, stop
-        self._top = os.fsencode(file.path)
         self._names: Any = None
 
     def __repr__(self) -> str:
         """Give what it holds, and where."""
-        return f"Members({len(self):,} files of {self._shown(self.prefix)})"
+        return f"MemberIndex({len(self):,} files of {self._shown(self.prefix)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: the index is mapped where it arrives."""
-        return _reopened, (str(self._file.path), self.prefix, self._index.digest, self._index.about.nested)
+        return _reopened, (os.fsdecode(self._top), self.prefix, self._index.digest, self._index.about.nested)
 
     def __len__(self) -> int:
         """Count the files."""
@@ -158,7 +153,9 @@ class MemberIndex:
         # "0" is the letter after "/"
         first, last = (self._bisected(below[:-1] + end) for end in "/0") if below else (0, len(self))
         prefix = self.prefix + below
-        return MemberIndex(self.source, self._index, self._file, prefix, self._start + first, self._start + last)
+        return MemberIndex(
+            self.source, self._top, self._index, self._archive, prefix, self._start + first, self._start + last
+        )
 
     def matching(self, pattern: str) -> tuple[Places, dict[str, Any]]:
         """Find all files whose whole name matches.
@@ -206,14 +203,13 @@ class MemberIndex:
             There is no such place.
 
         """
-        kind = self._index.about.kind
-        if kind == "folder":
+        if self._archive is None:
             return read_file(self._path(place), limit)
         whole = self._checked(place)
         row = self._index.row(whole)
         if limit is not None and row.size > limit:
             raise too_long(self.label(place), row.size, limit)
-        return read_member(self._file, whole, kind, row, partial(self.label, place))
+        return self._archive.read(whole, row, partial(self.label, place))
 
     def stretch(self, place: int, offset: int, length: int) -> bytes | None:
         """Read bytes of a file without the rest of it; no checksum of the archive is compared.
@@ -240,11 +236,10 @@ class MemberIndex:
         """
         if offset < 0 or length < 0:
             raise RowError(f"a stretch of {length} bytes from byte {offset} was asked for; both are 0 or more")
-        kind = self._index.about.kind
-        if kind == "folder":
+        if self._archive is None:
             return read_file_stretch(self._path(place), offset, length)
         row = self._index.row(self._checked(place))
-        return read_stretch(self._file, kind, row, offset, length, partial(self.label, place))
+        return self._archive.stretch(row, offset, length, partial(self.label, place))
 
     def label(self, place: int) -> str:
         """Name a file in messages: its path, or the archive and its name in that."""
@@ -253,10 +248,10 @@ class MemberIndex:
     def path(self, place: int) -> Path | None:
         """Give the path of a file on the disk, None inside an archive."""
         path = self._path(place)
-        return Path(os.fsdecode(path)) if self._index.about.kind == "folder" else None
+        return Path(os.fsdecode(path)) if self._archive is None else None
 
     def _shown(self, name: str) -> str:
-        between = os.sep if self._index.about.kind == "folder" else ": "
+        between = os.sep if self._archive is None else ": "
         return f"{shown(str(self.source))}{between}{shown(name)}" if name else shown(str(self.source))
 
     def _checked(self, place: int) -> int:
@@ -279,7 +274,7 @@ class MemberIndex:
         return place if place < len(self) and self._index.name(self._start + place) == whole else -1
 
 
-def open_members(source: Path | str, mend: str | None = None, nested: bool = False) -> MemberIndex:
+def open_members(source: Path | str, nested: bool = False) -> MemberIndex:
     """Open a folder, a zip or a tar, told apart by their content.
 
     Its files are listed once, and the list is kept in the cache folder while the source does not change: while an
@@ -293,8 +288,6 @@ def open_members(source: Path | str, mend: str | None = None, nested: bool = Fal
     ----------
     source : Path or str
         Folder or archive.
-    mend : str, optional
-        What to do about an archive that is packed as a whole (``.tar.gz``), for the message; to unpack it, by default.
     nested : bool
         Where the source is a tar that holds tars, give the files of these, named ``cars.tar/1.mat``.
 
@@ -315,9 +308,8 @@ def open_members(source: Path | str, mend: str | None = None, nested: bool = Fal
 
     """
     source = Path(source)
-    index = indexed(source, mend, nested)
-    file = ArchiveFile(source.absolute(), index.about.size, index.about.mtime_ns, len(index))
-    return MemberIndex(source, index, file, "", 0, len(index))
+    index = indexed(source, nested)
+    return MemberIndex(source, os.fsencode(source.absolute()), index, index.archive(source), "", 0, len(index))
 
 
 def _reopened(source: str, prefix: str, digest: int, nested: bool) -> MemberIndex:

@@ -24,7 +24,6 @@ def find_members(
     root: Path | str | None,
     holds: Mapping[str, str] | Sequence[str],
     archives: Sequence[str] = (),
-    mend: str | None = None,
     nested: bool = False,
 ) -> MemberIndex:
     """Find the release of a data set: a folder, an archive in that folder, or an archive given as root.
@@ -42,7 +41,7 @@ def find_members(
     archives : sequence of str
         File names of archives that hold the release; one that is there comes before the files beside it. Where neither
         these nor the folder hold it, every zip and tar that lies directly in the folder is tried, 32 at most.
-    mend, nested
+    nested : bool
         As in :func:`open_members`.
 
     Returns
@@ -61,7 +60,7 @@ def find_members(
     missing, empty, notes = list(holds), list[str](), list[str]()
     for source, named in _sources(name, root, archives):
         try:
-            members = open_members(source, mend, nested)
+            members = open_members(source, nested)
         except DataError as error:
             if named:
                 refused = refused or error

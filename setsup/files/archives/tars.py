@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from setsup.errors import DamagedFile
+from setsup.files.archives.archive import Archive, Label, Row
 from setsup.files.archives.listing import SPARSE, STORED, Listing
 from setsup.files.archives.names import as_text, cleaned, shown
 from setsup.files.archives.tar_headers import (
@@ -27,6 +28,7 @@ from setsup.files.archives.tar_headers import (
     BadHeader,
     decimal,
     files_among,
+    header_check,
     is_header,
     names_of,
     number,
@@ -38,7 +40,7 @@ from setsup.files.archives.tar_headers import (
 from setsup.files.archives.tar_runs import Runs
 from setsup.progress import Advance, progress
 
-__all__ = ["Read", "Stretch", "joined", "list_tar", "walk"]
+__all__ = ["Read", "Stretch", "TarArchive", "joined", "list_tar", "walk"]
 
 Read = Callable[[int, int], bytes]
 """``read(offset, size)`` gives the bytes of the archive from `offset` on, fewer where it ends before."""
@@ -47,6 +49,24 @@ _log = logging.getLogger("setsup")
 _AT_ONCE = 8192
 _FILES = FILES - {ord("S")}
 _MOST_EXTRA = 1 << 20  # bytes of a long name or of records; a path has 4096, attributes up to 65,536 each
+
+
+class TarArchive(Archive):
+    """A tar whose files are read."""
+
+    def header(self, row: Row) -> tuple[int, int]:
+        """Where the header of a file begins, and its bytes."""
+        return row.offset - BLOCK, BLOCK
+
+    def check_header(self, file: int, head: bytes, row: Row, label: Label) -> int:
+        """Compare a header with the listing; returns the bytes from its beginning to the content."""
+        try:
+            same = int(head[148:156].strip(b" \0"), 8) == row.check
+        except ValueError:
+            same = len(head) >= BLOCK and header_check(head[:BLOCK]) == row.check
+        if not same:
+            raise self.moved(label)
+        return BLOCK
 
 
 @dataclass(slots=True)

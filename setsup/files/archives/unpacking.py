@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from setsup.errors import DamagedFile, DataError
-from setsup.files.archives.archive_format import is_gzip, unreadable
-from setsup.files.archives.contents import ArchiveFile, pieces
+from setsup.files.archives.archive import Archive
+from setsup.files.archives.archive_format import is_gzip
 from setsup.files.archives.listing import SPARSE
 from setsup.files.archives.member_index import Index, indexed
 from setsup.files.archives.names import as_bytes, is_unwanted, shown
+from setsup.files.archives.plain_files import unreadable
 from setsup.files.archives.tars import walk
 from setsup.files.atomic import written_folder
 from setsup.files.disk import need_space
@@ -69,9 +70,10 @@ def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) ->
         with progress(archive.stat().st_size, what, "B") as advance:
             _write(_in_passing(archive, limit, advance), folder)
         return
-    if archive.is_dir():
+    index = None if archive.is_dir() else indexed(archive)
+    opened = None if index is None else index.archive(archive)
+    if index is None or opened is None:
         raise DataError(f"{archive} is a folder; name the archive to unpack")
-    index = indexed(archive)
     total = int(index.sizes.sum())
     if limit is not None and total > limit:
         raise _too_much(archive, limit)
@@ -79,7 +81,7 @@ def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) ->
         raise DataError(f"{archive} holds files that lie over each other; it is damaged or meant to do harm")
     need_space(folder, total, what)
     with progress(total, what, "B") as advance:
-        _write(_by_place(archive, index, advance), folder)
+        _write(_by_place(opened, index, advance), folder)
 
 
 Files = Iterable[tuple[bytes, Iterable[bytes]]]
@@ -102,12 +104,11 @@ def _write(files: Files, folder: Path) -> None:
                 out.writelines(content)
 
 
-def _by_place(archive: Path, index: Index, advance: Advance) -> Files:
+def _by_place(archive: Archive, index: Index, advance: Advance) -> Files:
     """Files of a zip or a plain tar, as they lie there."""
-    file = ArchiveFile(archive.absolute(), index.about.size, index.about.mtime_ns, len(index))
     for place in np.argsort(index.offsets, kind="stable").tolist():
         row = index.row(place)
-        yield row.name, pieces(file, index.about.kind, row, partial(_label, archive, row.name))
+        yield row.name, archive.pieces(row, partial(_label, archive.path, row.name))
         advance(row.size)
 
 

@@ -19,13 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DamagedFile, DataError
+from setsup.files.archives.archive import Archive, Label, Row
 from setsup.files.archives.listing import DEFLATED, ENCRYPTED, STORED, Listing
 from setsup.files.archives.names import as_text, clean, cleaned, shown
+from setsup.files.archives.plain_files import read_range
 from setsup.progress import progress
 
-__all__ = ["LOCAL", "has_end", "list_zip", "local_name"]
+__all__ = ["ZipArchive", "has_end", "list_zip"]
 
-LOCAL = struct.Struct("<4s5H3I2H")
+_LOCAL = struct.Struct("<4s5H3I2H")
 _END = struct.Struct("<4s4H2IH")
 _END64 = struct.Struct("<4sQ2H2I4Q")
 _LOCATOR = struct.Struct("<4sIQI")
@@ -54,6 +56,7 @@ _FULL, _FULL_SHORT = 0xFFFFFFFF, 0xFFFF
 _UTF8 = 1 << 11
 _LOCKED = 1 | 1 << 6 | 1 << 13  # encrypted, strongly, and with headers that hide what they say
 _KINDS = {stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFDIR}
+_SLACK = 96  # bytes of extra fields that a local header seldom exceeds; they are not in the directory
 _MOST = 1032  # times its size is the most that deflate can grow
 _log = logging.getLogger("setsup")
 
@@ -93,12 +96,31 @@ def list_zip(file: int, size: int, source: Path) -> Listing:
     )
 
 
-def local_name(head: bytes, source: Path) -> bytes:
-    """Name of a file as its local header has it, written as a listing writes it."""
-    _, _, flags, *_, length, extra = LOCAL.unpack_from(head)
-    end = LOCAL.size + length
-    name = clean(_decoded(head[LOCAL.size : end], flags, head[end : end + extra]), source)
-    return name.decode("utf-8", "backslashreplace").encode()
+class ZipArchive(Archive):
+    """A zip whose files are read."""
+
+    has_checksums = True
+
+    def header(self, row: Row) -> tuple[int, int]:
+        """Where the local header of a file begins, and how many bytes of it to read."""
+        return row.offset, _LOCAL.size + len(row.name) + _SLACK
+
+    def check_header(self, file: int, head: bytes, row: Row, label: Label) -> int:
+        """Compare a local header with the listing; returns the bytes from its beginning to the content."""
+        if len(head) < _LOCAL.size or not head.startswith(b"PK\x03\x04"):
+            raise self.moved(label)
+        _, _, flags, method, *_, length, extra = _LOCAL.unpack_from(head)
+        name_end = _LOCAL.size + length
+        if method != row.method:
+            raise self.moved(label)
+        if head[_LOCAL.size : name_end] != row.name:
+            # written in another way than the listing writes it, or another file
+            if len(head) < name_end + extra:
+                head = read_range(file, row.offset, name_end + extra)
+            name = clean(_decoded(head[_LOCAL.size : name_end], flags, head[name_end : name_end + extra]), self.path)
+            if name.decode("utf-8", "backslashreplace").encode() != row.name:
+                raise self.moved(label)
+        return int(name_end + extra)
 
 
 def has_end(file: int, size: int) -> bool:
@@ -230,7 +252,7 @@ def _check(
 ) -> None:
     """Refuse files that would lie outside of the archive, or unpack to more than they can."""
     lengths = np.array([len(name) for name in names], np.int64)
-    wrong = offsets + LOCAL.size + np.minimum(lengths, 1) + stored > start
+    wrong = offsets + _LOCAL.size + np.minimum(lengths, 1) + stored > start
     wrong |= (methods == STORED) & (stored != sizes)
     wrong |= (methods == DEFLATED) & (sizes > _MOST * (stored + 1))
     bad = kept[wrong[kept]]

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from setsup.errors import DamagedFile, DataError, imported
-from setsup.files.archives.contents import read_file
 from setsup.files.archives.names import shown
+from setsup.files.archives.plain_files import read_file
 from setsup.scenes.meshes.obj import checked_obj
 
 __all__ = [

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from setsup.errors import DamagedFile, DataError, SetsupError
-from setsup.files.archives.archive_format import unreadable
-from setsup.files.archives.contents import too_long
 from setsup.files.archives.names import shown
+from setsup.files.archives.plain_files import too_long, unreadable
 from setsup.scenes.meshes.asset_names import asset_names
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.meshes.mesh_files import LARGEST_MESH, FileAssets
