@@ -79,9 +79,11 @@ def test_a_killed_holder_blocks_nobody(tmp_path: Path, caplog: pytest.LogCapture
     assert f"process {os.getpid()} waits for {path}" in said[0]
 
 
-def test_the_lock_is_let_go_after_an_error(tmp_path: Path) -> None:
+def test_the_lock_is_released_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), locked(tmp_path / "thing"):
+        assert (tmp_path / "thing.lock").exists()
         raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
     with locked(tmp_path / "thing"):
         pass
 

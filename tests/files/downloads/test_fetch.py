@@ -20,7 +20,7 @@ from setsup.errors import DataError
 from setsup.files import Addresses, Licence, Manifest, ManifestFile, check_files, fetch, load_manifest
 
 SPAWN = multiprocessing.get_context("spawn")
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 Noise = Callable[[int], bytes]
 
 

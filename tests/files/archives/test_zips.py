@@ -9,7 +9,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.files import open_members
-from tests.files.archives import LONG_AGO, settle, zip_of
+from tests.files.archives.release_files import LONG_AGO, settle, zip_of
 from tests.fuzzing import survives
 
 FILES = {"a/1.txt": b"one " * 500, "a/2.bin": bytes(range(256)) * 8, "b": b"", "c" * 100: b"x"}

@@ -10,7 +10,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.files import unpack
-from tests.files.archives import entry, folder_of, gz_of, tar_of, zip_of
+from tests.files.archives.release_files import entry, folder_of, gz_of, tar_of, zip_of
 from tests.fuzzing import survives
 
 FILES = {

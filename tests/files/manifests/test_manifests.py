@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from setsup.errors import DataError, SetsupError
 from setsup.files import Addresses, Manifest, load_manifest, manifest_folder, manifest_names, read_manifest
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[3]
 GOOD = """\
 name: toy
 title: Toy
