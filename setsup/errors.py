@@ -79,19 +79,19 @@ class LibraryError(DataError):
 
 
 class RowError(SetsupError, IndexError):
-    """A row number or a step lies outside its range."""
+    """A row number or a step is out of range."""
 
 
 class SamplerError(SetsupError):
-    """A sampler cannot keep its promise with the arguments it was given."""
+    """A sampler cannot fulfil its arguments."""
 
 
 class EndlessError(SamplerError, TypeError):
-    """A sampler without an end was asked for its length; a TypeError, as Python has it for what has no length."""
+    """An infinite sampler has no length; it is a TypeError too, as for all objects without a length."""
 
 
 def brief(value: object) -> str:
-    """What a value looks like, on one line and in few letters, as a sentence needs it.
+    """Write a value for a message, on one line of at most 80 letters.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def brief(value: object) -> str:
     """
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # whole numbers that Python does not write out, whatever a class of the user's does
+    except Exception:  # integers that are too long for Python, or whatever a user's class raises
         text = f"a {type(value).__name__}"
     return text if len(text) <= _LETTERS else text[:_LETTERS] + "…"
 
@@ -119,7 +119,7 @@ def imported(module: str, extra: str) -> Any:
 
 
 def need(what: str, *modules: str) -> None:
-    """Refuse to begin what optional libraries are missing for; none of them is imported."""
+    """Raise where optional libraries are missing; none is imported."""
     if missing := [module for module in modules if not installed(module)]:
         listed = " and ".join([*([", ".join(missing[:-1])] if missing[:-1] else []), missing[-1]])
         are = "are" if len(missing) > 1 else "is"

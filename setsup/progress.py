@@ -20,7 +20,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Advance(Protocol):
-    """Tells a progress bar how much was done; a negative count takes it back (work that starts anew)."""
+    """Advances a progress bar; a negative count takes it back (work that starts again)."""
 
     def __call__(self, n: int = 1, /) -> None:
         """Add `n` units to what was done."""

@@ -67,7 +67,7 @@ def stream_key(seed: int, stream: str) -> int:
 
     """
     if not is_integer(seed) or not 0 <= seed <= _MASK:
-        raise SamplerError(f"the seed must be a whole number from 0 to 2**64 - 1, not {brief(seed)}")
+        raise SamplerError(f"the seed must be an integer from 0 to 2**64 - 1, not {brief(seed)}")
     digest = hashlib.blake2b(check_string(stream, "the stream", SamplerError).encode(), digest_size=8).digest()
     return _fold_int(int.from_bytes(digest, "little"), int(seed))
 

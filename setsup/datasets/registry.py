@@ -187,7 +187,7 @@ def _unknown(name: str) -> DataError:
         state = "is a file" if os.path.exists(folder) else "is not there"
         said = near(name, beside) if beside else "; name a folder, or a data set (`setsup datasets` lists them)"
         return DataError(f"{name} {state}{said}")
-    return DataError(f"there is no data set {name!r}{near(name, [*beside, *names()])} (`setsup datasets` lists them)")
+    return DataError(f"there is no dataset {name!r}{near(name, [*beside, *names()])} (`setsup datasets` lists them)")
 
 
 def _beside(name: str) -> list[str]:

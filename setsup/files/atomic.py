@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all: written beside, flushed, renamed into place."""
+"""Atomic writes: files and folders are written under a temporary name, flushed, and renamed."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _TEMPORARY = re.compile(rb"\..*-[0-9a-f]{8}-[0-9a-f]{12}\.tmp.*", re.DOTALL)
 def written(path: Path | str) -> Iterator[Path]:
     """Write a file so that a reader sees the whole of it or nothing.
 
-    The body writes a temporary file beside `path` (hidden, with the same suffix, since some writers go by it). It is
+    The body writes a temporary file next to `path` (hidden, with the same suffix, since some writers go by it). It is
     flushed to the disk and renamed when the body ends, and removed when the body is left by any error, Ctrl-C too.
 
     Parameters
@@ -73,7 +73,7 @@ def written_folder(path: Path | str) -> Iterator[Path]:
     Yields
     ------
     Path
-        An empty temporary folder beside `path`.
+        An empty temporary folder next to `path`.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def beside(path: Path) -> Path:
 
 
 def _around(path: Path) -> tuple[str, str]:
-    """What stands before and behind the random part of the name of a temporary file."""
+    """The name of a temporary file before and after its random part."""
     # the stem is cut, since 255 bytes are the limit of most disks and a stem of four-byte letters may come near; a
     # checksum of the name tells apart what is cut to the same
     return f".{path.stem[:32]}-{zlib.crc32(os.fsencode(path.name)):08x}-", f".tmp{path.suffix[-16:]}"

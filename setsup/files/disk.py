@@ -1,4 +1,4 @@
-"""What a disk can refuse, said in one sentence, and the room that is left on it."""
+"""Errors of disks as one sentence, and the space that is left."""
 
 import errno
 import os
@@ -32,8 +32,8 @@ _REASONS = {
     errno.EACCES: "you may not write there",
     errno.EPERM: "you may not write there",
     errno.ENOTDIR: "a part of the path is a file, not a folder",
-    errno.EEXIST: "a file stands in the place of a folder",
-    errno.EISDIR: "a folder stands in its place",
+    errno.EEXIST: "a file is in the place of a folder",
+    errno.EISDIR: "a folder is in its place",
     errno.ENAMETOOLONG: "the name is too long for this disk",
     errno.EIO: "the disk reports an input/output error",
     errno.ESTALE: "the network disk was lost",
@@ -72,10 +72,10 @@ def write_error(error: OSError, path: Path | str) -> DataError:
     """
     path = Path(path)
     reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
-    mend = "free some space there or choose another folder" if error.errno in _FULL else "choose a folder you can write"
+    fix = "free some space there or choose another folder" if error.errno in _FULL else "choose a folder you can write"
     if path.absolute().is_relative_to(cache_folder()):
-        mend += " (SETSUP_CACHE=/path/to/folder moves the cache)"
-    return DataError(f"cannot write {path}: {reason}; {mend}")
+        fix += " (SETSUP_CACHE=/path/to/folder moves the cache)"
+    return DataError(f"cannot write {path}: {reason}; {fix}")
 
 
 def need_readable(path: Path, expected: str) -> None:

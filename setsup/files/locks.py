@@ -1,4 +1,4 @@
-"""Locks between processes and threads: a lock file beside what is written."""
+"""Locks between processes and threads: a lock file next to the file that is written."""
 
 import errno
 import hashlib
@@ -88,7 +88,7 @@ def _wait(file: Path, path: Path) -> "FileLock":
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        _log.info("process %d waits for %s, on which another process works (%s)", os.getpid(), path, file)
+        _log.info("process %d waits for %s, which another process writes (%s)", os.getpid(), path, file)
         lock.acquire()
     except NotImplementedError as error:
         raise DataError(f"cannot lock {path}: its disk has no locks; choose a folder on another disk") from error

@@ -1,4 +1,4 @@
-"""Numbers that stand in a text, as mesh and cloud files have them; and the sentence that refuses such a file."""
+"""Numbers in text, as mesh and point-cloud files have them, and the error for a malformed file."""
 
 from typing import NoReturn
 
@@ -14,12 +14,12 @@ _LAST_WORD = b" -1.2345678e-300"
 
 
 def refuse(label: str, what: str) -> NoReturn:
-    """Say what is wrong with a file."""
+    """Raise the error for a malformed file."""
     raise DamagedFile(f"{label} {what}")
 
 
 def numbers(text: bytes, label: str) -> npt.NDArray[np.float64]:
-    """Read numbers that stand between white space."""
+    """Read numbers that are separated by white space."""
     if text.translate(None, _ASCII):
         refuse(label, "holds other signs than numbers where numbers were expected")
     try:

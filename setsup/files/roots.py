@@ -1,4 +1,4 @@
-"""Where a data set's files lie."""
+"""Folders that may hold the files of a dataset."""
 
 import os
 import shlex
@@ -17,12 +17,12 @@ _NAMED = 3
 
 
 def data_places(name: str, root: Path | str | None = None) -> list[Path]:
-    """List the folders in which a data set's files are looked for, best first.
+    """List the folders that may hold the files of a dataset, best first.
 
     Parameters
     ----------
     name : str
-        Name of the data set. Where it is made of another one's files, as its manifest says (``shares``), they are
+        Name of the dataset. Where it is made of another one's files, as its manifest says (``shares``), they are
         looked for under the name of that one as well.
     root : Path, str or None
         The folder that holds the published files themselves, or a folder with a folder `name` that does. None:
@@ -65,12 +65,12 @@ def _of_tools(around: Sequence[Path], folders: Sequence[str]) -> list[Path]:
 
 
 def find_root(name: str, root: Path | str | None, wanted: Sequence[Sequence[str] | str]) -> Path:
-    """Find the folder that holds all files of a data set; nothing is created by looking.
+    """Find the folder that holds all files of a dataset; nothing is created by looking.
 
     Parameters
     ----------
     name : str
-        Name of the data set.
+        Name of the dataset.
     root : Path, str or None
         As in :func:`data_places`.
     wanted : sequence of str or of sequences of str
@@ -131,7 +131,7 @@ def root_option(root: Path | str | None) -> str:
 
 
 def some(names: Sequence[str], between: str = ", ") -> str:
-    """List the first three names, or sentences with what stands between them, and count the others."""
+    """List the first three names, or sentences with another separator, and count the others."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return between.join(names[:_NAMED]) + more
 

@@ -1,4 +1,4 @@
-"""Small texts of a benchmark, such as lists and annotations: in its release or beside it."""
+"""Small text files of a benchmark, such as lists and annotations: in its release or next to it."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from setsup.files.disk import need_readable
 __all__ = ["Place", "content_of", "find_beside", "label_of", "read_beside", "text_of"]
 
 Place = tuple[MemberIndex, int] | Path
-"""A file in a release, or one beside it."""
+"""A file in a release, or one next to it."""
 
 
 def text_of(content: bytes, label: str, fix: str = "fetch it again") -> str:
@@ -31,12 +31,12 @@ def find_beside(members: MemberIndex, folders: Iterable[Path], names: Sequence[s
 
 
 def label_of(place: Place) -> str:
-    """What messages call a file."""
+    """Name of a file in messages."""
     return str(place) if isinstance(place, Path) else place[0].label(place[1])
 
 
 def content_of(place: Place, most: int, what: str) -> bytes:
-    """Read a file, in the release or beside it."""
+    """Read a file, in the release or next to it."""
     return read_beside(place, most, what) if isinstance(place, Path) else place[0].read(place[1], most)
 
 

@@ -222,7 +222,7 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
         (["info", "cars196", "--option", "margin"], "--option takes NAME=VALUE, such as size=N,N, not 'margin'"),
         (["info", "cars196", "--option", "seed=1", "seed=1"], "--option names 'seed' twice"),
         (["info", "cars196", "--option"], "nothing stands behind --option: give it as `--option NAME=VALUE ...`"),
-        (["info", "nowhere", "--option", "a=1"], "there is no data set 'nowhere'"),
+        (["info", "nowhere", "--option", "a=1"], "there is no dataset 'nowhere'"),
         (["info", "--table", "photos.csv", "--option", "a=1"], "--option is for named data sets"),
         (["prepare", "mnist", "--option", "a=1"], "`setsup prepare mnist` has no option 'a'; it takes none"),
     ],

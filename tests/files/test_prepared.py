@@ -115,7 +115,7 @@ def test_an_array_of_another_source_is_not_used(array: PreparedArray, caplog: py
         prepare_array(array, BLOCK, filler)
     assert filler.filled == list(range(BLOCKS))
     assert str(path) in caplog.text
-    assert "made anew" in caplog.text
+    assert "made again" in caplog.text
     assert array.find() == path
     assert array.outdated() is None
 

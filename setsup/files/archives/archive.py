@@ -44,7 +44,7 @@ class Archive(ABC):
 
     def __init__(self, path: Path, size: int, mtime_ns: int, files: int) -> None:
         self.path = path
-        # a checksum takes as long as the reading: once a process is enough to know what lies on the disk
+        # a checksum takes as long as the reading: once a process is enough
         self.verified = bytearray(files)
         self._about = (size, mtime_ns)
         self._open: dict[str, int] = {}

@@ -21,7 +21,7 @@ _log = logging.getLogger("setsup")
 def list_folder(folder: Path, apart: Path) -> Listing:
     """List the regular files below a folder.
 
-    A link to a folder is entered, unless it leads back to one of the folders that it lies in. Broken links, sockets
+    A link to a folder is entered, unless it leads back to a folder that contains it. Broken links, sockets
     and the like are left out, and so is what is being written here, or was when its process was killed; so are folders
     that may not be entered, but the listing is not to be kept then.
     """
@@ -83,7 +83,7 @@ def _identity(about: os.stat_result) -> tuple[int, int]:
 
 
 def _read(place: bytes, below: bytes, names: list[bytes], sizes: list[int], advance: Advance) -> list[bytes]:
-    """Add the files of one folder, whose names begin with `below`; gives the folders in it."""
+    """Add the files of one folder, whose names begin with `below`; returns its folders."""
     folders = []
     before = len(names)
     with os.scandir(place) as entries:

@@ -84,7 +84,7 @@ class Index:
     offsets, stored, sizes : (n,) int64, bytes
         As in :class:`setsup.files.archives.listing.Listing`.
     digest : int
-        Checksum of all columns: the same files lie in the same places.
+        Checksum of all columns: equal for the same files in the same places.
 
     """
 
@@ -216,8 +216,8 @@ def _kept(target: Path, about: About, source: Path) -> Index | None:
                 batch.validate(full=True)
                 if _digest(batch) != check:
                     raise ValueError("its checksum is another one")
-    except Exception as error:  # whatever is wrong with a kept file, it is made anew
-        _log.warning("the index %s is damaged and made anew: %s", target, " ".join(str(error).split())[:200])
+    except Exception as error:  # whatever is wrong with a kept file, it is made again
+        _log.warning("the index %s is damaged and made again: %s", target, " ".join(str(error).split())[:200])
         return None
     if about.kind == "folder" and not unchanged(
         source, folders.column("name").to_pylist(), as_numpy(folders.column("offset")).tolist()
@@ -227,7 +227,7 @@ def _kept(target: Path, about: About, source: Path) -> Index | None:
 
 
 def _text(names: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Where each text begins and ends, and the letters of all, as they lie in memory."""
+    """Where each text begins and ends, and the letters of all, as in memory."""
     _, bounds, letters = names.buffers()
     if not len(names):
         return np.zeros(1, np.int64), np.zeros(0, np.uint8)

@@ -1,4 +1,4 @@
-"""The files of a benchmark's release, wherever they lie: in a folder, a zip or a tar; found by name, read at random."""
+"""Random access by name to the files of a folder, a zip or a tar."""
 
 import os
 import re
@@ -23,7 +23,7 @@ __all__ = ["MemberIndex", "open_members"]
 Places = npt.NDArray[np.int64]
 
 _HASHED_FROM = 0.01  # names sought for each file there is, from which a hash of all costs less than bisection
-_NEAR = 500  # names before and after the place where a missing one would stand, among which close ones are sought
+_NEAR = 500  # names before and after the place of a missing one, among which close ones are sought
 _SPECIAL = re.compile(r"([\\^$.|?*+(){}\[\]])")
 
 
@@ -68,12 +68,12 @@ class MemberIndex:
         self._names: Any = None
 
     def __repr__(self) -> str:
-        """Give what it holds, and where."""
+        """Show the number of files, and where they are."""
         return f"MemberIndex({len(self):,} files of {self._shown(self.prefix)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: the index is mapped where it arrives."""
-        return _reopened, (os.fsdecode(self._top), self.prefix, self._index.digest, self._index.about.nested)
+        return _reopen, (os.fsdecode(self._top), self.prefix, self._index.digest, self._index.about.nested)
 
     def __len__(self) -> int:
         """Count the files."""
@@ -279,10 +279,10 @@ def open_members(source: Path | str, nested: bool = False) -> MemberIndex:
 
     Its files are listed once, and the list is kept in the cache folder while the source does not change: while an
     archive has the same size and time of change, and every folder the same time of change. Folders of fewer than
-    10,000 files are listed anew each time.
+    10,000 files are listed each time.
 
     Links to files and folders are followed in a folder, and left out in an archive; so are the files that systems
-    leave beside data (``__MACOSX``, ``.DS_Store``, ``._*``). Files that are deflated are inflated when they are read.
+    leave in folders (``__MACOSX``, ``.DS_Store``, ``._*``). Files that are deflated are inflated when they are read.
 
     Parameters
     ----------
@@ -312,11 +312,11 @@ def open_members(source: Path | str, nested: bool = False) -> MemberIndex:
     return MemberIndex(source, os.fsencode(source.absolute()), index, index.archive(source), "", 0, len(index))
 
 
-def _reopened(source: str, prefix: str, digest: int, nested: bool) -> MemberIndex:
-    """Members that another process has open; what a pickle of them holds."""
+def _reopen(source: str, prefix: str, digest: int, nested: bool) -> MemberIndex:
+    """Open in this process what was pickled in another one."""
     found = open_members(source, nested=nested)
     if found._index.digest != digest:
-        raise DataError(f"{source} has changed since the data set was opened; open it again")
+        raise DataError(f"{source} has changed since the dataset was opened; open it again")
     return found.under(prefix)
 
 

@@ -100,7 +100,7 @@ def escaped(name: bytes) -> bytes:
 
 
 def unwanted(names: Any) -> Any:
-    """Tell which names are of files that systems leave beside data (``__MACOSX``, ``.DS_Store``, ``._*``)."""
+    """Tell which names are of files that systems leave in folders (``__MACOSX``, ``.DS_Store``, ``._*``)."""
     import pyarrow.compute as pc
 
     return pc.match_substring_regex(names, _UNWANTED)

@@ -22,7 +22,7 @@ def open_file(source: Path) -> Iterator[tuple[int, int]]:
     try:
         about = os.fstat(file)
         if not stat.S_ISREG(about.st_mode):
-            raise DataError(f"{source} is neither a folder nor a file; name the folder or the archive of the data set")
+            raise DataError(f"{source} is neither a folder nor a file; name the folder or the archive of the dataset")
         yield file, about.st_size
     finally:
         os.close(file)
@@ -66,7 +66,7 @@ def too_long(label: str, size: int, limit: int) -> DataError:
 def unreadable(source: Path, error: OSError) -> DataError:
     """Make the error for a file that the system refuses to read."""
     if isinstance(error, FileNotFoundError):
-        return DataError(f"{shown(str(source))} is not there; name the folder or the archive of the data set")
+        return DataError(f"{shown(str(source))} is not there; name the folder or the archive of the dataset")
     return DamagedFile.unreadable(shown(str(source)), error)
 
 

@@ -26,12 +26,12 @@ def find_members(
     archives: Sequence[str] = (),
     nested: bool = False,
 ) -> MemberIndex:
-    """Find the release of a data set: a folder, an archive in that folder, or an archive given as root.
+    """Find the release of a dataset: a folder, an archive in that folder, or an archive given as root.
 
     Parameters
     ----------
     name : str
-        Name of the data set.
+        Name of the dataset.
     root : Path, str or None
         As in :func:`data_places`, or the archive itself.
     holds : mapping of str to str, or sequence of str
@@ -39,8 +39,8 @@ def find_members(
         the release. The top is the shallowest folder for which they do, so that wrapping folders do not matter. A
         mapping has for each the words that messages use for it.
     archives : sequence of str
-        File names of archives that hold the release; one that is there comes before the files beside it. Where neither
-        these nor the folder hold it, every zip and tar that lies directly in the folder is tried, 32 at most.
+        File names of archives that hold the release; these come before the other files of the folder. Where neither
+        holds the release, every zip and tar directly in the folder is tried, 32 at most.
     nested : bool
         As in :func:`open_members`.
 
@@ -90,7 +90,7 @@ def _sources(name: str, root: Path | str | None, archives: Sequence[str]) -> Ite
     if os.path.isfile(places[0]):
         yield places[0], True
         return
-    # folders of the data set's name first: the other may be that of all data sets, and take long to list
+    # folders of the dataset's name first: the other may be that of all datasets, and take long to list
     folders = [place for place in (*places[1:], places[0]) if os.path.isdir(place)] if root is not None else places
     for folder in folders:
         for each in (*archives, ""):
@@ -103,7 +103,7 @@ def _sources(name: str, root: Path | str | None, archives: Sequence[str]) -> Ite
 
 
 def _archives_in(folder: Path, name: str) -> list[Path]:
-    """Zip and tar files that lie directly in a folder, at most 32."""
+    """Zip and tar files directly in a folder, at most 32."""
     there = _files(folder)
     ending = [each for each in there if each.lower().endswith(_ENDS)]
     found = sorted(ending, key=lambda each: name not in each.lower())[:_MOST_ARCHIVES]
@@ -114,7 +114,7 @@ def _archives_in(folder: Path, name: str) -> list[Path]:
 
 
 def _list_patterns(patterns: Iterable[str], holds: Mapping[str, str] | Sequence[str]) -> str:
-    """Give what messages call some of the expressions of :func:`setsup.files.find_members`."""
+    """Write expressions of :func:`setsup.files.find_members` for messages."""
     return ", ".join(holds[each] if isinstance(holds, Mapping) else readable(each) for each in patterns)
 
 

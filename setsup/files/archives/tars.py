@@ -3,7 +3,7 @@
 Convention
 ----------
 A tar is a row of blocks of 512 bytes: a header, then content filled up to whole blocks; a block of zeros ends it. What
-does not fit a header (long names, large sizes) stands before it in a header of its own kind: GNU's, or a list of
+does not fit a header (long names, large sizes) precedes it in a header of its own kind: GNU's, or a list of
 records (pax). Checksums are verified for thousands of headers at once, since that costs numpy little and a loop much.
 """
 
@@ -76,7 +76,7 @@ class Stretch:
     Attributes
     ----------
     blocks : list of buffers
-        Its headers, some of them several in one.
+        Its headers; some buffers hold several.
     at : list of int
         The byte at which each begins.
     stored : list of int, bytes
@@ -149,7 +149,7 @@ def _opened_up(mapped: mmap.mmap, whole: Listing, source: Path, advance: Advance
     import pyarrow.compute as pc
 
     inner = np.asarray(pc.ends_with(whole.names, ".tar", ignore_case=True)) & (whole.methods == STORED)
-    # no tar is what a Mac leaves beside one (._cars.tar), nor what does not begin with a header
+    # no tar is what a Mac leaves next to one (._cars.tar), nor what does not begin with a header
     inner &= ~np.asarray(pc.match_substring_regex(whole.names, r"(?:^|/)\."))
     for row in np.flatnonzero(inner).tolist():
         start = int(whole.offsets[row])

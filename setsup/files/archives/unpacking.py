@@ -32,7 +32,7 @@ def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) ->
     """Unpack a zip, a tar or a gzipped tar; the folder is there whole at the end, or not at all.
 
     Nothing is written outside of the folder, and no links or devices are made: those in the archive are left out, as
-    are the files that systems leave beside data (``__MACOSX``, ``.DS_Store``, ``._*``). Of two files of one name the
+    are the files that systems leave in folders (``__MACOSX``, ``.DS_Store``, ``._*``). Of two files of one name the
     last counts. Times and rights of the files are not taken over.
 
     Parameters
@@ -78,7 +78,7 @@ def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) ->
     if limit is not None and total > limit:
         raise _too_much(archive, limit)
     if int(index.stored.sum()) > index.about.size:
-        raise DataError(f"{archive} holds files that lie over each other; it is damaged or meant to do harm")
+        raise DataError(f"{archive} holds files that overlap; it is damaged or malicious")
     need_space(folder, total, what)
     with progress(total, what, "B") as advance:
         _write(_by_place(opened, index, advance), folder)
@@ -105,7 +105,7 @@ def _write(files: Files, folder: Path) -> None:
 
 
 def _by_place(archive: Archive, index: Index, advance: Advance) -> Files:
-    """Files of a zip or a plain tar, as they lie there."""
+    """Files of a zip or a plain tar, in the order of their offsets."""
     for place in np.argsort(index.offsets, kind="stable").tolist():
         row = index.row(place)
         yield row.name, archive.pieces(row, partial(_label, archive.path, row.name))

@@ -1,4 +1,4 @@
-"""The files of a zip, from its central directory; and the local header that stands before each of them.
+"""The files of a zip, from its central directory; and the local header that precedes each file.
 
 Convention
 ----------
@@ -146,7 +146,7 @@ def _directory(file: int, size: int, source: Path) -> tuple[bytes, int, int, int
     start = end - length
     shift = start - offset
     if start < 0 or shift < 0:
-        raise _damaged(source, f"its directory of {length:,} bytes does not lie where its end says")
+        raise _damaged(source, f"its directory of {length:,} bytes is not where its end says")
     directory = os.pread(file, length, start)
     if len(directory) != length:
         raise _damaged(source, f"its directory of {length:,} bytes cannot be read")
@@ -160,7 +160,7 @@ def _wide_end(file: int, end: int) -> tuple[int, int, int, int, int, int] | None
     mark, _, told, _ = _LOCATOR.unpack(os.pread(file, _LOCATOR.size, end - _LOCATOR.size))
     if mark != b"PK\x06\x07":
         return None
-    # where it is told to be; else right before, since something may stand ahead of the whole archive
+    # where the locator says; else right before the locator, since something may precede the whole archive
     for place in (told, end - _LOCATOR.size - _END64.size):
         head = os.pread(file, _END64.size, place) if 0 <= place < end else b""
         if len(head) == _END64.size and head.startswith(b"PK\x06\x06"):
@@ -185,7 +185,7 @@ def _places(directory: bytes, source: Path) -> list[int]:
 
 
 def _wide(entries: Any, directory: bytes, ends: Numbers, source: Path) -> tuple[Numbers, Numbers, Numbers]:
-    """Sizes and offsets; those that need more than 32 bits stand in an extra field."""
+    """Sizes and offsets; those of more than 32 bits are in an extra field."""
     stored, sizes, offsets = (entries[name].astype(np.int64) for name in ("stored", "size", "offset"))
     full = (sizes == _FULL) | (stored == _FULL) | (offsets == _FULL)
     for row in np.flatnonzero(full).tolist():
@@ -250,7 +250,7 @@ def _check(
     start: int,
     source: Path,
 ) -> None:
-    """Refuse files that would lie outside of the archive, or unpack to more than they can."""
+    """Refuse files that would be outside of the archive, or unpack to more than they can."""
     lengths = np.array([len(name) for name in names], np.int64)
     wrong = offsets + _LOCAL.size + np.minimum(lengths, 1) + stored > start
     wrong |= (methods == STORED) & (stored != sizes)

@@ -38,7 +38,7 @@ def fetch(
         What to fetch.
     root : Path, str or None
         Folder for the files themselves; None: ``$SETSUP_DATA/<name>`` where that is set, else
-        ``<user cache>/setsup/<name>``, with the name of the data set of whose files it is made, if any.
+        ``<user cache>/setsup/<name>``, with the name of the dataset that shares its files, if any.
     files : sequence of str, optional
         Names or patterns such as ``"*_LR_bicubic_X2.zip"`` of the files to fetch, of all that the manifest lists; by
         default those that the benchmark is opened with, without those that are downloaded on request only.

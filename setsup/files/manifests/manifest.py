@@ -187,7 +187,7 @@ class Manifest:
     files : tuple of ManifestFile
         The published files; empty for data that is computed or the user's own.
     shares : str or None
-        Name of the data set of whose files this one is made: they are looked for in its places, too, and fetched there.
+        Name of the dataset that shares its files: they are found in its places, too, and fetched there.
     folders : tuple of str
         Further folders below a root in which the files are looked for: where other tools leave them, as torchvision
         does in ``MNIST/raw``.

@@ -68,24 +68,24 @@ def load_manifest(name: str) -> Manifest:
     """
     names = manifest_names()
     if name not in names:
-        raise DataError(f"there is no data set {name!r}{near(name, names)} (`setsup datasets` lists them)")
+        raise DataError(f"there is no dataset {name!r}{near(name, names)} (`setsup datasets` lists them)")
     file = manifest_folder() / f"{name}.yaml"
     return _as_of(file, file.stat().st_mtime_ns)
 
 
-@lru_cache(maxsize=256)  # a command asks for some of them several times
+@lru_cache(maxsize=256)  # a command loads some several times
 def _as_of(file: Path, _changed: int) -> Manifest:
     return read_manifest(file)
 
 
 def foreign_entries() -> dict[str, EntryPoint]:
-    """Entry points of data sets that other packages offer, by name; one that has the name of setsup's own is not."""
+    """Entry points of datasets of other packages, by name; names of setsup's own datasets are left out."""
     own = manifest_names()
     return {entry.name: entry for entry in entry_points(group=_GROUP) if entry.name not in own}
 
 
 def find_manifest(name: str) -> Manifest | None:
-    """Load the manifest of a data set, setsup's own or another package's."""
+    """Load the manifest of a dataset, setsup's own or another package's; None where there is none."""
     if name in manifest_names():
         return load_manifest(name)
     entry = foreign_entries().get(name)

@@ -60,7 +60,7 @@ def read_manifest(file: Path | str) -> Manifest:
     )
     fields.done()
     if manifest.shares == manifest.name:
-        raise fields.wrong("shares", "the name of another data set", manifest.shares)
+        raise fields.wrong("shares", "the name of another dataset", manifest.shares)
     if manifest.name != file.stem:
         raise fields.wrong("name", f"{file.stem!r} as in the name of the file", manifest.name)
     sizes = [part.size for part in manifest.files]
@@ -116,7 +116,7 @@ def _split(name: str, fields: Fields) -> ManifestSplit:
         leaks=fields.get("leaks", validators.words) or (),
     )
     if sum(map(bool, (split.where, split.parts, split.factor))) > 1:
-        raise fields.wrong("", "one of where, parts and factor", "several of them")
+        raise fields.wrong("", "one of where, parts and factor", "several")
     if (split.stratify or split.seed or split.leaks or split.rounding != "strata") and not split.parts:
         raise fields.wrong("parts", "given where stratify, seed, rounding or leaks is", None)
     fields.done()

@@ -1,4 +1,4 @@
-"""A YAML file, read strictly: every value is asked for by name and type, and an error says where it stands."""
+"""Strict YAML: values are read by key and type, and errors name the key."""
 
 import reprlib
 from collections.abc import Callable

@@ -245,7 +245,7 @@ class TestProcesses:
         shutil.rmtree(source) if source.is_dir() else source.unlink()
         kind = zip_of if zipfile.is_zipfile(source) else folder_of if members.path(0) else tar_of
         settle(kind({**FILES, "aaa": b"new"}, source), 1_600_000_001)
-        with pytest.raises(DataError, match="has changed since the data set was opened"):
+        with pytest.raises(DataError, match="has changed since the dataset was opened"):
             pickle.loads(packed)
 
     @pytest.mark.long("worker processes")

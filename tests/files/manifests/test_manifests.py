@@ -114,8 +114,8 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
             "rounding: table, what",
             "splits.train.parts must be given where stratify, seed, rounding",
         ),
-        ("title: Toy", "title: [Toy]", r"title must be a text, not \['Toy'\]"),
-        ("samples: 12", "samples: many", "samples must be a whole number, 0 or more, not 'many'"),
+        ("title: Toy", "title: [Toy]", r"title must be a string, not \['Toy'\]"),
+        ("samples: 12", "samples: many", "samples must be an integer, 0 or more, not 'many'"),
         ("samples: 12", "samples: -1", "samples must be a whole number"),
         ("samples: 12", "samples: true", "samples must be a whole number"),
         ("samples: 12", "sample: 12", "unknown key 'sample'; did you mean 'samples'"),
@@ -135,7 +135,7 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
         ("path: a/x.gz", "path: a//x", r"files\[0\]\.path must be a path inside"),
         ("path: a/x.gz", 'path: "a\\0b"', r"files\[0\]\.path must be a path inside"),
         ("or: [a/x]", "or: [../x]", r"files\[0\]\.or\[0\] must be a path inside"),
-        ("shares: other-toy", "shares: toy", r"shares must be the name of another data set"),
+        ("shares: other-toy", "shares: toy", r"shares must be the name of another dataset"),
         ("shares: other-toy", "shares: ../mnist", r"shares must be lower-case words joined by hyphens"),
         ("or: [a/x]", "or: a/x", r"files\[0\]\.or must be a list"),
         ('"https://example.org/x.gz"', '"file:///etc/passwd"', r"files\[0\]\.urls\[0\] must be an address"),
@@ -260,7 +260,7 @@ def test_an_unknown_name_is_answered_with_near_ones() -> None:
     assert "did you mean 'shapes3d'" in str(caught.value)
     assert "`setsup datasets` lists them" in str(caught.value)
     for name in ("", "../pyproject", "MNIST\0"):
-        with pytest.raises(DataError, match="there is no data set"):
+        with pytest.raises(DataError, match="there is no dataset"):
             load_manifest(name)
 
 
