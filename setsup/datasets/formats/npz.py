@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import STORED
-from setsup.files.archives.member_index import indexed
+from setsup.files.archives.member_index import load_index
 from setsup.files.archives.names import shown
 from setsup.files.archives.zips import ZipArchive
 
@@ -60,7 +60,7 @@ class NpzArray:
 
     def __init__(self, path: Path, name: str, axes: int = 1) -> None:
         self.path = path
-        index = indexed(path)
+        index = load_index(path)
         if index.about.kind != "zip":
             raise DamagedFile(f"{path} is a {index.about.kind}, not the zip that an npz is")
         there = index.names.to_pylist()

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from setsup.files.archives.names import as_text, unwanted
 
-__all__ = ["ENCRYPTED", "SPARSE", "STORED", "Listing", "as_numpy", "matched"]
+__all__ = ["ENCRYPTED", "SPARSE", "STORED", "Listing", "as_numpy", "find_matches"]
 
 STORED, DEFLATED = 0, 8
 """Methods by which a file is packed, as zip numbers them."""
@@ -36,7 +36,7 @@ def as_numpy(numbers: Any) -> npt.NDArray[Any]:
     return found
 
 
-def matched(names: Any, pattern: str) -> npt.NDArray[np.int64]:
+def find_matches(names: Any, pattern: str) -> npt.NDArray[np.int64]:
     """Places of the names in which a regular expression (RE2) finds something, rising."""
     import pyarrow.compute as pc
 

@@ -32,7 +32,7 @@ from setsup.files.atomic import written
 from setsup.files.builds import build_cached
 from setsup.files.cache import cache_folder
 
-__all__ = ["Index", "indexed"]
+__all__ = ["Index", "load_index"]
 
 KEPT_FROM = 10_000
 """Files from which the index of a folder is kept: of fewer a new listing takes no longer, and sees every change."""
@@ -117,7 +117,7 @@ class Index:
         return Row(self.name(place), *(column[place] for column in self._columns))
 
 
-def indexed(source: Path, nested: bool = False) -> Index:
+def load_index(source: Path, nested: bool = False) -> Index:
     """Index of a folder, a zip or a tar; from the cache folder where it is there, and still true."""
     about = About.of(source, nested)
     key = sha256(os.fsencode(about.source) + b"\0nested" * about.nested).hexdigest()[:32]

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, RowError, near
 from setsup.files.archives.archive import Archive
-from setsup.files.archives.listing import as_numpy, matched
-from setsup.files.archives.member_index import Index, indexed
+from setsup.files.archives.listing import as_numpy, find_matches
+from setsup.files.archives.member_index import Index, load_index
 from setsup.files.archives.names import as_bytes, shown
 from setsup.files.archives.plain_files import read_file, read_file_stretch, too_long
 
@@ -178,7 +178,7 @@ class MemberIndex:
         names = self._index.names.slice(self._start, len(self))
         whole = f"^{_quoted(self.prefix)}(?:{pattern})$"
         if "(?P<" not in pattern:
-            return matched(names, whole), {}
+            return find_matches(names, whole), {}
         found = pc.extract_regex(names, whole)
         places = pc.indices_nonzero(found.is_valid())
         kept = found.take(places)
@@ -308,7 +308,7 @@ def open_members(source: Path | str, nested: bool = False) -> MemberIndex:
 
     """
     source = Path(source)
-    index = indexed(source, nested)
+    index = load_index(source, nested)
     return MemberIndex(source, os.fsencode(source.absolute()), index, index.archive(source), "", 0, len(index))
 
 

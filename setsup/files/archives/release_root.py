@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-from setsup.files.archives.listing import matched
+from setsup.files.archives.listing import find_matches
 
 __all__ = ["find_top", "readable", "wanting"]
 
@@ -78,7 +78,7 @@ def _anywhere(names: Any, pattern: str) -> bool:
 
 def _tops(names: Any, depth: int, pattern: str) -> set[str]:
     """Folders so deep below which an expression matches the beginning of some name."""
-    hits = matched(names, f"^(?:[^/]*/){{{depth}}}(?:{pattern})")
+    hits = find_matches(names, f"^(?:[^/]*/){{{depth}}}(?:{pattern})")
     tops = set()
     at = 0
     while at < len(hits):

@@ -19,7 +19,7 @@ import numpy as np
 from setsup.errors import DamagedFile
 from setsup.files.archives.archive import Archive, Label, Row
 from setsup.files.archives.listing import SPARSE, STORED, Listing
-from setsup.files.archives.names import as_text, cleaned, shown
+from setsup.files.archives.names import as_text, clean_names, shown
 from setsup.files.archives.tar_headers import (
     ABOUT_NEXT,
     BARE,
@@ -27,20 +27,20 @@ from setsup.files.archives.tar_headers import (
     FILES,
     BadHeader,
     decimal,
-    files_among,
+    find_files,
     header_check,
     is_header,
     names_of,
     number,
     octal,
+    parse_extra,
     sparse_size,
-    told_by,
-    verified,
+    verify_headers,
 )
 from setsup.files.archives.tar_runs import Runs
 from setsup.progress import Advance, progress
 
-__all__ = ["Read", "Stretch", "TarArchive", "joined", "list_tar", "walk"]
+__all__ = ["Read", "Stretch", "TarArchive", "join_listings", "list_tar", "walk"]
 
 Read = Callable[[int, int], bytes]
 """``read(offset, size)`` gives the bytes of the archive from `offset` on, fewer where it ends before."""
@@ -96,9 +96,9 @@ class Stretch:
 
     def listing(self, source: Path | str) -> Listing:
         """Verify the headers, and give the files."""
-        headers = verified(self.blocks, self.at, source)
+        headers = verify_headers(self.blocks, self.at, source)
         names = names_of(headers, self.names)
-        rows = files_among(headers)
+        rows = find_files(headers)
         if b"/\0" in b"\0".join([*names, b""]):
             # the oldest format marks folders by their names only
             rows = [row for row in rows if not names[row].endswith(b"/")]
@@ -110,7 +110,7 @@ class Stretch:
         for row, size in self.sizes.items():
             sizes[row], methods[row] = size, SPARSE
         found = Listing(
-            as_text(cleaned(names if len(rows) == len(names) else [names[row] for row in rows], source)),
+            as_text(clean_names(names if len(rows) == len(names) else [names[row] for row in rows], source)),
             offsets=starts,
             stored=stored,
             sizes=sizes,
@@ -139,7 +139,7 @@ def _listed(mapped: mmap.mmap, start: int, size: int, source: Path, advance: Adv
         found.append(stretch.listing(source))
         advance(stretch.at[-1] - done)
         done = stretch.at[-1]
-    whole = joined(found)
+    whole = join_listings(found)
     return replace(whole, offsets=whole.offsets + start)
 
 
@@ -162,14 +162,14 @@ def _opened_up(mapped: mmap.mmap, whole: Listing, source: Path, advance: Advance
         folder = pa.scalar(name, pa.large_string())
         names = pc.binary_join_element_wise(folder, listing.names, pa.scalar("/", pa.large_string()))
         found.append(replace(listing, names=names))
-    return joined(found)
+    return join_listings(found)
 
 
 def _told_later(_: int = 1, /) -> None:
     """Show no progress: it is that of the inner tars."""
 
 
-def joined(parts: Sequence[Listing]) -> Listing:
+def join_listings(parts: Sequence[Listing]) -> Listing:
     """Put listings of one archive together, one after the other."""
     import pyarrow as pa
 
@@ -243,7 +243,7 @@ def _blamed(stretch: Stretch, block: bytes, at: int, source: Path | str) -> Iter
     try:
         yield
     except BadHeader as error:
-        verified([*stretch.blocks, *[block] * (len(block) == BLOCK)], [*stretch.at, at], source)
+        verify_headers([*stretch.blocks, *[block] * (len(block) == BLOCK)], [*stretch.at, at], source)
         raise DamagedFile(f"{source} is cut off or damaged: the header at byte {at:,}: {error}") from None
 
 
@@ -260,7 +260,7 @@ def _uncommon(
         content = read(start, stored)
         if len(content) < stored:
             raise BadHeader("the archive ends inside a name or records")
-        (shared if kind == ord("g") else own).update(told_by(kind, content))
+        (shared if kind == ord("g") else own).update(parse_extra(kind, content))
         return start, stored
     told = {**shared, **own}
     own.clear()

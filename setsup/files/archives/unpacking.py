@@ -14,7 +14,7 @@ from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.archive import Archive
 from setsup.files.archives.archive_format import is_gzip
 from setsup.files.archives.listing import SPARSE
-from setsup.files.archives.member_index import Index, indexed
+from setsup.files.archives.member_index import Index, load_index
 from setsup.files.archives.names import as_bytes, is_unwanted, shown
 from setsup.files.archives.plain_files import unreadable
 from setsup.files.archives.tars import walk
@@ -70,7 +70,7 @@ def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) ->
         with progress(archive.stat().st_size, what, "B") as advance:
             _write(_in_passing(archive, limit, advance), folder)
         return
-    index = None if archive.is_dir() else indexed(archive)
+    index = None if archive.is_dir() else load_index(archive)
     opened = None if index is None else index.archive(archive)
     if index is None or opened is None:
         raise DataError(f"{archive} is a folder; name the archive to unpack")

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.archive import Archive, Label, Row
 from setsup.files.archives.listing import DEFLATED, ENCRYPTED, STORED, Listing
-from setsup.files.archives.names import as_text, clean, cleaned, shown
+from setsup.files.archives.names import as_text, clean_name, clean_names, shown
 from setsup.files.archives.plain_files import read_range
 from setsup.progress import progress
 
@@ -87,7 +87,7 @@ def list_zip(file: int, size: int, source: Path) -> Listing:
     methods = np.where(entries["flags"] & _LOCKED, ENCRYPTED, entries["method"].astype(np.uint32))
     _check(names, kept, offsets, stored, sizes, methods, start, source)
     return Listing(
-        as_text(cleaned([names[row] for row in kept.tolist()], source)),
+        as_text(clean_names([names[row] for row in kept.tolist()], source)),
         offsets=offsets[kept],
         stored=stored[kept],
         sizes=sizes[kept],
@@ -117,7 +117,9 @@ class ZipArchive(Archive):
             # written in another way than the listing writes it, or another file
             if len(head) < name_end + extra:
                 head = read_range(file, row.offset, name_end + extra)
-            name = clean(_decoded(head[_LOCAL.size : name_end], flags, head[name_end : name_end + extra]), self.path)
+            name = clean_name(
+                _decoded(head[_LOCAL.size : name_end], flags, head[name_end : name_end + extra]), self.path
+            )
             if name.decode("utf-8", "backslashreplace").encode() != row.name:
                 raise self.moved(label)
         return int(name_end + extra)

@@ -22,7 +22,7 @@ from setsup.errors import DataError
 from setsup.files.archives.listing import Listing
 from setsup.files.archives.plain_files import open_file, unreadable
 from setsup.files.archives.tar_headers import BLOCK
-from setsup.files.archives.tars import Read, Stretch, joined, walk
+from setsup.files.archives.tars import Read, Stretch, join_listings, walk
 from setsup.shards.foreign.samples import text_bytes
 from setsup.shards.stores.store import Range, Store
 
@@ -157,7 +157,7 @@ def _listed(
     else:
         for stretch in _gathered(walk(read, source, size, 1, open_end=True), read, endings, kept):
             found.append(stretch.listing(source))
-    return joined(found)
+    return join_listings(found)
 
 
 def _gathered(
