@@ -14,6 +14,7 @@ from setsup.errors import DamagedFile
 from setsup.files import cache_folder, written
 from setsup.files.archives.members import MemberIndex
 from setsup.files.builds import build_cached
+from setsup.files.disk import read_errors
 
 __all__ = ["cached_array", "file_states", "release_state"]
 
@@ -48,10 +49,8 @@ def file_states(members: MemberIndex, places: Iterable[int]) -> list[tuple[str, 
     found = []
     for place in places:
         label = members.label(place)
-        try:
+        with read_errors(label):
             state = (members.path(place) or members.source).stat()
-        except OSError as error:
-            raise DamagedFile.unreadable(label, error) from error
         found.append((label, state.st_size, state.st_mtime_ns))
     return found
 

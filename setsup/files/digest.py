@@ -2,12 +2,12 @@
 
 import gzip
 import hashlib
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from setsup.errors import DamagedFile
+from setsup.files.disk import read_errors
 from setsup.progress import Advance
 
 __all__ = ["content_digest"]
@@ -72,7 +72,7 @@ def _is_gzip(path: Path) -> bool:
 
 def _blocks(path: Path, unpacked: bool, limit: int | None) -> Iterator[bytes]:
     size = 0
-    try:
+    with read_errors(path):
         packed = unpacked and _is_gzip(path)
         with cast(BinaryIO, gzip.open(path)) if packed else path.open("rb") as file:
             while block := file.read(_BLOCK):
@@ -80,7 +80,3 @@ def _blocks(path: Path, unpacked: bool, limit: int | None) -> Iterator[bytes]:
                 if limit is not None and size > limit:
                     raise DamagedFile(f"{path} holds more than the {limit:,} bytes expected")
                 yield block
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DamagedFile(f"{path} is cut off or damaged ({error})") from error
-    except OSError as error:
-        raise DamagedFile.unreadable(path, error) from error

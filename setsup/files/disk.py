@@ -1,10 +1,12 @@
 """Errors of disks as one sentence, and the space that is left."""
 
 import errno
+import gzip
 import os
 import secrets
 import shutil
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +22,7 @@ __all__ = [
     "need_regular",
     "need_space",
     "need_writable",
+    "read_errors",
     "readable_size",
     "write_error",
 ]
@@ -50,6 +53,17 @@ def disk_errors(path: Path | str) -> Iterator[None]:
         if error.errno not in _REASONS or not _concerns(error, Path(path)):
             raise
         raise write_error(error, path) from error
+
+
+@contextmanager
+def read_errors(label: object) -> Iterator[None]:
+    """Turn what goes wrong while a file is read, gzip included, into one sentence."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DamagedFile(f"{label} is cut off or damaged ({error})") from error
+    except OSError as error:
+        raise DamagedFile.unreadable(label, error) from error
 
 
 def make_folder(folder: Path) -> None:
@@ -83,10 +97,8 @@ def need_readable(path: Path, expected: str) -> None:
     # os.path, since Path.is_file raises where a folder may not be entered
     if not os.path.isfile(path):
         raise DataError(f"{path} {'is no file' if os.path.exists(path) else 'is not there'}; {expected} was expected")
-    try:
+    with read_errors(path):
         path.open("rb").close()
-    except OSError as error:
-        raise DamagedFile.unreadable(path, error) from error
 
 
 def need_regular(path: Path) -> None:

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DamagedFile
 from setsup.files.cache import cache_folder
 from setsup.files.digest import content_digest
+from setsup.files.disk import read_errors
 
 __all__ = ["HEADER", "PreparedArray", "SourceIdentity", "beside", "npy_header", "prepared_place", "prepared_places"]
 
@@ -57,10 +57,8 @@ def _stated(files: Sequence[Path]) -> tuple[int, int]:
     """Size of all together, and a time of change."""
     found = []
     for path in files:
-        try:
+        with read_errors(path):
             about = path.stat()
-        except OSError as error:
-            raise DamagedFile.unreadable(path, error) from error
         found.append((about.st_size, about.st_mtime_ns))
     if len(found) == 1:
         return found[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from setsup.errors import DamagedFile
 from setsup.files.archives.members import MemberIndex
-from setsup.files.disk import need_readable
+from setsup.files.disk import need_readable, read_errors
 
 __all__ = ["Place", "content_of", "find_beside", "label_of", "read_beside", "text_of"]
 
@@ -43,10 +43,8 @@ def content_of(place: Place, most: int, what: str) -> bytes:
 def read_beside(path: Path, most: int, what: str) -> bytes:
     """Read a file of the disk; parameters and errors are those of :func:`content_of`."""
     need_readable(path, what)
-    try:
+    with read_errors(path):
         size = path.stat().st_size
         if size > most:
             raise DamagedFile(f"{path} has {size:,} bytes, too many for {what}")
         return path.read_bytes()
-    except OSError as error:
-        raise DamagedFile.unreadable(path, error) from error

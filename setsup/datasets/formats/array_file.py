@@ -4,7 +4,6 @@ import gzip
 import math
 import os
 import threading
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DamagedFile, DataError
+from setsup.files.disk import read_errors
 
 __all__ = ["ArrayFile", "Head", "ReadHead"]
 
@@ -119,11 +119,8 @@ class ArrayFile:
     def _errors(self) -> Iterator[None]:
         """Turn whatever goes wrong in reading into one sentence."""
         try:
-            yield
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DamagedFile(f"{self.path} is cut off or damaged ({error})") from error
-        except OSError as error:
-            raise DamagedFile.unreadable(self.path, error) from error
+            with read_errors(self.path):
+                yield
         except MemoryError as error:
             raise DataError(f"{self.path} needs {self._bytes:,} bytes of memory, more than there are") from error
 

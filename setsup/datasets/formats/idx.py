@@ -15,6 +15,7 @@ import numpy as np
 
 from setsup.datasets.formats.array_file import ArrayFile, Head
 from setsup.errors import DamagedFile, DataError
+from setsup.files.disk import read_errors
 
 __all__ = ["IdxFile"]
 
@@ -38,11 +39,8 @@ def _check_name(path: Path) -> None:
     """Refuse what is gzip by its name and not by its content, or the other way."""
     if path.exists() and not path.is_file():
         raise DataError(f"{path} is not a file; an idx file was expected")
-    try:
-        with path.open("rb") as raw:
-            start = raw.read(4)
-    except OSError as error:
-        raise DamagedFile.unreadable(path, error) from error
+    with read_errors(path), path.open("rb") as raw:
+        start = raw.read(4)
     named = path.suffix == ".gz"
     gzipped = start[:2] == b"\x1f\x8b"
     if named and not gzipped:

@@ -1,12 +1,12 @@
 """Tar archives that were gzipped as a whole: read from begin to end, since there is no other way."""
 
 import gzip
-import zlib
 from collections.abc import Callable, Generator
 from pathlib import Path
 
 from setsup.errors import DamagedFile
 from setsup.files import need_readable
+from setsup.files.disk import read_errors
 from setsup.progress import Advance
 
 __all__ = ["is_gzip", "stream_tar"]
@@ -40,31 +40,26 @@ def stream_tar(
     Yields (str, bytes).
     """
     need_readable(path, "a gzipped tar archive")
-    try:
-        with path.open("rb") as raw, gzip.GzipFile(fileobj=raw) as file:
-            told = 0
-            while header := _header(path, file):
-                name, size, plain = header
-                limit = limit_of(name) if plain else None
-                if limit is not None and size > limit:
-                    raise DamagedFile(f"{path}: {name} has {size:,} bytes, more than the {limit:,} expected")
-                padding = -size % _BLOCK
-                if limit is None:
-                    _pass(path, file, size + padding)
-                else:
-                    content = _take(path, file, size)
-                    _pass(path, file, padding)
-                    yield name, content
-                if advance is not None:
-                    advance(raw.tell() - told)
-                    told = raw.tell()
-            # to the last byte, where gzip compares its checksum
-            while file.read(_PIECE):
-                pass
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DamagedFile(f"{path} is cut off or damaged ({error})") from error
-    except OSError as error:
-        raise DamagedFile.unreadable(path, error) from error
+    with read_errors(path), path.open("rb") as raw, gzip.GzipFile(fileobj=raw) as file:
+        told = 0
+        while header := _header(path, file):
+            name, size, plain = header
+            limit = limit_of(name) if plain else None
+            if limit is not None and size > limit:
+                raise DamagedFile(f"{path}: {name} has {size:,} bytes, more than the {limit:,} expected")
+            padding = -size % _BLOCK
+            if limit is None:
+                _pass(path, file, size + padding)
+            else:
+                content = _take(path, file, size)
+                _pass(path, file, padding)
+                yield name, content
+            if advance is not None:
+                advance(raw.tell() - told)
+                told = raw.tell()
+        # to the last byte, where gzip compares its checksum
+        while file.read(_PIECE):
+            pass
 
 
 def _header(path: Path, file: gzip.GzipFile) -> tuple[str, int, bool] | None:

@@ -2,9 +2,7 @@
 
 import gzip
 import os
-import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -16,10 +14,9 @@ from setsup.files.archives.archive_format import is_gzip
 from setsup.files.archives.listing import SPARSE
 from setsup.files.archives.member_index import Index, load_index
 from setsup.files.archives.names import as_bytes, is_unwanted, shown
-from setsup.files.archives.plain_files import unreadable
 from setsup.files.archives.tars import walk
 from setsup.files.atomic import written_folder
-from setsup.files.disk import need_space
+from setsup.files.disk import need_space, read_errors
 from setsup.progress import Advance, progress
 
 __all__ = ["unpack"]
@@ -115,7 +112,7 @@ def _by_place(archive: Archive, index: Index, advance: Advance) -> Files:
 def _in_passing(archive: Path, limit: int | None, advance: Advance) -> Files:
     """Files of a gzipped tar, in one pass from its begin to its end."""
     taken = 0
-    with _damage(archive), archive.open("rb") as packed, gzip.open(packed) as file:
+    with read_errors(archive), archive.open("rb") as packed, gzip.open(packed) as file:
         tape = _Tape(file)
         done = 0
         for stretch in walk(tape.read, archive, at_once=1):
@@ -138,7 +135,7 @@ def _in_passing(archive: Path, limit: int | None, advance: Advance) -> Files:
 
 
 def _passed(tape: "_Tape", start: int, size: int, archive: Path) -> Iterator[bytes]:
-    with _damage(archive):
+    with read_errors(archive):
         for place in range(start, start + size, _PIECE):
             count = min(_PIECE, start + size - place)
             piece = tape.read(place, count)
@@ -170,17 +167,6 @@ class _Tape:
         for _ in range(_MOST_AFTER):
             if not self._file.read(_PIECE):
                 break
-
-
-@contextmanager
-def _damage(archive: Path) -> Iterator[None]:
-    """Say what is wrong with a packed file; what goes wrong while files are written does not come by here."""
-    try:
-        yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DamagedFile(f"{archive} is cut off or damaged ({error})") from None
-    except OSError as error:
-        raise unreadable(archive, error) from error
 
 
 def _need_empty(folder: Path) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from setsup.errors import DamagedFile, DataError, near
-from setsup.files.disk import need_regular
+from setsup.errors import DataError, near
+from setsup.files.disk import need_regular, read_errors
 
 __all__ = ["Fields", "read_yaml"]
 
@@ -98,11 +98,8 @@ def read_yaml(file: Path) -> Fields:
     import yaml
 
     need_regular(file)
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
-    except OSError as error:
-        raise DamagedFile.unreadable(file, error) from error
+    with read_errors(file), file.open("rb") as stream:
+        data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise DataError(f"{file} is larger than {_LARGEST:,} bytes: it is no manifest")
     try:

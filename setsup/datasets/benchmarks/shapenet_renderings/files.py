@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.members import MemberIndex, Places
+from setsup.files.disk import read_errors
 from setsup.files.mapped import check_mapped
 from setsup.files.prepared import PreparedArray
 
@@ -181,10 +182,8 @@ class RecordFiles:
 
 def _state(path: Path | str) -> tuple[int, int]:
     """Size in bytes, and time of the last change in ns."""
-    try:
+    with read_errors(path):
         found = os.stat(path)
-    except OSError as error:
-        raise DamagedFile.unreadable(path, error) from error
     return found.st_size, found.st_mtime_ns
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from setsup.datasets.formats.matlab.matrix import COMPRESSED, MATRIX, check_matrix, matrix_name
 from setsup.errors import DamagedFile, DataError
 from setsup.files import need_readable
+from setsup.files.disk import read_errors
 
 __all__ = ["read_mat"]
 
@@ -71,10 +72,8 @@ def _content(source: Path | bytes, label: str, limit: int) -> bytes:
         raise DataError(f"{label} has {size:,} bytes, more than the {limit:,} that are expected; it is another file")
     if isinstance(source, bytes):
         return source
-    try:
+    with read_errors(label):
         return source.read_bytes()
-    except OSError as error:
-        raise DamagedFile.unreadable(label, error) from error
 
 
 def _byte_order(content: bytes, label: str) -> str:
