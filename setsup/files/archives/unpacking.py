@@ -1,8 +1,7 @@
 """Unpack an archive into a folder, trusting nothing that it says of itself."""
 
-import gzip
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -11,18 +10,14 @@ import numpy as np
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.archive import Archive
 from setsup.files.archives.archive_format import is_gzip
-from setsup.files.archives.listing import SPARSE
 from setsup.files.archives.member_index import Index, load_index
 from setsup.files.archives.names import as_bytes, is_unwanted, shown
-from setsup.files.archives.tars import walk
+from setsup.files.archives.streams import stream_files
 from setsup.files.atomic import written_folder
-from setsup.files.disk import need_space, read_errors
+from setsup.files.disk import need_space
 from setsup.progress import Advance, progress
 
 __all__ = ["unpack"]
-
-_PIECE = 1 << 20
-_MOST_AFTER = 16  # pieces read after the end of a gzipped tar
 
 
 def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) -> None:
@@ -110,63 +105,15 @@ def _by_place(archive: Archive, index: Index, advance: Advance) -> Files:
 
 
 def _in_passing(archive: Path, limit: int | None, advance: Advance) -> Files:
-    """Files of a gzipped tar, in one pass from its begin to its end."""
+    """Files of a gzipped tar, in one pass from its beginning to its end."""
     taken = 0
-    with read_errors(archive), archive.open("rb") as packed, gzip.open(packed) as file:
-        tape = _Tape(file)
-        done = 0
-        for stretch in walk(tape.read, archive, at_once=1):
-            found = stretch.listing(archive)
-            for name, start, size, method in zip(
-                found.names.to_pylist(), found.offsets, found.sizes, found.methods, strict=True
-            ):
-                if is_unwanted(name):
-                    continue
-                if method == SPARSE:
-                    label = _label(archive, name.encode())
-                    raise DataError(f"{label} is stored with its holes left out; unpack the archive with tar")
-                taken += int(size)
-                if limit is not None and taken > limit:
-                    raise _too_much(archive, limit)
-                yield name.encode(), _passed(tape, int(start), int(size), archive)
-            advance(packed.tell() - done)
-            done = packed.tell()
-        tape.finish()
-
-
-def _passed(tape: "_Tape", start: int, size: int, archive: Path) -> Iterator[bytes]:
-    with read_errors(archive):
-        for place in range(start, start + size, _PIECE):
-            count = min(_PIECE, start + size - place)
-            piece = tape.read(place, count)
-            if len(piece) < count:
-                raise DamagedFile(f"{archive} is cut off")
-            yield piece
-
-
-class _Tape:
-    """Reads a packed file from its begin to its end."""
-
-    def __init__(self, file: gzip.GzipFile) -> None:
-        self._file = file
-        self._at = 0
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Pass on to an offset, and read from there."""
-        while self._at < offset:
-            skipped = len(self._file.read(min(offset - self._at, _PIECE)))
-            self._at += skipped
-            if not skipped:
-                return b""
-        found = self._file.read(size)
-        self._at += len(found)
-        return found
-
-    def finish(self) -> None:
-        """Read on to the checksum at the very end; zeros without an end are left alone."""
-        for _ in range(_MOST_AFTER):
-            if not self._file.read(_PIECE):
-                break
+    for name, size, content in stream_files(archive, advance):
+        if is_unwanted(name):
+            continue
+        taken += size
+        if limit is not None and taken > limit:
+            raise _too_much(archive, limit)
+        yield name.encode(), content
 
 
 def _need_empty(folder: Path) -> None:

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.matlab.mat import read_mat
-from setsup.datasets.formats.tar_stream import stream_tar
 from setsup.errors import DamagedFile
 from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.streams import stream_tar
 from setsup.files.texts import content_of, find_beside, label_of, text_of
 
 __all__ = ["Labels", "find_labels", "synset_names", "unique_names"]
