@@ -1,14 +1,15 @@
 """The files of a gzipped tar, read from its beginning to its end, since there is no other way."""
 
 import gzip
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import SPARSE
 from setsup.files.archives.names import shown
+from setsup.files.archives.plain_files import too_long
 from setsup.files.archives.tars import walk
-from setsup.files.disk import read_errors
+from setsup.files.disk import need_readable, read_errors
 from setsup.progress import Advance
 
 __all__ = ["stream_files", "stream_tar"]
@@ -18,9 +19,20 @@ _MOST_AFTER = 16  # pieces read after the end of the tar
 
 
 def stream_tar(
-    archive: Path, advance: Advance | None = None
-) -> Generator[tuple[str, int, Iterator[bytes]], None, None]:
-    """Read the files of a gzipped tar in their order: name, size, and the content in pieces, which may be skipped."""
+    archive: Path, limit_of: Callable[[str], int | None], advance: Advance | None = None
+) -> Generator[tuple[str, bytes], None, None]:
+    """Read the files of a gzipped tar for which `limit_of` gives the most bytes that they may have; skip the others."""
+    need_readable(archive, "a gzipped tar archive")
+    for name, size, content in stream_files(archive, advance):
+        limit = limit_of(name)
+        if limit is not None:
+            if size > limit:
+                raise too_long(f"{archive}: {name}", size, limit)
+            yield name, b"".join(content)
+
+
+def stream_files(archive: Path, advance: Advance | None = None) -> Iterator[tuple[str, int, Iterator[bytes]]]:
+    """Read the files of a gzipped tar: name, size, and the content in pieces, which may be skipped."""
     with read_errors(archive), archive.open("rb") as packed, gzip.open(packed) as file:
         tape = _Tape(file)
         done = 0
