@@ -1,6 +1,7 @@
-"""Arrays in the cache folder, under a name that says what they were made of; and the states of files that tell."""
+"""Arrays and tables in the cache folder, and the states of the files that they were made of."""
 
 import hashlib
+import logging
 import os
 from collections.abc import Callable, Iterable
 from hashlib import sha256
@@ -10,15 +11,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import DamagedFile
+from setsup.errors import DamagedFile, DataError
+from setsup.factors.arrow import open_table, save_table
+from setsup.factors.table import FactorTable
 from setsup.files import cache_folder, written
 from setsup.files.archives.members import MemberIndex
 from setsup.files.builds import build_cached
 from setsup.files.disk import read_errors
 
-__all__ = ["cached_array", "file_states", "release_state"]
+__all__ = ["cached_array", "cached_table", "file_states", "release_state"]
 
 Array = npt.NDArray[Any]
+
+_log = logging.getLogger("setsup")
 
 
 def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, make: Callable[[], Array]) -> Array:
@@ -42,6 +47,19 @@ def cached_array(name: str, made_of: object, dtype: np.dtype[Any], rows: int, ma
             np.save(part, array)
 
     return build_cached(target, find, make, save)
+
+
+def cached_table(path: Path, make: Callable[[], FactorTable]) -> FactorTable:
+    """Map a factor table from a file of the cache, or make it and put it there."""
+
+    def find(path: Path) -> FactorTable | None:
+        try:
+            return open_table(path) if path.is_file() else None
+        except DataError as error:
+            _log.warning("%s is made again: %s", path, error)
+            return None
+
+    return build_cached(path, find, make, save_table)
 
 
 def file_states(members: MemberIndex, places: Iterable[int]) -> list[tuple[str, int, int]]:

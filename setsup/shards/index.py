@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.cached_arrays import cached_array
+from setsup.datasets.cached_arrays import cached_array, cached_table
 from setsup.errors import DamagedFile, DataError, FactorError, SetsupError
 from setsup.factors import FactorTable
 from setsup.factors.frames import LARGE
@@ -35,7 +35,6 @@ from setsup.factors.stored import check_rows
 from setsup.files import cache_folder, content_digest, need_readable, written
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.tar_headers import BLOCK
-from setsup.files.builds import build_cached
 from setsup.files.mapped import check_mapped
 from setsup.shards.layout import Catalogue
 
@@ -277,16 +276,10 @@ def _factors(path: Path, catalogue: Catalogue) -> FactorTable:
         with _readable(path):
             return FactorTable.from_parquet(path, catalogue.factors, columns=[one.name for one in catalogue.factors])
 
-    def kept(target: Path) -> FactorTable | None:
-        try:
-            return FactorTable.open(target) if target.exists() else None
-        except DataError:
-            return None
-
     if catalogue.rows < GROUP or path.stat().st_size >= LARGE:  # of a large file it is kept anyway
         return read()
     key = hashlib.sha256(json.dumps([catalogue.index.digest, described], sort_keys=True).encode()).hexdigest()
-    return build_cached(cache_folder() / "tables" / f"{key[:32]}.arrow", kept, read, FactorTable.save)
+    return cached_table(cache_folder() / "tables" / f"{key[:32]}.arrow", read)
 
 
 def _compare(path: Path, digest: str) -> None:

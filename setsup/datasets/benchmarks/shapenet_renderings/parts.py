@@ -18,14 +18,13 @@ from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.benchmarks.shapenet_renderings.files import RecordFiles
 from setsup.datasets.benchmarks.shapenet_renderings.poses import azimuth_elevation
 from setsup.datasets.benchmarks.shapenet_renderings.records import ViewIndex, view_index
-from setsup.errors import DamagedFile, DataError
+from setsup.datasets.cached_arrays import cached_table
+from setsup.errors import DamagedFile
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.arrow import open_table, save_table
 from setsup.factors.stored import code_dtype
 from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
-from setsup.files.builds import build_once
 from setsup.files.texts import text_of
 
 __all__ = ["CATEGORIES", "NAME", "Part", "check_apart", "open_part", "part_table"]
@@ -88,17 +87,7 @@ def part_table(parts: Sequence[Part]) -> FactorTable:
     named = [[part.category, part.views.path.name, part.records, part.objects, part.splits] for part in parts]
     key = hashlib.sha256(json.dumps([_VERSION, named]).encode()).hexdigest()[:32]
     path = cache_folder() / "views" / f"{key}.factors.arrow"
-    return build_once(path, _stored, lambda path: save_table(_table(parts), path))
-
-
-def _stored(path: Path) -> FactorTable | None:
-    if not path.exists():
-        return None
-    try:
-        return open_table(path)
-    except DataError as error:
-        _log.warning("the table of views is made anew: %s", error)
-        return None
+    return cached_table(path, lambda: _table(parts))
 
 
 def _table(parts: Sequence[Part]) -> FactorTable:
