@@ -24,7 +24,7 @@ from setsup.errors import DataError
 from setsup.files.archives.archive import Archive, Row
 from setsup.files.archives.archive_format import archive_kind
 from setsup.files.archives.folders import list_folder, unchanged
-from setsup.files.archives.listing import as_numpy
+from setsup.files.archives.listing import COLUMNS, as_numpy
 from setsup.files.archives.plain_files import open_file, unreadable
 from setsup.files.archives.tars import TarArchive, list_tar
 from setsup.files.archives.zips import ZipArchive, list_zip
@@ -158,7 +158,7 @@ def _listed(source: Path, about: About) -> tuple[Any, Any]:
     if not found.whole:
         folders = None
     found = found.ordered()
-    return _batch(found.names, [found.offsets, found.stored, found.sizes, found.methods, found.checks]), folders
+    return _batch(found.names, [getattr(found, name) for name in COLUMNS]), folders
 
 
 def _batch(names: Any, columns: list[npt.NDArray[Any]]) -> Any:

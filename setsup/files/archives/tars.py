@@ -18,7 +18,7 @@ import numpy as np
 
 from setsup.errors import DamagedFile
 from setsup.files.archives.archive import Archive, Label, Row
-from setsup.files.archives.listing import SPARSE, STORED, Listing
+from setsup.files.archives.listing import COLUMNS, SPARSE, STORED, Listing
 from setsup.files.archives.names import as_text, clean_names, shown
 from setsup.files.archives.tar_headers import (
     ABOUT_NEXT,
@@ -173,14 +173,8 @@ def join_listings(parts: Sequence[Listing]) -> Listing:
     """Put listings of one archive together, one after the other."""
     import pyarrow as pa
 
-    return Listing(
-        pa.concat_arrays([part.names for part in parts]),
-        offsets=np.concatenate([part.offsets for part in parts]),
-        stored=np.concatenate([part.stored for part in parts]),
-        sizes=np.concatenate([part.sizes for part in parts]),
-        methods=np.concatenate([part.methods for part in parts]),
-        checks=np.concatenate([part.checks for part in parts]),
-    )
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
+    return Listing(pa.concat_arrays([part.names for part in parts]), **columns)
 
 
 def walk(
