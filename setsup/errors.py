@@ -1,7 +1,7 @@
 """Errors that say what is wrong, where, and what to do next.
 
-Everything setsup raises on purpose derives from :class:`SetsupError`; the command prints the sentence and exits
-with 2. A traceback of another kind is a bug.
+All errors derive from :class:`SetsupError`; the command prints the message and exits with 2. A traceback of another
+kind is a bug.
 """
 
 import difflib
@@ -32,7 +32,7 @@ _SOUGHT = 2000  # names among which close matches are sought: the search takes l
 
 
 class SetsupError(Exception):
-    """Base of all errors raised on purpose: one sentence that names the culprit and the next step."""
+    """Base class of all errors: one sentence that says what is wrong, where, and what to do next."""
 
 
 class DataError(SetsupError):
@@ -127,7 +127,7 @@ def need(what: str, *modules: str) -> None:
 
 
 def near(word: object, known: Iterable[object]) -> str:
-    """Hint at close matches: ``"; did you mean 'wall_hue'?"``, or what is known when nothing is close.
+    """Suggest close matches: ``"; did you mean 'wall_hue'?"``, or list the known names when nothing is close.
 
     Examples
     --------
