@@ -32,8 +32,8 @@ def progress(
 ) -> Iterator[Advance]:
     """Show the progress of long work, its speed and the time left.
 
-    On a terminal this is a bar, which disappears when the work ends. Elsewhere one line per minute is logged at INFO, so
-    work of less than a minute logs nothing, and rich is not imported. A level above INFO of the logger ``setsup``, as
+    On a terminal this is a bar, which disappears when the work ends. Elsewhere one line per minute is logged at INFO,
+    and rich is not imported; work of less than a minute logs nothing. A level above INFO of the logger ``setsup``, as
     ``-q`` sets it, silences both.
     """
     if logging.getLogger("setsup").level > logging.INFO:

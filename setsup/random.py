@@ -1,8 +1,8 @@
 """Keyed randomness: numbers that are a function of their key, not of a history.
 
-Two primitives carry every sampler, recipe and transform. *Keyed bits* turn key words (seed, stream, step, set, position)
-into 64 uniform bits; *keyed permutations* are bijections on 0 … n − 1 that are evaluated only where they are needed.
-Nothing here has a state, and nothing depends on the platform: only 64-bit integer arithmetic, and products of
+Every sampler, recipe and transform is built on two primitives. *Keyed bits* turn key words (seed, stream, step, set,
+position) into 64 uniform bits; *keyed permutations* are bijections on 0 … n − 1 that are evaluated only where needed.
+There is no state, and nothing depends on the platform: the arithmetic is that of 64-bit integers, and products of
 exactly representable doubles.
 
 Keys fold one word at a time with the SplitMix64 step, ``fold(key, word) = mix(key + γ·(word + 1))``, whose mixer is a
