@@ -30,8 +30,8 @@ _SPECIAL = re.compile(r"([\\^$.|?*+(){}\[\]])")
 class MemberIndex:
     r"""Files below a folder, or in a zip or tar; made by :func:`open_members`.
 
-    A file is known by its place, 0 … n − 1, in the order of the names' bytes. Objects may be used by several threads,
-    survive a fork, and pickle as the path: whoever unpickles one maps the kept index.
+    Files are numbered by their place, 0 … n − 1, in the order of the bytes of their names. Several threads may use one
+    object; it survives a fork, and pickles as its path.
 
     Names are relative, with ``/``. Bytes of a name that are not UTF-8 are written ``\xe9``.
 
@@ -40,9 +40,9 @@ class MemberIndex:
     source : Path
         The folder or archive.
     prefix : str
-        Folder inside of it to which names are relative: empty, or ending in ``/``.
+        Folder inside it to which names are relative: empty, or ending in ``/``.
     sizes : (n,) int64, bytes, read-only
-        What each file holds. Files of a folder may have changed since: reading gives what is there then.
+        Sizes of the files when they were listed. Files of a folder may have changed since.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class MemberIndex:
 
     @property
     def names(self) -> Any:
-        """Names of all files, a pyarrow large_string array in the order of their bytes."""
+        """Names of all files, a pyarrow large_string array, sorted by their bytes."""
         if self._names is None:
             import pyarrow.compute as pc
 
@@ -94,7 +94,7 @@ class MemberIndex:
         return self._names
 
     def place(self, name: str) -> int:
-        """Find a file that must be there.
+        """Find the place of a file.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class MemberIndex:
         Raises
         ------
         DataError
-            There is none of that name; the message names close ones.
+            There is no file of that name; the message suggests close ones.
 
         """
         found = self._find(name)
@@ -115,7 +115,7 @@ class MemberIndex:
         return found
 
     def places(self, names: Sequence[str] | Any) -> Places:
-        """Find many files.
+        """Find the places of many files.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class MemberIndex:
         Returns
         -------
         (len(names),) int64
-            Their places; −1 for names that no file has.
+            Their places; −1 for names without a file.
 
         """
         if len(names) < _HASHED_FROM * len(self):
@@ -141,7 +141,7 @@ class MemberIndex:
         return as_numpy(pc.fill_null(found, -1)).astype(np.int64)
 
     def under(self, folder: str) -> "MemberIndex":
-        """Files below a folder, their names relative to it; none where there is no such folder.
+        """Select the files below a folder, with names relative to it; none where there is no such folder.
 
         Parameters
         ----------
@@ -168,9 +168,9 @@ class MemberIndex:
         Returns
         -------
         places : (m,) int64
-            Of the files, rising.
-        groups : dict of str to pyarrow array of m texts
-            What the named groups of the expression found, ``""`` where one took no part.
+            Places of the files, ascending.
+        groups : dict of str to pyarrow array of m strings
+            Matches of the named groups of the expression, ``""`` where a group did not match.
 
         """
         import pyarrow.compute as pc
@@ -186,19 +186,19 @@ class MemberIndex:
         return as_numpy(places).astype(np.int64), groups
 
     def read(self, place: int, limit: int | None = None) -> bytes:
-        """Read a file whole; the checksum that a zip has of it is verified when a process first reads it.
+        """Read a whole file; its checksum in a zip is verified when a process first reads it.
 
         Parameters
         ----------
         place : int
-            Of the file.
+            Place of the file.
         limit : int or None, bytes
-            Most that it may hold.
+            Largest size to read.
 
         Raises
         ------
         DataError
-            It is longer, is gone, cannot be read, is damaged or needs a password.
+            It is larger, missing, unreadable, damaged or encrypted.
         RowError
             There is no such place.
 
@@ -212,24 +212,24 @@ class MemberIndex:
         return self._archive.read(whole, row, partial(self.label, place))
 
     def stretch(self, place: int, offset: int, length: int) -> bytes | None:
-        """Read bytes of a file without the rest of it; no checksum of the archive is compared.
+        """Read some bytes of a file; checksums are not verified.
 
         Parameters
         ----------
         place : int
-            Of the file.
+            Place of the file.
         offset, length : int, bytes
-            Where the bytes begin in the file, and how many they are.
+            Offset of the bytes in the file, and their number.
 
         Returns
         -------
         bytes or None
-            Fewer where the file ends before; None where the file is deflated and can only be read whole.
+            Fewer where the file ends before; None where the file is deflated and must be read whole.
 
         Raises
         ------
         DataError
-            The file is gone, cannot be read or needs a password, or the archive is another one.
+            The file is missing, unreadable or encrypted, or the archive has changed.
         RowError
             There is no such place, or `offset` or `length` is negative.
 
@@ -242,11 +242,11 @@ class MemberIndex:
         return self._archive.stretch(row, offset, length, partial(self.label, place))
 
     def label(self, place: int) -> str:
-        """Name a file in messages: its path, or the archive and its name in that."""
+        """Name of a file in messages: its path, or the archive and its name there."""
         return self._shown(self._index.name(self._checked(place)).decode())
 
     def path(self, place: int) -> Path | None:
-        """Give the path of a file on the disk, None inside an archive."""
+        """Path of a file on the disk, None inside an archive."""
         path = self._path(place)
         return Path(os.fsdecode(path)) if self._archive is None else None
 
@@ -277,24 +277,23 @@ class MemberIndex:
 def open_members(source: Path | str, nested: bool = False) -> MemberIndex:
     """Open a folder, a zip or a tar, told apart by their content.
 
-    Its files are listed once, and the list is kept in the cache folder while the source does not change: while an
-    archive has the same size and time of change, and every folder the same time of change. Folders of fewer than
-    10,000 files are listed each time.
+    Its files are listed once, and the index is cached until the source changes, which sizes and modification times
+    tell. Folders of fewer than 10,000 files are listed each time.
 
-    Links to files and folders are followed in a folder, and left out in an archive; so are the files that systems
-    leave in folders (``__MACOSX``, ``.DS_Store``, ``._*``). Files that are deflated are inflated when they are read.
+    Links are followed in a folder, and left out in an archive. Files that systems leave behind (``__MACOSX``,
+    ``.DS_Store``, ``._*``) are left out. Deflated files are inflated when they are read.
 
     Parameters
     ----------
     source : Path or str
         Folder or archive.
     nested : bool
-        Where the source is a tar that holds tars, give the files of these, named ``cars.tar/1.mat``.
+        Also list the files of tars inside a tar, as ``cars.tar/1.mat``.
 
     Raises
     ------
     DataError
-        It is missing, cannot be read, is damaged, packed as a whole, or has names that lead out of it.
+        It is missing, unreadable, damaged, compressed as a whole, or has names that lead out of it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Unpack an archive into a folder, trusting nothing that it says of itself."""
+"""Unpack an untrusted archive into a folder."""
 
 import os
 from collections.abc import Iterable
@@ -21,26 +21,26 @@ __all__ = ["unpack"]
 
 
 def unpack(archive: Path | str, folder: Path | str, limit: int | None = None) -> None:
-    """Unpack a zip, a tar or a gzipped tar; the folder is there whole at the end, or not at all.
+    """Unpack a zip, a tar or a gzipped tar; the folder appears complete, or not at all.
 
-    Nothing is written outside of the folder, and no links or devices are made: those in the archive are left out, as
-    are the files that systems leave in folders (``__MACOSX``, ``.DS_Store``, ``._*``). Of two files of one name the
-    last counts. Times and rights of the files are not taken over.
+    Nothing is written outside of the folder. Links, devices, and files that systems leave behind (``__MACOSX``,
+    ``.DS_Store``, ``._*``) are left out. Of two files of one name the last counts. Modification times and permissions
+    are not restored.
 
     Parameters
     ----------
     archive : Path or str
-        The archive; what it is, is told by its content.
+        The archive; its content tells the format.
     folder : Path or str
-        Where the files go. It must be missing or empty.
+        Folder for the files; must be missing or empty.
     limit : int, optional, bytes
-        Most that all files may hold together. No file ever takes more than the archive says of it.
+        Largest total size of the files. No file takes more than the archive states.
 
     Raises
     ------
     DataError
-        The archive cannot be read, is damaged or encrypted, has names that lead out of the folder or more bytes than
-        the limit; the folder holds something already; the disk is too full or may not be written.
+        The archive is unreadable, damaged, encrypted, larger than the limit, or has names that lead out of the
+        folder; the folder is not empty; the disk is full or not writable.
 
     Examples
     --------
