@@ -18,15 +18,15 @@ _TEMPORARY = re.compile(rb"\..*-[0-9a-f]{8}-[0-9a-f]{12}\.tmp.*", re.DOTALL)
 
 @contextmanager
 def written(path: Path | str) -> Iterator[Path]:
-    """Write a file so that a reader sees the whole of it or nothing.
+    """Write a file atomically: readers see the complete file or none.
 
-    The body writes a temporary file next to `path` (hidden, with the same suffix, since some writers go by it). It is
-    flushed to the disk and renamed when the body ends, and removed when the body is left by any error, Ctrl-C too.
+    The body writes a temporary file next to `path` (hidden, with the same suffix, which some writers require). It is
+    flushed to the disk and renamed when the body ends, and removed on any error, Ctrl-C included.
 
     Parameters
     ----------
     path : Path or str
-        The file to be written; its folder is made where it is missing, an older file is replaced.
+        The file to write; its folder is created where it is missing, an older file is replaced.
 
     Yields
     ------
@@ -63,12 +63,12 @@ def written(path: Path | str) -> Iterator[Path]:
 
 @contextmanager
 def written_folder(path: Path | str) -> Iterator[Path]:
-    """Write a folder so that a reader sees the whole of it or nothing.
+    """Write a folder atomically: readers see the complete folder or none.
 
     Parameters
     ----------
     path : Path or str
-        The folder to be written; an older one is replaced as a whole.
+        The folder to write; an older one is replaced.
 
     Yields
     ------
@@ -114,7 +114,7 @@ def settle(temporary: Path, path: Path) -> None:
 
 
 def clear(path: Path) -> None:
-    """Remove temporary files and folders of `path` that processes left which were killed while they wrote it."""
+    """Remove temporary files and folders of `path` that killed processes left."""
     start, end = _around(path)
     for left in path.parent.glob(".*.tmp*"):
         if is_temporary(left.name) and left.name.startswith(start) and left.name.endswith(end):
@@ -123,7 +123,7 @@ def clear(path: Path) -> None:
 
 
 def is_temporary(name: str | bytes) -> bool:
-    """Whether a file or folder of this name is being written, or was when its process was killed."""
+    """Whether this is the name of a temporary file or folder."""
     return _TEMPORARY.fullmatch(os.fsencode(name)) is not None
 
 

@@ -1,4 +1,4 @@
-"""Digests of files, and of what is packed in them."""
+"""Digests of files and of their unpacked content."""
 
 import gzip
 import hashlib
@@ -23,20 +23,20 @@ def content_digest(
     limit: int | None = None,
     advance: Advance | None = None,
 ) -> str:
-    """Compute the digest of a file, or of the content that is packed in it.
+    """Compute the digest of a file, or of its unpacked content.
 
     Parameters
     ----------
     path : Path or str
         File to read, block by block.
     algorithm : str
-        Name that :mod:`hashlib` knows, such as ``"sha256"`` or ``"md5"``.
+        Name in :mod:`hashlib`, such as ``"sha256"`` or ``"md5"``.
     unpacked : bool
-        Take the digest of what a gzip file holds. A file that is not gzip is its own content.
+        Digest the unpacked content of a gzip file; other files are digested as they are.
     limit : int or None
-        Bytes of content after which reading stops with an error (a small file may unpack to very much).
+        Bytes of content after which reading stops with an error, since a small file may unpack to very many.
     advance : Advance or None
-        Called with the bytes of content read since its last call.
+        Called with the number of bytes read since its last call.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def content_digest(
     Raises
     ------
     DataError
-        The file is missing, cannot be read, is cut off or damaged inside, or holds more than `limit` bytes.
+        The file is missing, unreadable, cut off or damaged, or has more than `limit` bytes.
 
     Examples
     --------

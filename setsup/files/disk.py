@@ -46,7 +46,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def disk_errors(path: Path | str) -> Iterator[None]:
-    """Turn what the disk refuses while `path` is written into one sentence."""
+    """Turn errors of the disk while `path` is written into one sentence."""
     try:
         yield
     except OSError as error:
@@ -57,7 +57,7 @@ def disk_errors(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def read_errors(label: object) -> Iterator[None]:
-    """Turn what goes wrong while a file is read, gzip included, into one sentence."""
+    """Turn errors while a file, gzipped or not, is read into one sentence."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -93,7 +93,7 @@ def write_error(error: OSError, path: Path | str) -> DataError:
 
 
 def need_readable(path: Path, expected: str) -> None:
-    """Refuse a path that is no file, or may not be read."""
+    """Raise unless a path is a readable file."""
     # os.path, since Path.is_file raises where a folder may not be entered
     if not os.path.isfile(path):
         raise DataError(f"{path} {'is no file' if os.path.exists(path) else 'is not there'}; {expected} was expected")
@@ -102,7 +102,7 @@ def need_readable(path: Path, expected: str) -> None:
 
 
 def need_regular(path: Path) -> None:
-    """Refuse pipes, sockets and devices, of which some would be waited for without end; what is not there may pass.
+    """Raise for pipes, sockets and devices, some of which block forever; missing files pass.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def need_regular(path: Path) -> None:
 
 
 def need_writable(path: Path) -> None:
-    """Refuse a file that could not be written, before long work for it starts; nothing is left behind.
+    """Raise where a file cannot be written, before long work for it starts; nothing is left behind.
 
     Examples
     --------
@@ -151,16 +151,16 @@ def existing_folder(folder: Path) -> Path:
 
 
 def need_space(folder: Path | str, size: int, what: str) -> None:
-    """Refuse work that would fill the disk, before it starts.
+    """Raise where a disk has too little space.
 
     Parameters
     ----------
     folder : Path or str
-        Where the files will be written; it need not exist yet.
+        Folder of the files; need not exist yet.
     size : int
-        Bytes to be written.
+        Bytes to write.
     what : str
-        What will be written, for the message.
+        Description of the work, for the message.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def need_space(folder: Path | str, size: int, what: str) -> None:
 
 
 def readable_size(size: int) -> str:
-    """Write a number of bytes as a person reads it, in powers of 1000.
+    """Format a number of bytes, in powers of 1000.
 
     Examples
     --------

@@ -35,25 +35,24 @@ def find_members(
     root : Path, str or None
         As in :func:`data_places`, or the archive itself.
     holds : mapping of str to str, or sequence of str
-        Regular expressions (RE2), each of which must match the beginning of some file's name relative to the top of
-        the release. The top is the shallowest folder for which they do, so that wrapping folders do not matter. A
-        mapping has for each the words that messages use for it.
+        Regular expressions (RE2). Each must match the beginning of a file name relative to the top of the release,
+        which is the shallowest folder for which all match. The values of a mapping describe the expressions in messages.
     archives : sequence of str
-        File names of archives that hold the release; these come before the other files of the folder. Where neither
-        holds the release, every zip and tar directly in the folder is tried, 32 at most.
+        File names of archives of the release, which come before the other files of the folder. Where neither has the
+        release, every zip and tar directly in the folder is tried, 32 at most.
     nested : bool
         As in :func:`open_members`.
 
     Returns
     -------
-    Members
+    MemberIndex
         Names are relative to the top.
 
     Raises
     ------
     DataError
-        No place holds them; the message lists the places, what is missing, archives there that do not hold it, and the
-        command that says how to get it.
+        There is no release; the message lists the places, what is missing, the archives there, and the command that
+        fetches it.
 
     """
     refused: DataError | None = None
