@@ -36,7 +36,7 @@ def find_members(
         As in :func:`data_places`, or the archive itself.
     holds : mapping of str to str, or sequence of str
         Regular expressions (RE2). Each must match the beginning of a file name relative to the top of the release,
-        which is the shallowest folder for which all match. The values of a mapping describe the expressions in messages.
+        which is the shallowest folder for which all match. Values of a mapping describe the expressions in messages.
     archives : sequence of str
         File names of archives of the release, which come before the other files of the folder. Where neither has the
         release, every zip and tar directly in the folder is tried, 32 at most.
