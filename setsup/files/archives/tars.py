@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -173,7 +174,7 @@ def join_listings(parts: Sequence[Listing]) -> Listing:
     """Put listings of one archive together, one after the other."""
     import pyarrow as pa
 
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
+    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
     return Listing(pa.concat_arrays([part.names for part in parts]), **columns)
 
 

@@ -442,7 +442,7 @@ def test_what_another_tool_has_downloaded_is_copied(tmp_path: Path, mirror: Any,
     assert [(root / file.path).read_bytes() for file in files] == list(bodies.values())
     assert [path for path, _ in mirror.asked] == ["/d.bin"]
     assert len(names(downloads)) == 6
-    with pytest.raises(DataError, match="is no folder; name one in which copies"):
+    with pytest.raises(DataError, match="is not a folder; name the folder that holds copies"):
         fetch(toy(*files), tmp_path / "other", copies=tmp_path / "nowhere")
 
 
