@@ -16,7 +16,7 @@ from setsup.files.disk import disk_errors, make_folder, write_error
 if TYPE_CHECKING:
     from filelock import FileLock
 
-__all__ = ["lock_file", "locked"]
+__all__ = ["clear_lock", "lock_file", "locked"]
 
 _log = logging.getLogger("setsup")
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -61,6 +61,19 @@ def locked(path: Path | str) -> Iterator[None]:
 def lock_file(path: Path) -> Path:
     """Name the lock file of `path`, where its folder can be written."""
     return path.with_name(path.name + ".lock")
+
+
+def clear_lock(path: Path) -> None:
+    """Remove the lock file that a killed process left; one that another process holds stays."""
+    if not os.path.exists(lock_file(path)):
+        return
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(lock_file(path))
+    with suppress(Timeout, OSError):
+        lock.acquire(blocking=False)
+        os.unlink(lock.lock_file)
+        lock.release()
 
 
 def _acquired(path: Path) -> "FileLock":

@@ -87,6 +87,15 @@ def test_the_lock_is_released_after_an_error(tmp_path: Path) -> None:
         assert [path.name for path in tmp_path.iterdir()] == ["thing.lock"]
 
 
+def test_the_lock_that_a_kill_left_is_removed_unless_it_is_held(tmp_path: Path) -> None:
+    (tmp_path / "thing.lock").touch()
+    locks.clear_lock(tmp_path / "thing")
+    assert list(tmp_path.iterdir()) == []
+    with locked(tmp_path / "thing"):
+        locks.clear_lock(tmp_path / "thing")
+        assert (tmp_path / "thing.lock").exists()
+
+
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
 def test_a_read_only_folder_is_locked_from_the_cache(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, code: int

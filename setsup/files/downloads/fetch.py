@@ -13,7 +13,7 @@ from setsup.files.downloads.check import State, file_state, release_folder
 from setsup.files.downloads.copies import list_copies, take_copy
 from setsup.files.downloads.download import download, part_of
 from setsup.files.downloads.transfer import drop_part, part_size
-from setsup.files.locks import locked
+from setsup.files.locks import clear_lock, locked
 from setsup.files.manifests.manifest import Manifest, ManifestFile
 
 __all__ = ["fetch"]
@@ -77,6 +77,7 @@ def fetch(
         with locked(folder / (manifest.shares or manifest.name)):
             missing = [file for file in missing if not take_copy(file, folder / file.path, there)]
     if not missing:
+        clear_lock(folder / (manifest.shares or manifest.name))
         return folder
     _refuse_unfetchable(manifest, missing, folder, f"`setsup fetch {manifest.name}{_option(root)} --check`")
     only = "" if files is None else f" --files {shlex.join(files)}"
