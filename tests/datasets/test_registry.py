@@ -65,7 +65,7 @@ def test_names_are_manifests_and_entry_points(brought):
 
 
 def test_unknown_names_get_near_ones_and_the_command():
-    with pytest.raises(DataError, match=r"no data set 'mnits'; did you mean 'mnist'.*`setsup datasets` lists them"):
+    with pytest.raises(DataError, match=r"no dataset 'mnits'; did you mean 'mnist'.*`setsup datasets` lists them"):
         load("mnits")
 
 
