@@ -16,7 +16,7 @@ import numpy.typing as npt
 from setsup.checks import check_instance
 from setsup.errors import FactorError, brief, near
 
-__all__ = ["PLURAL", "ROLES", "Factor", "Kind", "Level", "checked_factors", "level_array", "sort_of", "stored_level"]
+__all__ = ["PLURAL", "ROLES", "Factor", "Kind", "Level", "check_factors", "level_array", "sort_of", "stored_level"]
 
 Level = str | int | float | bool
 """The value of a discrete factor: text, a number or a truth value."""
@@ -169,7 +169,7 @@ class Factor:
         return cls(**data)
 
 
-def checked_factors(factors: Any) -> tuple[Factor, ...]:
+def check_factors(factors: Any) -> tuple[Factor, ...]:
     """Factors as a tuple; FactorError where one is something else."""
     if isinstance(factors, str) or not isinstance(factors, Iterable):
         raise FactorError(f"factors must be a list of Factor, not {brief(factors)}")

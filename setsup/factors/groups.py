@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_strings, is_integer
+from setsup.checks import is_integer
 from setsup.errors import FactorError, RowError, brief
-from setsup.factors.counting import counting_sort, known_rows, packed, renumbered, row_dtype
-from setsup.factors.table import FactorTable
+from setsup.factors.columns import FactorColumns
+from setsup.factors.counting import counting_sort, known_rows, number_cells, row_dtype, with_outer
+from setsup.factors.where import evaluate
 from setsup.files import cache_folder, locked, written_folder
 from setsup.files.atomic import clear
 from setsup.files.mapped import check_mapped
@@ -133,7 +134,7 @@ class Groups:
         found[self.take(which, np.arange(self.rows) - starts)] = which
         return found
 
-    def describe(self, table: FactorTable, group: int) -> str:
+    def describe(self, table: FactorColumns, group: int) -> str:
         """Held values of a group in words: ``"wall_hue = 0.3 turn, shape = cube"``."""
         parts = []
         for name, code in zip(self.names, self.keys(group), strict=True):
@@ -182,9 +183,9 @@ class _Index:
         return index if self.order is None else self.order[index].astype(np.int64, copy=False)
 
 
-def group_by(table: FactorTable, names: Iterable[str], where: str | npt.NDArray[np.bool_] | None = None) -> Groups:
+def group_by(table: FactorColumns, names: Iterable[str], where: str | npt.NDArray[np.bool_] | None = None) -> Groups:
     """Partition rows by the levels of the named factors and of those they are nested in."""
-    chosen = closed(table, names)
+    chosen = with_outer(table, names)
     if not isinstance(where, str | np.ndarray | None):
         raise FactorError(f"where must be an expression or (rows,) bool, not a {type(where).__name__}")
     if isinstance(where, np.ndarray) and (where.dtype != np.bool_ or where.shape != (len(table),)):
@@ -193,26 +194,10 @@ def group_by(table: FactorTable, names: Iterable[str], where: str | npt.NDArray[
         return _of_grid(table, chosen)
     if len(table) >= CACHED_FROM and chosen and not isinstance(where, np.ndarray):
         return _cached(table, chosen, where)
-    return _indexed(table, chosen, table.mask(where) if isinstance(where, str) else where)
+    return _indexed(table, chosen, evaluate(where, table) if isinstance(where, str) else where)
 
 
-def closed(table: FactorTable, names: Iterable[str]) -> tuple[str, ...]:
-    """Names and the factors they are nested in, in table order, checked to be discrete."""
-    wanted: set[str] = set()
-    for name in [names] if isinstance(names, str) else check_strings(names, "the factors to group by", FactorError):
-        if table[name].continuous:
-            raise FactorError(
-                f"factor {name!r} is continuous, so no two rows need share a value: hold it with "
-                f"tolerance={{{name!r}: …}} (--tolerance), or hold {name + '_bin'!r} of table.binned({name!r}, width)"
-            )
-        inner: str | None = name
-        while inner is not None:
-            wanted.add(table[inner].name)
-            inner = table[inner].within
-    return tuple(name for name in table.names if name in wanted)
-
-
-def _of_grid(table: FactorTable, names: tuple[str, ...]) -> Groups:
+def _of_grid(table: FactorColumns, names: tuple[str, ...]) -> Groups:
     held = [factor.name in names for factor in table.factors]
     sizes = [len(factor) for factor in table.factors]
     radix = tuple(len(table[name]) for name in names)
@@ -221,7 +206,7 @@ def _of_grid(table: FactorTable, names: tuple[str, ...]) -> Groups:
     return Groups(names, np.broadcast_to(np.int64(len(table) // count), (count,)), layout)
 
 
-def _indexed(table: FactorTable, names: tuple[str, ...], mask: npt.NDArray[np.bool_] | None) -> Groups:
+def _indexed(table: FactorColumns, names: tuple[str, ...], mask: npt.NDArray[np.bool_] | None) -> Groups:
     excluded = 0 if mask is None else len(table) - int(np.count_nonzero(mask))
     columns, radix = [table.column(name) for name in names], [len(table[name]) for name in names]
     rows = known_rows(columns, mask)
@@ -232,18 +217,16 @@ def _indexed(table: FactorTable, names: tuple[str, ...], mask: npt.NDArray[np.bo
         return Groups(names, sizes, layout, excluded=excluded)
     if rows is not None:
         columns = [column[rows] for column in columns]
-    cells = math.prod(radix)
-    plain = cells <= max(4 * count, 1 << 20) and cells < 2**31
-    cell, cells = (packed(columns, radix), cells) if plain else renumbered(columns, radix)
+    cell, cells, ranked = number_cells(columns, radix)
     offsets, order = counting_sort(cell, cells)
     sizes = np.diff(offsets)
     filled = np.flatnonzero(sizes)
-    if plain:
-        digits = np.unravel_index(filled, radix)
-        codes = [digit.astype(column.dtype) for digit, column in zip(digits, columns, strict=True)]
-    else:
+    if ranked:
         first = order[offsets[filled]]
         codes = [column[first] for column in columns]
+    else:
+        digits = np.unravel_index(filled, radix)
+        codes = [digit.astype(column.dtype) for digit, column in zip(digits, columns, strict=True)]
     if rows is not None:
         order = rows.astype(row_dtype(len(table)))[order]
     layout = _Index(np.stack(codes, axis=-1), offsets[filled], order)
@@ -291,7 +274,7 @@ def _spread_out(number: Array, terms: _Terms) -> Rows:
     return np.asarray(rows, dtype=np.int64)
 
 
-def _cached(table: FactorTable, names: tuple[str, ...], where: str | None) -> Groups:
+def _cached(table: FactorColumns, names: tuple[str, ...], where: str | None) -> Groups:
     """Index of a large table from the cache on disk, built there first where it is missing or damaged."""
     identity = json.dumps([_VERSION, table.fingerprint, names, where])
     folder = cache_folder() / "groups" / hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
@@ -301,7 +284,7 @@ def _cached(table: FactorTable, names: tuple[str, ...], where: str | None) -> Gr
             found = _stored(table, names, folder)  # another process may have been faster
             if found is None:
                 _log.info("indexing %s rows by %s into %s", f"{len(table):,}", ", ".join(names), folder)
-                found = _indexed(table, names, None if where is None else table.mask(where))
+                found = _indexed(table, names, None if where is None else evaluate(where, table))
                 clear(folder)
                 _store(found, folder)
                 found = _stored(table, names, folder) or found  # mapped pages cost no memory of their own
@@ -320,7 +303,7 @@ def _store(groups: Groups, folder: Path) -> None:
         (beside / "counts.json").write_text(json.dumps(counts), encoding="utf-8")
 
 
-def _stored(table: FactorTable, names: tuple[str, ...], folder: Path) -> Groups | None:
+def _stored(table: FactorColumns, names: tuple[str, ...], folder: Path) -> Groups | None:
     """Index as it was stored; None where there is none, or no whole one."""
     if not folder.exists():
         return None

@@ -11,7 +11,7 @@ from setsup.checks import check_array
 from setsup.errors import FactorError, RowError
 from setsup.factors.factor import Factor
 
-__all__ = ["as_array", "check_finite", "check_rows", "code_dtype", "owned", "stored_column", "without_signs"]
+__all__ = ["as_array", "check_finite", "check_rows", "code_dtype", "drop_signs", "freeze", "stored_column"]
 
 Array = npt.NDArray[Any]
 
@@ -51,7 +51,7 @@ def as_array(values: Any, what: str) -> Array:
     return check_array(values, what, FactorError)
 
 
-def owned(array: Array) -> Array:
+def freeze(array: Array) -> Array:
     """Mark an array as read-only that nobody else writes to, so that a table keeps it rather than a copy."""
     array.flags.writeable = False
     return array
@@ -66,11 +66,11 @@ def stored_column(factor: Factor, values: Any) -> Array:
         if column.dtype.kind not in "fiu":
             raise FactorError(f"the column of continuous factor {factor.name!r} must hold numbers, not {column.dtype}")
         with np.errstate(over="ignore"):
-            stored = column if column.dtype == np.float32 else owned(column.astype(np.float32))
+            stored = column if column.dtype == np.float32 else freeze(column.astype(np.float32))
         check_finite(factor.name, column, stored)
     else:
         stored = _stored_codes(factor, column)
-    stored = owned(stored.copy() if _written_elsewhere(stored) else stored.view())
+    stored = freeze(stored.copy() if _written_elsewhere(stored) else stored.view())
     return stored
 
 
@@ -89,7 +89,7 @@ def check_finite(name: str, numbers: Array, stored: Array, first: int = 0) -> No
             )
 
 
-def without_signs(column: Array) -> Iterator[Array]:
+def drop_signs(column: Array) -> Iterator[Array]:
     """Blocks of a float32 column in which every NaN is the same one, and −0.0 is 0.0, as they compare."""
     for rows in _blocks(len(column)):
         part = column[rows]
@@ -132,7 +132,7 @@ def _stored_codes(factor: Factor, column: Array) -> Array:
         wrong = (column >= len(factor)) | ((column < -1) if signed else np.False_)
         if not signed:
             wrong &= column != np.iinfo(column.dtype).max
-        stored = owned(
+        stored = freeze(
             np.where((column == -1) | wrong if signed else column >= len(factor), unknown, column).astype(dtype)
         )
     if wrong.any():

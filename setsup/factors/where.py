@@ -18,9 +18,7 @@ identifiers, by their NFKC normal form, unless a factor is called exactly so.
 """
 
 import ast
-import keyword
 import operator
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -28,9 +26,11 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import FactorError, brief, near
+from setsup.errors import FactorError, near
+from setsup.factors.columns import FactorColumns
+from setsup.factors.counting import count_equal
+from setsup.factors.expression import Expression, clip
 from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of, stored_level
-from setsup.factors.table import FactorTable
 
 __all__ = ["evaluate"]
 
@@ -54,17 +54,10 @@ _REFUSED = {
     ast.JoinedStr: "an f-string",
     ast.IfExp: "if … else",
 }
-_QUOTED = re.compile(
-    r"""'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|\#[^\n]*"""
-    r"""|`(?P<name>(?:[^`\n]|``)*)`""",
-    re.DOTALL,
-)
-"""Texts and comments, in which a backtick is a letter, and names in backticks."""
 _BLOCK = 1 << 20  # rows at a time, so that temporary arrays stay small
-_SHOWN = 120  # characters of an expression in an error
 
 
-def evaluate(expression: str, table: FactorTable) -> Mask:
+def evaluate(expression: str, table: FactorColumns) -> Mask:
     """Rows for which an expression holds.
 
     Returns (rows,) bool.
@@ -73,80 +66,17 @@ def evaluate(expression: str, table: FactorTable) -> Mask:
     other factors, joined by ``and``, ``or``, ``not``; ``factor is None`` asks for unknown values;
     ``count(factor)`` and ``factor % 2`` are compared with numbers.
     """
-    if not isinstance(expression, str):
-        raise FactorError(f'an expression must be a text such as "digit != 9", not {brief(expression)}')
-    text = expression.strip().encode("utf-8", "backslashreplace").decode()
-    text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Python counts lines
+    text = Expression.of(expression, table.names)
     try:
-        return _Condition(text, table).holds(_parsed(text, table), True)
+        return _Condition(text, table).holds(text.parse(), True)
     except (RecursionError, MemoryError):
-        raise FactorError(f"the expression is nested too deeply: {_clipped(text)}") from None
-
-
-def _parsed(text: str, table: FactorTable) -> ast.expr:
-    plain, names = _unquoted(text)
-    try:
-        parsed = ast.parse(plain, mode="eval").body
-    except SyntaxError as error:
-        spot = _pointed(text, error.lineno or 1, (error.offset or 1) - 1, 1)
-        raise FactorError(f"this is no expression ({error.msg}){_grammar(text, table)}{spot}") from None
-    except ValueError as error:
-        raise FactorError(f"this is no expression ({error}){_grammar(text, table)}: {_clipped(text)}") from None
-    lines = plain.split("\n")
-    for node in ast.walk(parsed):
-        if isinstance(node, ast.Name):
-            # Python has the normal form of an identifier, and a factor may be called as it is written
-            written = lines[node.lineno - 1].encode()[node.col_offset : node.end_col_offset].decode()
-            exact = written if written in table.names else node.id
-            node.id = names.get((node.lineno, node.col_offset), exact)
-    return parsed
-
-
-def _unquoted(text: str) -> tuple[str, dict[tuple[int, int], str]]:
-    """Expression with underscores, byte for byte, in place of names in backticks, and those names by line and byte."""
-    names: dict[tuple[int, int], str] = {}
-
-    def underscores(match: re.Match[str]) -> str:
-        if match["name"] is None:
-            return match[0]
-        line, start = text.count("\n", 0, match.start()) + 1, text.rfind("\n", 0, match.start()) + 1
-        names[line, len(text[start : match.start()].encode())] = match["name"].replace("``", "`")
-        return "_" * len(match[0].encode())
-
-    return _QUOTED.sub(underscores, text), names
-
-
-def _grammar(text: str, table: FactorTable) -> str:
-    """What to do about something that is no expression."""
-    plain, _ = _unquoted(text)
-    if "`" in _QUOTED.sub("", plain):
-        return "; a name in backticks must end with a backtick, on the same line"
-    for name in table.names:
-        odd = not name.isidentifier() or keyword.iskeyword(name)
-        if odd and name in plain and any(map(str.isalpha, name)):
-            quoted = name.replace("`", "``")
-            return f"; the name {name!r} must stand in backticks, `{quoted}`"
-    return "; it must compare factors with values, as in \"digit != 9 and split == 'train'\""
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-
-
-def _pointed(text: str, lineno: int, column: int, width: int) -> str:
-    """Line of an expression with carets under a word, both cut where the line is long."""
-    lines = text.splitlines() or [""]
-    line = "".join(letter if letter.isprintable() else " " for letter in lines[min(lineno, len(lines)) - 1])
-    start = max(0, column - _SHOWN // 2)
-    width = max(1, min(width, len(line) - column, start + _SHOWN - column))
-    shown = ("…" if start else "") + _clipped(line[start:])
-    return f"\n  {shown}\n  {' ' * (column - start + bool(start))}{'^' * width} column {column + 1}"
+        raise FactorError(f"the expression is nested too deeply: {clip(text.text)}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    text: str
-    table: FactorTable
+    expression: Expression
+    table: FactorColumns
 
     def holds(self, node: ast.expr, wanted: bool) -> Mask:
         """Rows for which it is known that a condition is as wanted."""
@@ -216,9 +146,7 @@ class _Condition:
                 factor = self._factor(name)
                 if factor.levels is None:
                     self._refuse(name, f"factor {factor.name!r} is continuous: it has no levels to count the rows of")
-                groups = self.table.group_by([factor.name])  # levels that are nested count within their outer ones
-                known = groups.of_rows()
-                numbers = np.append(groups.sizes, 0)[known]
+                numbers = count_equal(self.table, factor.name)
             case ast.Call(func=ast.Name(id="count")):
                 self._refuse(node, "count takes one factor, as in count(identity) >= 20")
             case ast.BinOp(ast.Name() as name, ast.Mod(), ast.Constant(int() as by)) if by > 0 and by is not True:
@@ -233,7 +161,7 @@ class _Condition:
             case _:
                 self._refuse_kind(node)
         value = self._calculated_value(other)
-        return np.asarray((_COMPARED[link](numbers, value) == wanted) & (known >= 0))
+        return np.asarray((_COMPARED[link](numbers, value) == wanted) & (numbers > 0))
 
     def _calculated_value(self, node: ast.expr) -> Any:
         """Number that a count or a remainder is compared with."""
@@ -379,14 +307,10 @@ class _Condition:
 
     def _refuse_kind(self, node: ast.AST) -> NoReturn:
         what = _REFUSED.get(type(node), "this")
-        self._refuse(node, f"{what} cannot stand in an expression{_grammar(self.text, self.table)}")
+        self._refuse(node, f"{what} cannot stand in an expression{self.expression.hint()}")
 
     def _refuse(self, node: ast.AST, sentence: str) -> NoReturn:
-        lineno, start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-        line = self.text.split("\n")[lineno - 1].encode()
-        end = getattr(node, "end_col_offset", start) if getattr(node, "end_lineno", lineno) == lineno else len(line)
-        column = len(line[:start].decode(errors="replace"))
-        raise FactorError(sentence + _pointed(self.text, lineno, column, len(line[start:end].decode(errors="replace"))))
+        self.expression.refuse(node, sentence)
 
 
 def _near_numbers(value: Any, levels: tuple[Any, ...]) -> str:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, FactorError
 from setsup.factors import FactorTable
-from setsup.factors.counting import counting_sort, packed, renumbered
+from setsup.factors.counting import counting_sort, number_cells
 from setsup.random import permute, stream_key
 from setsup.shards.layout import Member
 
@@ -82,12 +82,7 @@ def ordered(table: FactorTable, order: str, seed: int = 0) -> Order:
         column = table.column(name)
         columns.append(np.minimum(column, np.array(levels, column.dtype)))  # unknown as one level more
         radix.append(levels + 1)
-    cells = 1
-    for size in radix:
-        cells *= size
-    # many more combinations than rows are numbered by those that occur
-    plain = cells <= max(4 * len(table), 1 << 20) and cells < 1 << 31
-    cell, cells = (packed(columns, radix), cells) if plain else renumbered(columns, radix)
+    cell, cells, _ = number_cells(columns, radix)
     offsets, rows = counting_sort(cell, cells)
     starts = np.append(offsets[:-1][np.diff(offsets) > 0], len(table))
     return Order(f"by:{','.join(names)}", len(table), sorted=rows, starts=starts)

@@ -56,7 +56,6 @@ _log = logging.getLogger("setsup")
 
 def open_records(members: MemberIndex) -> FactorTable:
     """Annotated objects of a release, one per row; read on the first call, then cached where possible."""
-    from setsup.factors.arrow import save_table
     from setsup.files import cache_folder
 
     places, groups = members.matching(ANNOTATIONS)
@@ -64,16 +63,14 @@ def open_records(members: MemberIndex) -> FactorTable:
         raise DataError(f"{members.source} has no annotations such as Annotations/car_pascal/2008_000203.mat")
     state = release_state(members, np.concatenate([places, members.matching(PICTURES)[0]]))
     path = cache_folder() / "indexes" / "pascal3d" / f"{_VERSION}-{state}.arrow"
-    return kept_or_made(path, _kept, lambda: _read(members, places, groups), save_table)
+    return kept_or_made(path, _kept, lambda: _read(members, places, groups), FactorTable.save)
 
 
 def _kept(path: Path) -> FactorTable | None:
-    from setsup.factors.arrow import open_table
-
     if not os.path.isfile(path):
         return None
     try:
-        return open_table(path)
+        return FactorTable.open(path)
     except DataError as error:
         _log.info("%s is made anew: %s", path, error)
         return None

@@ -21,7 +21,6 @@ from setsup.datasets.benchmarks.shapenet_renderings.records import ViewIndex, vi
 from setsup.datasets.cached_arrays import made_once
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.arrow import open_table, save_table
 from setsup.factors.stored import code_dtype
 from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex, find_members
@@ -88,14 +87,14 @@ def part_table(parts: Sequence[Part]) -> FactorTable:
     named = [[part.category, part.views.path.name, part.records, part.objects, part.splits] for part in parts]
     key = hashlib.sha256(json.dumps([_VERSION, named]).encode()).hexdigest()[:32]
     path = cache_folder() / "views" / f"{key}.factors.arrow"
-    return made_once(path, _stored, lambda path: save_table(_table(parts), path))
+    return made_once(path, _stored, lambda path: _table(parts).save(path))
 
 
 def _stored(path: Path) -> FactorTable | None:
     if not path.exists():
         return None
     try:
-        return open_table(path)
+        return FactorTable.open(path)
     except DataError as error:
         _log.warning("the table of views is made anew: %s", error)
         return None

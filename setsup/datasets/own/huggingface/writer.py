@@ -20,7 +20,7 @@ from setsup.datasets.dataset import Dataset, Modality
 from setsup.datasets.images import parallel
 from setsup.datasets.own.huggingface.card import card, info_of
 from setsup.errors import DataError, imported, near
-from setsup.factors.huggingface import columns_and_features, note
+from setsup.factors.io.huggingface import columns_and_features, note
 from setsup.files import content_digest, written_folder
 from setsup.files.expand_user import expanded
 from setsup.progress import progress

@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 from setsup.checks import check_mapping
 from setsup.errors import DataError, FactorError, imported, near
-from setsup.factors.arrow import described, open_table, save_table
-from setsup.factors.csv_file import CsvFile
-from setsup.factors.distinct import usable
-from setsup.factors.factor import Factor, Kind, checked_factors
-from setsup.factors.infer import Blocks, Store, arrow_array, from_blocks
-from setsup.factors.table import FactorTable
+from setsup.factors.columns import FactorColumns
+from setsup.factors.factor import Factor, Kind, check_factors
+from setsup.factors.io.arrow import describe_schema, open_table, save_table
+from setsup.factors.io.csv_file import CsvFile
+from setsup.factors.io.distinct import is_usable
+from setsup.factors.io.infer import Blocks, Store, arrow_array, from_blocks
 from setsup.files import cache_folder, disk_errors, locked
 from setsup.progress import progress
 
@@ -45,7 +45,7 @@ _VERSION = 1  # of converted files; a change of the rules of inference needs a n
 _log = logging.getLogger("setsup")
 
 
-def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorTable:
+def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorColumns:
     r"""Table from a CSV file with a header line."""
     file = CsvFile.of(Path(path))
     return _of_file(file.path, file.blocks, file.names, factors, kinds, written=True)
@@ -53,7 +53,7 @@ def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) ->
 
 def from_parquet(
     path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None, columns: Sequence[str] | None = None
-) -> FactorTable:
+) -> FactorColumns:
     """Table from a Parquet file; binary and nested columns are left out."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -72,11 +72,11 @@ def from_parquet(
                     if name not in schema.names:
                         raise FactorError(f"there is no column {name!r}{near(name, schema.names)}")
                 schema = pa.schema([schema.field(name) for name in columns], schema.metadata)
-            names, known = described(schema, factors, {} if kinds is None else kinds)
+            names, known = describe_schema(schema, factors, {} if kinds is None else kinds)
         return _of_file(path, blocks, names, known, kinds)
 
 
-def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorTable:
+def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorColumns:
     """Table from a ``pandas.DataFrame``, whose index is left out, as are columns of binary or nested values.
 
     Categories keep their order as levels: ordinal where the categorical is ordered, else nominal.
@@ -90,8 +90,8 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
     if len(set(names)) != len(names):
         raise FactorError(f"two columns of the frame share a name in {names}; rename one")
     arrays = {name: arrow_array(name, frame.iloc[:, place]) for place, name in enumerate(names)}
-    arrays = {name: array for name, array in arrays.items() if usable(array.type)}
-    known = {factor.name: factor for factor in checked_factors(factors)}
+    arrays = {name: array for name, array in arrays.items() if is_usable(array.type)}
+    known = {factor.name: factor for factor in check_factors(factors)}
     kinds = None if kinds is None else check_mapping(kinds, "kinds", FactorError)
     for place, name in enumerate(names):
         dtype = frame.dtypes.iloc[place]
@@ -103,7 +103,7 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
     return from_blocks(lambda: [batch], list(arrays), list(known.values()), kinds)
 
 
-def to_pandas(table: FactorTable) -> Any:
+def to_pandas(table: FactorColumns) -> Any:
     """Give a ``pandas.DataFrame``: categoricals, ordered for ordinal factors, and float32.
 
     ``FactorTable.from_pandas(frame, table.factors)`` gives the table back.
@@ -140,14 +140,14 @@ def _named(path: Path) -> Iterator[None]:
 
 def _of_file(
     path: Path, blocks: Blocks, names: Sequence[str], factors: Sequence[Factor], kinds: Kinds, written: bool = False
-) -> FactorTable:
+) -> FactorColumns:
     """Table of a file: a small one by way of memory, a large one by way of a converted file."""
     with _named(path):
         if path.stat().st_size < LARGE:
             held = list(blocks())
             return from_blocks(lambda: held, names, factors, kinds, written=written)
 
-        def convert(source: Blocks, store: Store) -> FactorTable:
+        def convert(source: Blocks, store: Store) -> FactorColumns:
             return from_blocks(source, names, factors, kinds, written=written, store=store)
 
         kinds_given = {name: str(kind) for name, kind in (kinds or {}).items()}
@@ -156,8 +156,8 @@ def _of_file(
 
 
 def _converted(
-    path: Path, blocks: Blocks, convert: Callable[[Blocks, Store], FactorTable], choice: list[Any]
-) -> FactorTable:
+    path: Path, blocks: Blocks, convert: Callable[[Blocks, Store], FactorColumns], choice: list[Any]
+) -> FactorColumns:
     """Table from the cache folder, converted from the file first where it is not there yet."""
     found = path.stat()
     identity = json.dumps([_VERSION, str(path.resolve()), found.st_size, found.st_mtime_ns, choice], sort_keys=True)
@@ -183,7 +183,7 @@ def _converted(
     return open_table(target)
 
 
-def _kept(target: Path) -> FactorTable | None:
+def _kept(target: Path) -> FactorColumns | None:
     if not target.exists():
         return None
     try:

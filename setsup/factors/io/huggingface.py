@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from setsup.checks import check_mapping
 from setsup.errors import FactorError, imported
-from setsup.factors.arrow import to_arrow
-from setsup.factors.distinct import usable
-from setsup.factors.factor import Factor, Kind, checked_factors
-from setsup.factors.frames import ROWS
-from setsup.factors.infer import from_blocks
-from setsup.factors.table import FactorTable
+from setsup.factors.columns import FactorColumns
+from setsup.factors.factor import Factor, Kind, check_factors
+from setsup.factors.io.arrow import to_arrow
+from setsup.factors.io.distinct import is_usable
+from setsup.factors.io.frames import ROWS
+from setsup.factors.io.infer import from_blocks
 
 __all__ = [
     "Leaf",
@@ -47,7 +47,7 @@ _MANY = 4096
 
 def from_huggingface(
     dataset: Any, factors: Sequence[Factor] = (), kinds: Mapping[str, Kind | str] | None = None
-) -> FactorTable:
+) -> FactorColumns:
     """Table from a Hugging Face ``datasets.Dataset``.
 
     Class labels become nominal factors with their names, values are inferred, structs become a factor a field; images,
@@ -59,7 +59,7 @@ def from_huggingface(
         raise FactorError(f"from_huggingface takes a datasets.Dataset, not {type(dataset).__name__}; {mend}")
     found = {name: leaf for name, leaf in leaves(dataset.features).items() if is_factor(name, leaf[1])}
     kinds = {} if kinds is None else check_mapping(kinds, "kinds", FactorError)
-    given = {factor.name for factor in checked_factors(factors)} | kinds.keys()
+    given = {factor.name for factor in check_factors(factors)} | kinds.keys()
     labels = {
         name: {"kind": Kind.NOMINAL, "levels": feature.names}
         for name, (_, feature) in found.items()
@@ -92,10 +92,10 @@ def from_huggingface(
         Factor.from_dict({**short[factor.name], "levels": levels[factor.name]}) if factor.name in short else factor
         for factor in table.factors
     ]
-    return FactorTable(settled, {name: table.column(name) for name in table.names})
+    return FactorColumns(settled, {name: table.column(name) for name in table.names})
 
 
-def to_huggingface(table: FactorTable) -> Any:
+def to_huggingface(table: FactorColumns) -> Any:
     """Give a ``datasets.Dataset``: class labels for text levels, values for numbers and truth values.
 
     ``FactorTable.from_huggingface(dataset)`` gives the table back.
@@ -105,7 +105,7 @@ def to_huggingface(table: FactorTable) -> Any:
     return datasets.Dataset.from_dict(columns, features=datasets.Features(features))
 
 
-def columns_and_features(table: FactorTable) -> tuple[dict[str, Any], dict[str, Any]]:
+def columns_and_features(table: FactorColumns) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arrow arrays of all factors as Hugging Face stores them, null where unknown, and their features."""
     import pyarrow as pa
 
@@ -182,7 +182,7 @@ def is_factor(name: str, feature: Any) -> bool:
         return True
     return (
         isinstance(feature, datasets.Value)
-        and usable(feature.pa_type)
+        and is_usable(feature.pa_type)
         and "modality" not in (noted(name, feature) or {})
     )
 
@@ -241,7 +241,7 @@ def _described(name: str, about: Mapping[str, Any], names: Mapping[str, Any]) ->
         raise FactorError(f"the note of the feature {name!r} describes no factor: {error}") from None
 
 
-def _implied(factor: Factor, table: FactorTable) -> bool:
+def _implied(factor: Factor, table: FactorColumns) -> bool:
     """Whether the levels would be found as they are: sorted, all there, and none empty."""
     levels = list(factor.levels or ())
     return "" not in levels and levels == sorted(map(str, levels)) and bool(table.counts(factor.name).all())

@@ -1,7 +1,7 @@
 """One column of foreign values: what sorts of value it holds, which factor that makes, and the codes.
 
 Only the distinct values of a block are looked at one by one, never its rows. The rules are those of
-:mod:`setsup.factors.infer`.
+:mod:`setsup.factors.io.infer`.
 """
 
 import logging
@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import FactorError, near
-from setsup.factors.distinct import BLANKS, Sort, distinct, doubles, is_text, simplified, sorts_of
 from setsup.factors.factor import Factor, Kind
+from setsup.factors.io.distinct import BLANKS, Sort, distinct, is_text, simplify, sorts_of, to_doubles
 from setsup.factors.stored import check_finite, code_dtype
 
-__all__ = ["ROLE_OF", "Field", "mixture"]
+__all__ = ["ROLE_OF", "Field", "refuse_mixture"]
 
 Array = npt.NDArray[Any]
 
@@ -104,7 +104,7 @@ class Field:
             if sort is not Sort.BLANK and (family not in firsts or row < firsts[family][0]):
                 firsts[family] = (row, value)
         kinds = f"kinds={{{self.name!r}: 'nominal'}} (--kinds)"
-        mixture(self.name, firsts, f"correct them, leave unknown values empty, or read all as text with {kinds}")
+        refuse_mixture(self.name, firsts, f"correct them, leave unknown values empty, or read all as text with {kinds}")
 
     def settle(self) -> Factor:
         """Factor that the values make; the levels are those that were seen."""
@@ -199,7 +199,7 @@ class Field:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        simple = simplified(array)
+        simple = simplify(array)
         if is_text(simple.type):
             values, index = distinct(simple, self._written)
             sorts = sorts_of(values, True)
@@ -213,16 +213,16 @@ class Field:
             known = pc.if_else(
                 pa.array(sorts == Sort.BLANK), pa.scalar(None, pa.string()), pc.cast(values, pa.string())
             )
-            numbers = np.append(doubles(pc.cast(known, pa.float64())), np.nan)[index]
+            numbers = np.append(to_doubles(pc.cast(known, pa.float64())), np.nan)[index]
         else:
-            numbers = doubles(simple.cast(pa.float64(), safe=False))
+            numbers = to_doubles(simple.cast(pa.float64(), safe=False))
         with np.errstate(over="ignore"):
             found = numbers.astype(np.float32)
         check_finite(self.name, numbers, found, self._rows)
         return found
 
 
-def mixture(name: str, firsts: dict[str, tuple[int, Any]], mend: str) -> NoReturn:
+def refuse_mixture(name: str, firsts: dict[str, tuple[int, Any]], mend: str) -> NoReturn:
     """Refuse a column of several types; the first row and value of each are given."""
     found = sorted((row, value, family) for family, (row, value) in firsts.items())
     rows = ", ".join(f"row {row} has {value!r}" for row, value, _ in found)

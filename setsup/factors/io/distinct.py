@@ -9,7 +9,7 @@ import numpy.typing as npt
 from setsup.factors.factor import Level
 from setsup.files.archives.listing import as_numpy
 
-__all__ = ["BLANKS", "Sort", "distinct", "doubles", "is_text", "simplified", "sorts_of", "usable"]
+__all__ = ["BLANKS", "Sort", "distinct", "is_text", "is_usable", "simplify", "sorts_of", "to_doubles"]
 
 Array = npt.NDArray[Any]
 
@@ -37,12 +37,12 @@ class Sort(IntEnum):
     """Unknown among numbers and truth values, text among texts: NA, None."""
 
 
-def usable(kind: Any) -> bool:
+def is_usable(kind: Any) -> bool:
     """Whether values of an Arrow type can be a factor: text, truth values, numbers, dates, and nothing else."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
-        return usable(kind.value_type)
+        return is_usable(kind.value_type)
     return is_text(kind) or any(
         test(kind)
         for test in (
@@ -63,13 +63,13 @@ def is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def simplified(array: Any) -> Any:
+def simplify(array: Any) -> Any:
     """Bring an Arrow array to one of few types: text, truth values, integers, floats, nothing."""
     import pyarrow as pa
 
     kind = array.type
     if pa.types.is_dictionary(kind):
-        return simplified(array.dictionary_decode())
+        return simplify(array.dictionary_decode())
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return array.cast(pa.float64())
     if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
@@ -79,7 +79,7 @@ def simplified(array: Any) -> Any:
     return array.cast(pa.large_string()) if pa.types.is_string_view(kind) else array
 
 
-def doubles(array: Any) -> Array:
+def to_doubles(array: Any) -> Array:
     """Arrow float64 as numpy, NaN where null."""
     return _filled(array, np.float64, np.nan)
 
@@ -104,7 +104,7 @@ def distinct(array: Any, written: bool, levels: tuple[Level, ...] = (), repeated
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    array = simplified(array)
+    array = simplify(array)
     floating = pa.types.is_floating(array.type)
     if floating:
         array = pc.if_else(pc.is_nan(array), pa.nulls(1, array.type)[0], array)  # pa.scalar imports pandas
@@ -134,7 +134,7 @@ def sorts_of(values: Any, written: bool) -> npt.NDArray[np.int8]:
     if is_text(kind):
         return _written_sorts(values) if written else np.full(len(values), Sort.TEXT, dtype=np.int8)
     if pa.types.is_floating(kind):
-        return _float_sorts(doubles(pc.cast(values, pa.float64())))
+        return _float_sorts(to_doubles(pc.cast(values, pa.float64())))
     return np.full(len(values), Sort.TRUTH if pa.types.is_boolean(kind) else Sort.WHOLE, dtype=np.int8)
 
 
@@ -153,7 +153,7 @@ def _written_sorts(values: Any) -> npt.NDArray[np.int8]:
     sorts[numeric] = np.select(
         [matched(numbers, _IDENTIFIER), matched(numbers, _WHOLE)],
         [Sort.IDENTIFIER, Sort.WHOLE],
-        _float_sorts(doubles(pc.cast(numbers, pa.float64()))),
+        _float_sorts(to_doubles(pc.cast(numbers, pa.float64()))),
     )
     return sorts
 

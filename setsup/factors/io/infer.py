@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from setsup.checks import check_mapping
 from setsup.errors import FactorError, brief, near
-from setsup.factors.distinct import usable
-from setsup.factors.factor import Factor, Kind, checked_factors
-from setsup.factors.fields import ROLE_OF, Field, mixture
-from setsup.factors.stored import as_array, owned
-from setsup.factors.table import FactorTable
+from setsup.factors.columns import FactorColumns
+from setsup.factors.factor import Factor, Kind, check_factors
+from setsup.factors.io.distinct import is_usable
+from setsup.factors.io.fields import ROLE_OF, Field, refuse_mixture
+from setsup.factors.stored import as_array, freeze
 
 __all__ = ["Blocks", "Store", "arrow_array", "from_blocks", "from_values"]
 
@@ -43,14 +43,14 @@ def from_values(
     values: Mapping[str, Sequence[Any]],
     factors: Sequence[Factor] = (),
     kinds: Mapping[str, Kind | str] | None = None,
-) -> FactorTable:
+) -> FactorColumns:
     """Table from plain values, whose kinds and levels are inferred where no factor is given."""
     import pyarrow as pa
 
     check_mapping(values, "values", FactorError)
     arrays = {name: arrow_array(name, column) for name, column in values.items()}
     for name, array in arrays.items():
-        if not usable(array.type):
+        if not is_usable(array.type):
             raise FactorError(f"column {name!r} holds {array.type}; factors are text, truth values, numbers or dates")
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
@@ -67,7 +67,7 @@ def from_blocks(
     *,
     written: bool = False,
     store: Store | None = None,
-) -> FactorTable:
+) -> FactorColumns:
     """Table from Arrow record batches that can be read more than once."""
     import pyarrow as pa
 
@@ -76,7 +76,7 @@ def from_blocks(
         _see(blocks, [field for field in fields if not field.given])
         _see(blocks, [field for field in fields if field.incomplete()])
         settled = [field.settle() for field in fields]
-        return FactorTable(settled, _coded(blocks, fields, store or _in_memory))
+        return FactorColumns(settled, _coded(blocks, fields, store or _in_memory))
     except pa.ArrowException as error:
         raise FactorError(f"the columns {list(names)} cannot be read as factors: {error}") from error
 
@@ -84,7 +84,7 @@ def from_blocks(
 def _fields(
     names: Sequence[str], factors: Sequence[Factor], kinds: Mapping[str, Kind | str], written: bool
 ) -> list[Field]:
-    given = {factor.name: factor for factor in checked_factors(factors)}
+    given = {factor.name: factor for factor in check_factors(factors)}
     kinds = dict(check_mapping(kinds, "kinds", FactorError))
     for name, kind in list(kinds.items()):
         if isinstance(kind, str) and ":" in kind and name not in given and name in names:
@@ -143,7 +143,7 @@ def _coded(blocks: Blocks, fields: Sequence[Field], store: Store) -> dict[str, A
 
 def _in_memory(name: str, dtype: np.dtype[Any]) -> tuple[Callable[[Array], object], Callable[[], Array]]:
     parts: list[Array] = [np.empty(0, dtype=dtype)]
-    return parts.append, lambda: owned(parts[1] if len(parts) == 2 else np.concatenate(parts))
+    return parts.append, lambda: freeze(parts[1] if len(parts) == 2 else np.concatenate(parts))
 
 
 # -- plain values ------------------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def _refuse(name: str, column: Sequence[Any], error: Exception) -> NoReturn:
         if value is not None and value == value:
             firsts.setdefault(_family(value), (row, value))
     if len(firsts) > 1:
-        mixture(name, firsts, "make them one type")
+        refuse_mixture(name, firsts, "make them one type")
     raise FactorError(f"column {name!r} cannot be read as a factor: {error}") from None
 
 
