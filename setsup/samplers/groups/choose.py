@@ -1,8 +1,8 @@
 """Which group a set is drawn from: a distribution over the drawable groups.
 
-``levels`` takes the held factors in table order, each uniform over the levels that still have a drawable group; it is
-a walk down the tree of keys. ``groups`` is uniform over the groups, ``rows`` proportional to their rows. All agree on
-a full grid.
+``levels`` takes the inactive factors in table order, each uniform over the levels that still have a drawable group: a
+walk down the tree of keys. ``groups`` is uniform over the groups, ``rows`` proportional to their rows. All agree on a
+full grid.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Holding a continuous factor: an anchor row, and rows whose value lies within a tolerance of the anchor's.
+"""A continuous factor fixed within a tolerance: an anchor row, and rows whose values are near the anchor's.
 
 Members of a group are sorted by value once; the rows near an anchor are then a run of that order (one that may wrap
 around where the factor is periodic).
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
 from setsup.random import below
-from setsup.samplers.groups.members import filled
+from setsup.samplers.groups.members import fill
 from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, distinct
 
 __all__ = ["WindowMembers"]
@@ -123,7 +123,7 @@ class WindowMembers:
         some = np.flatnonzero(others > 0) if small == "short" else np.arange(len(others))
         part = keys.part(some)
         sizes = others[some]
-        found, counts = filled(
+        found, counts = fill(
             sizes,
             slots - 1,
             small,

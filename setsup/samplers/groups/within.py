@@ -1,8 +1,8 @@
-"""Rows of a group without repeats, at a cost that follows the rows drawn.
+"""Rows of a group without repeats, at a cost proportional to the rows drawn.
 
-Positions are drawn independently and the rare repeats redrawn, which leaves every ordered choice equally likely: the
-rule treats all positions alike. A group that is crowded (fewer than four rows a slot), or where repeats outlast eight
-passes, takes the first slots of a keyed permutation instead.
+A *position* is a place in a group, a *slot* one in a set. Positions are drawn independently and the rare repeats
+redrawn, which leaves every ordered choice equally likely: the rule treats all positions alike. A crowded group (fewer
+than four rows per slot), and one where repeats remain after eight passes, takes the start of a keyed permutation.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ Rows = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 PASSES = 8
-CROWDED = 4  # below this many rows a slot, a permutation is cheaper than redrawing
+CROWDED = 4  # below this many rows per slot, a permutation is cheaper than redrawing
 
 # key words below the step: set · 2⁴⁰ + purpose · 2³² + slot
 GROUP, ANCHOR, ORDER, SUBSET, MIX, ROWS = 0, 1, 2, 3, 4, 16  # ROWS + pass for the passes of redrawing
