@@ -288,7 +288,7 @@ def test_an_endless_shard_has_no_length():
     ids=str,
 )
 def test_impossible_ranks(wrong):
-    with pytest.raises(SamplerError, match=r"rank must be a whole number from 0 to world - 1"):
+    with pytest.raises(SamplerError, match=r"(rank must be an integer from 0|world must be an integer from 1) to"):
         SAMPLERS["passes"]().shard(*wrong)
 
 
@@ -430,8 +430,8 @@ def test_plain_data_is_checked():
 
 
 @pytest.mark.parametrize("kind", [SetSampler, DomainSampler, OrbitSampler, TripletSampler, EpochSampler])
-def test_a_data_set_is_no_table(kind):
-    with pytest.raises(SamplerError, match=r"a FactorTable, such as dataset\.factors, not object"):
+def test_a_dataset_is_no_table(kind):
+    with pytest.raises(SamplerError, match=r"must be a FactorTable, not a object; pass dataset\.factors"):
         kind(object(), *(["kind"] if kind is not EpochSampler else []))
 
 
