@@ -23,7 +23,7 @@ _MOST_BINS = 1_000_000
 def add_bins(table: T, name: str, width: float) -> T:
     """Table with the factor ``<name>_bin``: numbers cut in bins of equal width, from their lower edge on.
 
-    Bins start at whole multiples of the width; their levels are the lower edges, all from the lowest to the highest
+    Bins start at integer multiples of the width; their levels are the lower edges, all from the lowest to the highest
     that occurs. With a period, numbers are wrapped into it, the bins fill it and the factor is cyclic. Unknown stays
     unknown. Since numbers are stored as float32, edges are rounded alike: 0.7 is in the bin that starts at 0.7.
     """
@@ -42,7 +42,7 @@ def add_bins(table: T, name: str, width: float) -> T:
 
 
 def _numbers(table: FactorColumns, factor: Factor) -> Array:
-    """Numbers to be cut: one a row, or one a level."""
+    """Numbers to be cut: one per row, or one per level."""
     if factor.levels is None:
         return table.column(factor.name)
     if factor.kind is Kind.NOMINAL or isinstance(factor.levels[0], str | bool):
@@ -65,8 +65,8 @@ def _cut(factor: Factor, numbers: Array, width: float) -> tuple[Array, tuple[Lev
         lowest, highest = 0, round(min(factor.period / width, _MOST_BINS)) - 1
         if highest < 0 or abs(factor.period / width - (highest + 1)) > 1e-9:
             raise FactorError(
-                f"bins of {width!r} do not fill the period {factor.period!r} of factor {factor.name!r} a whole number "
-                f"of times; {factor.period / max(highest + 1, 1)!r} would"
+                f"bins of {width!r} do not fill the period {factor.period!r} of factor {factor.name!r} an integer "
+                f"number of times; {factor.period / max(highest + 1, 1)!r} would"
             )
         finite = np.mod(finite, factor.period)
     # exact decimal products, so that three bins of 0.1 end at 0.3 and not at 0.30000000000000004

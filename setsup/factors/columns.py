@@ -313,7 +313,7 @@ class FactorColumns:
         Raises
         ------
         FactorError
-            When a factor is unknown, or a new name is taken or no text.
+            When a factor is unknown, or a new name is taken or not a string.
 
         Examples
         --------

@@ -22,9 +22,9 @@ Array = npt.NDArray[Any]
 def concat(tables: Sequence[FactorTable], parts: Sequence[str] | None = None) -> FactorTable:
     """Rows of several tables, one table after another.
 
-    Factors are united in the order in which they first appear, and so are the levels of a factor; numeric levels
-    with an order are sorted. A factor that a table lacks is unknown in its rows. The factor ``part`` (role ``part``)
-    says which table a row is from.
+    Factors are in the order in which they first appear, and so are the levels of a factor; ordered numeric levels are
+    sorted. A factor that a table lacks is unknown in its rows. The factor ``part`` (role ``part``)
+    gives the table of each row.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _united(factors: Sequence[Factor]) -> Factor:
         if first.levels and factor.levels and sort_of(first.levels[0]) != sort_of(factor.levels[0]):
             raise FactorError(
                 f"factor {first.name!r} has the level {first.levels[0]!r} in one table and {factor.levels[0]!r} in "
-                "another; texts, numbers and truth values cannot be mixed"
+                "another; strings, numbers and booleans cannot be mixed"
             )
     if first.levels is None or all(factor.levels == first.levels for factor in factors):
         return first
@@ -109,7 +109,7 @@ def _united(factors: Sequence[Factor]) -> Factor:
 
 
 def _check_order(factors: Sequence[Factor], levels: list[Level]) -> None:
-    """Texts in an order must stand in the same order everywhere."""
+    """Ordered strings must have the same order in all tables."""
     places = {level: place for place, level in enumerate(levels)}
     for factor in factors:
         order = [places[level] for level in factor.levels or ()]
@@ -117,7 +117,7 @@ def _check_order(factors: Sequence[Factor], levels: list[Level]) -> None:
             if order[place] < order[place - 1]:
                 one, two = levels[order[place]], levels[order[place - 1]]
                 raise FactorError(
-                    f"factor {factor.name!r} has {one!r} before {two!r} in one table and behind it in another; "
+                    f"factor {factor.name!r} has {one!r} before {two!r} in one table and after it in another; "
                     "give all tables the same levels in the same order"
                 )
 

@@ -107,11 +107,11 @@ def counting_sort(cell: Array, cells: int) -> tuple[Rows, Array]:
     count = len(cell)
     index = np.int32 if max(count, cells) < 2**31 else np.int64
     matrix: Any = coo_array((cells, count), dtype=np.bool_)
-    # one entry a row, in the line of its cell; attributes are set directly, for the constructor would check and copy
+    # one entry per row, in the line of its cell; set directly, since the constructor would check and copy
     line = cell.view(index) if cell.dtype.itemsize == np.dtype(index).itemsize else cell.astype(index)
     matrix.coords = (line, np.arange(count, dtype=index))
     matrix.data = np.ones(count, dtype=np.bool_)
-    matrix.has_canonical_format = True  # no row stands twice, so nothing is summed
+    matrix.has_canonical_format = True  # no row occurs twice, so nothing is summed
     lines = matrix.tocsr()
     return lines.indptr.astype(np.int64), _as_rows(lines.indices, count)
 

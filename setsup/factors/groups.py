@@ -2,7 +2,7 @@
 
 Groups are ordered lexicographically by level code, in the order in which the table lists the factors; members are
 ordered by row; combinations that no row has are no groups. A grid needs arithmetic only; columns get a compressed
-index (offsets and an order: 4 bytes a row, 8 beyond 2³² rows). Both give the same groups for the same rows.
+index (offsets and an order: 4 bytes per row, 8 beyond 2³² rows). Both give the same groups for the same rows.
 """
 
 import hashlib
@@ -97,7 +97,7 @@ class Groups:
         return self._layout.keys(np.arange(len(self)) if groups is None else np.asarray(groups, dtype=np.int64))
 
     def take(self, groups: npt.ArrayLike, positions: npt.ArrayLike) -> Rows:
-        """Rows at the given positions of groups; nothing is checked, for this is what every draw calls.
+        """Rows at the given positions of groups; unchecked, since every draw calls this.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class Groups:
         return found
 
     def describe(self, table: FactorColumns, group: int) -> str:
-        """Held values of a group in words: ``"wall_hue = 0.3 turn, shape = cube"``."""
+        """Values that the members of a group share, as in ``"wall_hue = 0.3 turn, shape = cube"``."""
         parts = []
         for name, code in zip(self.names, self.keys(group), strict=True):
             factor = table[name]
@@ -165,7 +165,7 @@ class _Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """Groups of columns: members of group g stand in ``order`` from ``offsets[g]`` on."""
+    """Groups of columns: members of group g start at ``offsets[g]`` in ``order``."""
 
     codes: Array  # (groups, factors)
     offsets: Rows  # (groups,)
@@ -198,11 +198,11 @@ def group_by(table: FactorColumns, names: Iterable[str], where: str | npt.NDArra
 
 
 def _of_grid(table: FactorColumns, names: tuple[str, ...]) -> Groups:
-    held = [factor.name in names for factor in table.factors]
+    fixed = [factor.name in names for factor in table.factors]
     sizes = [len(factor) for factor in table.factors]
     radix = tuple(len(table[name]) for name in names)
     count = math.prod(radix)
-    layout = _Arithmetic(radix, _terms(sizes, held), _terms(sizes, [not holds for holds in held]))
+    layout = _Arithmetic(radix, _terms(sizes, fixed), _terms(sizes, [not one for one in fixed]))
     return Groups(names, np.broadcast_to(np.int64(len(table) // count), (count,)), layout)
 
 
@@ -240,7 +240,7 @@ def _terms(sizes: list[int], chosen: list[bool]) -> _Terms:
     """Divisors and factors that turn a number m in mixed radix over chosen axes of a C-order grid into its row.
 
     With digits dᵢ = qᵢ − nᵢ·qᵢ₊₁ of the quotients qᵢ = m // (n₀⋯nᵢ₋₁), the row Σ dᵢ·strideᵢ is
-    Σ qᵢ·(strideᵢ − nᵢ₋₁·strideᵢ₋₁): one division a run of neighbouring axes, and no remainder.
+    Σ qᵢ·(strideᵢ − nᵢ₋₁·strideᵢ₋₁): one division per run of neighbouring axes, and no remainder.
     """
     runs: list[tuple[int, int]] = []  # (size, stride) of neighbouring chosen axes joined, fastest first
     stride, previous = 1, False
@@ -296,15 +296,15 @@ def _store(groups: Groups, folder: Path) -> None:
     if not isinstance(index, _Index) or index.order is None:
         raise FactorError("only the index of columns is kept on disk")
     arrays = {"sizes": groups.sizes, "codes": index.codes, "offsets": index.offsets, "order": index.order}
-    with written_folder(folder) as beside:
+    with written_folder(folder) as temporary:
         for name, array in arrays.items():
-            np.save(beside / f"{name}.npy", array, allow_pickle=False)
+            np.save(temporary / f"{name}.npy", array, allow_pickle=False)
         counts = {"unknown": groups.unknown, "excluded": groups.excluded}
-        (beside / "counts.json").write_text(json.dumps(counts), encoding="utf-8")
+        (temporary / "counts.json").write_text(json.dumps(counts), encoding="utf-8")
 
 
 def _stored(table: FactorColumns, names: tuple[str, ...], folder: Path) -> Groups | None:
-    """Index as it was stored; None where there is none, or no whole one."""
+    """Index as it was stored; None where there is none, or an incomplete one."""
     if not folder.exists():
         return None
 
@@ -318,10 +318,10 @@ def _stored(table: FactorColumns, names: tuple[str, ...], folder: Path) -> Group
         sizes = np.array(array("sizes"))  # in memory, as samplers keep as much of each group themselves
         whole = codes.shape == (len(sizes), len(names)) and sizes.shape == offsets.shape
         whole = whole and order.shape == (int(sizes.sum()),) and len(order) + unknown + excluded == len(table)
-    except Exception as error:  # whatever is wrong with a cached file, it is built anew
-        _log.warning("the index %s is damaged and built anew: %s", folder, error)
+    except Exception as error:  # whatever is wrong with a cached file, it is rebuilt
+        _log.warning("the index %s is damaged and will be rebuilt: %s", folder, error)
         return None
     if not whole:
-        _log.warning("the index %s does not fit the table and is built anew", folder)
+        _log.warning("the index %s does not fit the table and will be rebuilt", folder)
         return None
     return Groups(names, sizes, _Index(codes, offsets, order), unknown=unknown, excluded=excluded)

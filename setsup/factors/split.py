@@ -1,9 +1,9 @@
-"""Training, validation and test parts, drawn anew as factor columns.
+"""Random training, validation and test parts as factor columns.
 
 Convention
 ----------
 The units that are dealt out are rows, or the groups of ``disjoint``; the strata are the groups of ``stratify``, or one
-of all. In each stratum the units stand in the order of a permutation keyed by the seed, the repeat and the stratum. A
+of all. In each stratum the units are in the order of a permutation keyed by the seed, the repeat and the stratum. A
 unit goes to the part in whose share of the stratum's rows the middle of its own rows falls. So each part's rows differ
 from its share by less than one unit, in every stratum, and the outcome depends on the rows' factors only. With
 ``rounding="table"`` the shares of the strata are rounded up in some and down in others, in a keyed order of the strata,
@@ -61,7 +61,7 @@ def split(
     name : str
         Name of the new factor, whose role is ``split``.
     stratify : str or sequence of str, optional
-        Factors whose combinations are all divided in these shares.
+        Factors of which each combination is divided in these fractions.
     disjoint : str or sequence of str, optional
         Factors of which no combination may be in two parts: subjects, scenes, orbits.
     repeats : int
@@ -134,8 +134,8 @@ def check_disjoint(table: FactorTable, split: str, by: str | Sequence[str]) -> N
         raise FactorError(f"factor {split!r} is continuous and divides rows into no parts")
     known = (group >= 0) & (part >= 0)
     pairs = np.unique(group[known] * len(levels) + part[known])
-    held, counts = np.unique(pairs // len(levels), return_counts=True)
-    shared = held[counts > 1]
+    group_of, counts = np.unique(pairs // len(levels), return_counts=True)
+    shared = group_of[counts > 1]
     if len(shared):
         first = []
         for which in shared[:5].tolist():
@@ -206,7 +206,7 @@ def _parts(units: Rows, strata: Rows, shares: list[Fraction], key: int, whole: b
         dealt = members[permute(stratum, len(members), np.arange(len(members)))]
         ends = np.cumsum(sizes[dealt])
         total = int(ends[-1])
-        # a unit's middle, twice, against the ends of the shares, twice: whole numbers on both sides
+        # a unit's middle, twice, against the ends of the shares, twice: integers on both sides
         if whole:
             limits = [2 * (_rounded(share * (before + total)) - _rounded(share * before)) for share in shares[:-1]]
         else:

@@ -31,9 +31,9 @@ def check_rows(rows: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
     index = rows if isinstance(rows, np.ndarray) else check_array(rows, "row numbers", RowError)
     if index.dtype.kind not in "iu":
         if index.size:
-            mend = "; table.rows(expression) gives those of a condition" if index.dtype == np.bool_ else ""
-            mend = "; the rows of a draw are draw.indices" if hasattr(rows, "indices") else mend
-            raise RowError(f"row numbers must be integers, not {_dtype_or_type(rows, index)}{mend}")
+            fix = "; table.rows(expression) gives those of a condition" if index.dtype == np.bool_ else ""
+            fix = "; the rows of a draw are draw.indices" if hasattr(rows, "indices") else fix
+            raise RowError(f"row numbers must be integers, not {_dtype_or_type(rows, index)}{fix}")
         index = index.astype(np.int64)
     if index.dtype == np.uint64 and index.size and index.max() >= 2**63:  # which int64 would make negative
         raise RowError(f"row {index.max()} is out of range: there are {length:,} rows, 0 to {length - 1}")
@@ -58,7 +58,7 @@ def freeze(array: Array) -> Array:
 
 
 def stored_column(factor: Factor, values: Any) -> Array:
-    """Column in its stored type, checked and read-only; a copy, unless nothing can write to what was given."""
+    """Column in its stored type, checked and read-only; a copy, unless the given array cannot be written to."""
     column = as_array(values, f"the column of factor {factor.name!r}")
     if column.ndim != 1:
         raise FactorError(f"the column of factor {factor.name!r} must have one axis, not the shape {column.shape}")
@@ -97,7 +97,7 @@ def drop_signs(column: Array) -> Iterator[Array]:
 
 
 def _dtype_or_type(rows: Any, index: Array) -> str:
-    """What the row numbers are, in a word that tells more than ``object``."""
+    """Dtype of row numbers, or the type of an object."""
     if index.dtype != object:
         return str(index.dtype)
     return type(rows if index.ndim == 0 else index.flat[0]).__name__

@@ -1,9 +1,9 @@
-"""Conditions on rows in words: ``"digit != 9 and split == 'train'"``.
+"""Conditions on rows: ``"digit != 9 and split == 'train'"``.
 
 An expression is Python's own grammar cut down to comparisons of factors with values or with each other, joined by
 ``and``, ``or``, ``not``; ``in`` takes a tuple, list or set. In place of a factor may stand ``count(identity)``, how
-many rows of the table have the same known value as this one, and ``digit % 2``, the remainder of a whole number. A name
-that is no identifier, or is one of Python's keywords, stands in backticks, as in pandas: ```age (years)` > 30``; a
+many rows of the table have the same known value as this one, and ``digit % 2``, the remainder of an integer. A name
+that is no identifier, or is one of Python's keywords, is written in backticks, as in pandas: ```age (years)` > 30``; a
 backtick within a name is doubled. An expression is parsed, checked and looked up, never executed.
 
 Convention
@@ -54,11 +54,12 @@ _REFUSED = {
     ast.JoinedStr: "an f-string",
     ast.IfExp: "if … else",
 }
+_FORM = {"number": "a number without quotes", "boolean": "True or False", "string": "a string in quotes"}
 _BLOCK = 1 << 20  # rows at a time, so that temporary arrays stay small
 
 
 def evaluate(expression: str, table: FactorColumns) -> Mask:
-    """Rows for which an expression holds.
+    """Rows for which an expression is true.
 
     Returns (rows,) bool.
 
@@ -92,7 +93,7 @@ class _Condition:
                 return _joined((self._compared(*link, wanted) for link in links), wanted)
             case ast.Name():
                 factor = self._factor(node)
-                self._refuse(node, f"factor {factor.name!r} alone is no condition; compare it with a value")
+                self._refuse(node, f"factor {factor.name!r} alone is not a condition; compare it with a value")
         self._refuse_kind(node)
 
     def _compared(self, left: ast.expr, link: ast.cmpop, right: ast.expr, wanted: bool) -> Mask:
@@ -116,7 +117,7 @@ class _Condition:
             return self._one(right, mirrored, left, wanted)
         for side in (left, right):
             self._constant(side)
-        self._refuse(left, "this comparison names no factor; the name of a factor stands without quotes")
+        self._refuse(left, "this comparison names no factor; names of factors have no quotes")
 
     def _one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Mask:
         """Compare a factor with a value."""
@@ -153,11 +154,11 @@ class _Condition:
                 factor = self._factor(name)
                 whole = [level for level in factor.levels or () if type(level) is int]
                 if not whole or len(whole) != len(factor):
-                    self._refuse(name, f"factor {factor.name!r} has no whole numbers as levels, which % needs")
+                    self._refuse(name, f"factor {factor.name!r} has no integers as levels, which % needs")
                 value = self._calculated_value(other)
                 return self._looked_up(factor, np.array([(_COMPARED[link](n % by, value)) == wanted for n in whole]))
             case ast.BinOp(op=ast.Mod()):
-                self._refuse(node, "% takes a factor and a whole number above 0, as in digit % 2 == 0")
+                self._refuse(node, "% takes a factor and an integer above 0, as in digit % 2 == 0")
             case _:
                 self._refuse_kind(node)
         value = self._calculated_value(other)
@@ -178,12 +179,10 @@ class _Condition:
                     name, "a remainder or a count is compared with one number by ==, != or an order, not by in"
                 )
             self._constant(name)
-            self._refuse(name, "what stands before 'in' must be a factor, without quotes")
+            self._refuse(name, "before 'in' there must be a factor, without quotes")
         factor = self._factor(name)
         if not isinstance(node, ast.Tuple | ast.List | ast.Set):
-            self._refuse(
-                node, "what stands after 'in' must be a tuple such as ('a', 'b'); one value needs a comma: (9,)"
-            )
+            self._refuse(node, "after 'in' there must be a tuple such as ('a', 'b'); one value needs a comma: (9,)")
         values = [stored_level(self._constant(element, factor), factor.levels or ()) for element in node.elts]
         pairs = list(zip(node.elts, values, strict=True))
         if factor.levels is None:
@@ -214,7 +213,7 @@ class _Condition:
         if sorts[0] != sorts[1]:
             self._refuse(
                 right,
-                f"{one.name!r} holds {PLURAL[sorts[0]]} and {two.name!r} {PLURAL[sorts[1]]}, which never compare",
+                f"{one.name!r} has {PLURAL[sorts[0]]} and {two.name!r} {PLURAL[sorts[1]]}, which never compare",
             )
         if link in _ORDERED and sorts[0] != "number":
             self._need_order(left, one)
@@ -246,7 +245,7 @@ class _Condition:
             chosen.take(column[rows], mode="clip", out=found[rows])
         return found
 
-    # -- words -----------------------------------------------------------------------------------------------------
+    # -- values ----------------------------------------------------------------------------------------------------
 
     def _factor(self, node: ast.Name) -> Factor:
         if node.id not in self.table:
@@ -265,7 +264,7 @@ class _Condition:
             case ast.Name() if factor is not None:
                 self._refuse_word(node, factor)
             case ast.Tuple() | ast.List() | ast.Set():
-                self._refuse(node, "several values stand after 'in' only")
+                self._refuse(node, "several values are allowed after 'in' only")
         self._refuse_kind(node)
 
     def _number(self, node: ast.expr, factor: Factor, value: Any) -> np.float32:
@@ -274,7 +273,7 @@ class _Condition:
         with np.errstate(over="ignore"):
             try:
                 return np.float32(value)
-            except OverflowError:  # a whole number beyond all floats
+            except OverflowError:  # an integer beyond all floats
                 return np.float32(np.inf if value > 0 else -np.inf)
 
     def _code(self, node: ast.expr, factor: Factor, value: Level) -> int:
@@ -284,30 +283,34 @@ class _Condition:
         if sort == known and value in levels:
             return levels.index(value)
         if sort != known:
-            mend = {"number": "a number without quotes", "truth": "True or False", "text": "a text in quotes"}[known]
-            self._refuse(node, f"factor {factor.name!r} has {PLURAL[known]} as levels: write {mend}, not {value!r}")
+            form = {"number": "a number without quotes", "boolean": "True or False", "string": "a string in quotes"}[
+                known
+            ]
+            self._refuse(
+                node, f"factor {factor.name!r} has {PLURAL[known]} as levels: write {_FORM[known]}, not {value!r}"
+            )
         hint = _near_numbers(value, levels) if sort == "number" else near(value, levels)
         self._refuse(node, f"factor {factor.name!r} has no level {value!r}{hint}")
 
     def _need_order(self, node: ast.expr, factor: Factor) -> None:
         levels = factor.levels or ()
-        if factor.kind is Kind.NOMINAL or sort_of(levels[0]) == "truth":
+        if factor.kind is Kind.NOMINAL or sort_of(levels[0]) == "boolean":
             self._refuse(node, f"the levels of factor {factor.name!r} have no order; compare with ==, != or in")
 
     # -- errors ----------------------------------------------------------------------------------------------------
 
     def _refuse_word(self, node: ast.Name, factor: Factor) -> NoReturn:
         if node.id in self.table:
-            self._refuse(node, f"{node.id!r} is a factor; only values may stand here")
+            self._refuse(node, f"{node.id!r} is a factor; only values are allowed here")
         texts = [level for level in factor.levels or () if isinstance(level, str)]
         if node.id in (factor.levels or ()):
             self._refuse(node, f"{node.id!r} is a level of factor {factor.name!r}: put it in quotes, {node.id!r}")
         close = near(node.id, [*self.table.names, *texts])
-        self._refuse(node, f"{node.id!r} is no factor, and a text needs quotes{close}")
+        self._refuse(node, f"{node.id!r} is no factor, and a string needs quotes{close}")
 
     def _refuse_kind(self, node: ast.AST) -> NoReturn:
         what = _REFUSED.get(type(node), "this")
-        self._refuse(node, f"{what} cannot stand in an expression{self.expression.hint()}")
+        self._refuse(node, f"{what} is not allowed in an expression{self.expression.hint()}")
 
     def _refuse(self, node: ast.AST, sentence: str) -> NoReturn:
         self.expression.refuse(node, sentence)
@@ -334,7 +337,7 @@ def _blocks(rows: int) -> Iterator[slice]:
 
 
 def _tested(column: npt.NDArray[Any], test: Callable[[npt.NDArray[Any]], Any], wanted: bool) -> Mask:
-    """Known numbers for which a test comes out as wanted."""
+    """Known numbers for which a test gives the wanted result."""
     found = np.empty(len(column), dtype=np.bool_)
     for rows in _blocks(len(column)):
         found[rows] = (test(column[rows]) == wanted) & ~np.isnan(column[rows])
@@ -350,6 +353,6 @@ def _values(one: Factor, two: Factor) -> list[npt.NDArray[Any] | None]:
         ]
     levels: Any = dict.fromkeys([*one.levels, *two.levels])
     if sort_of(one.levels[0]) == "number":
-        levels = sorted(levels)  # by Python, which compares whole numbers of any size exactly
+        levels = sorted(levels)  # by Python, which compares integers of any size exactly
     places = {level: place for place, level in enumerate(levels)}
     return [np.array([*(places[level] for level in factor.levels or ()), np.nan]) for factor in (one, two)]

@@ -96,14 +96,14 @@ def test_a_pickle_of_a_mapped_table_is_its_path(tmp_path):
 )
 def test_foreign_files_are_refused(tmp_path, content):
     (tmp_path / "x.arrow").write_bytes(content)
-    with pytest.raises(DataError, match=r"x\.arrow is no factor table .* write it again with table.save"):
+    with pytest.raises(DataError, match=r"x\.arrow is not a factor table .* write it again with table.save"):
         FactorTable.open(tmp_path / "x.arrow")
 
 
 def test_missing_files_folders_and_foreign_arrow_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"there is no file .*nothing\.arrow"):
         FactorTable.open(tmp_path / "nothing.arrow")
-    with pytest.raises(DataError, match="is no factor table"):
+    with pytest.raises(DataError, match="is not a factor table"):
         FactorTable.open(tmp_path)
     foreign = pa.table({"x": [1, 2]})
     with pa.ipc.new_file(str(tmp_path / "x.arrow"), foreign.schema) as writer:
@@ -141,7 +141,7 @@ def stored(path, **changes):
     ],
 )
 def test_a_description_that_does_not_fit_is_refused(tmp_path, changes):
-    with pytest.raises(DataError, match=r"t\.arrow is no factor table"):
+    with pytest.raises(DataError, match=r"t\.arrow is not a factor table"):
         FactorTable.open(stored(tmp_path / "t.arrow", **changes))
 
 
@@ -227,5 +227,5 @@ def test_bad_arrow_tables_are_refused():
         FactorTable.from_arrow(pa.table({"x": [b"1"]}))
     with pytest.raises(FactorError, match="there are no rows"):
         FactorTable.from_arrow(pa.table({"x": pa.array([], pa.int64())}))
-    with pytest.raises(FactorError, match=r"metadata 'setsup' .* holds no factors"):
+    with pytest.raises(FactorError, match=r"metadata 'setsup' .* describes no factors"):
         FactorTable.from_arrow(pa.table({"x": [1]}).replace_schema_metadata({"setsup": "[]"}))

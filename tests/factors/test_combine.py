@@ -68,7 +68,7 @@ def test_rows_stand_one_table_after_another(columns):
         (Factor("shape", Kind.NOMINAL, ("cube",), unit="m"), "the unit '' in one table and 'm'"),
         (Factor("shape", Kind.NOMINAL, ("cube",), period=1.0), "the period 'None' .* '1.0'"),
         (Factor("shape", Kind.NOMINAL, ("cube",), role="key"), "the role"),
-        (Factor("shape", Kind.NOMINAL, (1, 2)), "texts, numbers and truth values cannot be mixed"),
+        (Factor("shape", Kind.NOMINAL, (1, 2)), "strings, numbers and booleans cannot be mixed"),
         (Factor("part", Kind.NOMINAL, ("x",)), "table 1 has a factor 'part' already"),
     ],
 )
@@ -84,7 +84,7 @@ def test_texts_in_an_order_must_be_in_the_same_everywhere():
         "high",
         "top",
     )
-    with pytest.raises(FactorError, match=r"'low' before 'high' in one table and behind it|'high' before 'low'"):
+    with pytest.raises(FactorError, match=r"'low' before 'high' in one table and after it|'high' before 'low'"):
         concat([low, FactorTable([Factor("x", Kind.ORDINAL, ("high", "low"))])])
 
 
@@ -126,7 +126,7 @@ def test_a_grid_is_joined():
     [
         ({"s": ["a", "a"], "x": [1, 2]}, "s", "2 rows with s = 'a'"),
         ({"s": ["a", None], "x": [1, 2]}, "s", "row 1 of the joined table has no known 's'"),
-        ({"s": [1, 2], "x": [1, 2]}, "s", "texts in one table and numbers"),
+        ({"s": [1, 2], "x": [1, 2]}, "s", "strings in one table and numbers"),
         ({"s": [0.5, 2], "x": [1, 2]}, "s", "is continuous"),
         ({"s": ["a", "b"], "y": [1, 2]}, "s", "both tables have 'y'"),
         ({"t": ["a", "b"]}, "s", "unknown factor 's'"),
@@ -202,7 +202,7 @@ def test_numeric_levels_are_binned():
 @pytest.mark.parametrize(
     ("table", "width", "sentence"),
     [
-        (continuous([1], period=360.0), 50, "do not fill the period 360.0 .* a whole number of times; 51.42"),
+        (continuous([1], period=360.0), 50, "do not fill the period 360.0 .* an integer number of times; 51.42"),
         (continuous([1], period=360.0), 1000, "do not fill the period"),
         (continuous([1]), 0, "must be a finite number above 0, not 0"),
         (continuous([1]), -1, "must be a finite number above 0"),
@@ -226,9 +226,9 @@ def test_what_cannot_be_binned_is_refused(table, width, sentence):
 def test_truth_values_and_numbers_never_match():
     truths = FactorTable.from_values({"key": [True, False]})
     numbers = FactorTable([Factor("key", Kind.NOMINAL, (0, 1))]).with_factor(Factor("x", Kind.ORDINAL, (5,)), [0, 0])
-    with pytest.raises(FactorError, match="holds truth values in one table and numbers in the other"):
+    with pytest.raises(FactorError, match="has booleans in one table and numbers in the other"):
         truths.join(numbers, "key")
-    with pytest.raises(FactorError, match="texts, numbers and truth values cannot be mixed"):
+    with pytest.raises(FactorError, match="strings, numbers and booleans cannot be mixed"):
         concat([truths, numbers])
 
 

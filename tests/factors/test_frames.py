@@ -136,9 +136,9 @@ def test_pandas_written_csv_comes_back(tmp_path):
         (b'a,b\n1,"2\n3,4\n', "a quote is not closed"),
         (
             b"a,b\n1,2\nx,3\n",
-            r"column 'a' mixes numbers and text: row 0 has '1', row 1 has 'x' .*kinds=\{'a': 'nominal'\}",
+            r"column 'a' mixes numbers and strings: row 0 has '1', row 1 has 'x' .*kinds=\{'a': 'nominal'\}",
         ),
-        (b"a,b\ntrue,2\n5,3\n", "column 'a' mixes truth values and numbers: row 0 has 'true', row 1 has '5'"),
+        (b"a,b\ntrue,2\n5,3\n", "column 'a' mixes booleans and numbers: row 0 has 'true', row 1 has '5'"),
         (b"a,b\n1e999,2\n", "row 0 .* has inf; continuous factors are finite"),
         (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "photos.csv"),
         (b"PK\x03\x04\x14\x00\x08\x08", "NUL byte"),
@@ -209,7 +209,7 @@ def test_a_large_file_is_converted_once(tmp_path, monkeypatch, own_cache, caplog
     assert [record.message.split(" once")[0] for record in caplog.records] == [f"converting {path}"]
     (made,) = set(own_cache.rglob("*.arrow")) - before
     assert table.fingerprint == FactorTable.open(made).fingerprint
-    made.write_bytes(made.read_bytes()[:100])  # a damaged file is made anew
+    made.write_bytes(made.read_bytes()[:100])  # a damaged file is converted again
     assert FactorTable.from_csv(path).fingerprint == table.fingerprint
     path.write_text("a,b\n1,x\n2,y\n3,z\n")  # and so is one of a file that changed
     assert len(FactorTable.from_csv(path)) == 3
@@ -337,7 +337,7 @@ def test_pandas_and_back():
     assert frame["c"].dtype == np.float32
     assert FactorTable.from_pandas(frame).fingerprint == table.fingerprint
     assert FactorTable.from_pandas(table.to_pandas(), table.factors).fingerprint == table.fingerprint
-    with pytest.raises(FactorError, match=r"mixes numbers and text: row 0 has 1, row 1 has 'x'"):
+    with pytest.raises(FactorError, match=r"mixes numbers and strings: row 0 has 1, row 1 has 'x'"):
         FactorTable.from_pandas(pandas.DataFrame({"a": [1, "x"]}))
     with pytest.raises(FactorError, match="two columns of the frame share a name"):
         FactorTable.from_pandas(pandas.DataFrame([[1, 2]], columns=["a", "a"]))

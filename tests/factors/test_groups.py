@@ -345,7 +345,7 @@ def test_small_tables_are_not_kept(tmp_path, table, monkeypatch):
 
 @pytest.mark.parametrize("name", ["sizes.npy", "codes.npy", "offsets.npy", "order.npy", "counts.json"])
 @pytest.mark.parametrize("damage", ["missing", "empty", "half", "other", "junk", "folder"])
-def test_a_damaged_index_is_built_anew(kept, table, monkeypatch, caplog, name, damage):
+def test_a_damaged_index_is_rebuilt(kept, table, monkeypatch, caplog, name, damage):
     table.group_by(["a", "b"])
     path = folders(kept)[0] / name
     content = path.read_bytes()

@@ -60,9 +60,9 @@ def test_values_come_back(values):
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ([1, 2, "x", 4], r"mixes numbers and text: row 0 has 1, row 2 has 'x' \(rows count from 0\)"),
-        ([None, True, 2], "mixes truth values and numbers: row 1 has True, row 2 has 2"),
-        (["a", object()], "mixes text and objects of type object"),
+        ([1, 2, "x", 4], r"mixes numbers and strings: row 0 has 1, row 2 has 'x' \(rows count from 0\)"),
+        ([None, True, 2], "mixes booleans and numbers: row 1 has True, row 2 has 2"),
+        (["a", object()], "mixes strings and objects of type object"),
         ([b"a"], "holds binary"),
         ([[1], [2]], "holds list"),
         ([{"a": 1}], "holds struct"),
@@ -151,7 +151,7 @@ def test_the_order_of_texts_is_given_or_said_to_be_that_of_the_alphabet(caplog):
     table = FactorTable.from_values({"light": lights}, kinds={"light": "ordinal"})
     assert table["light"].levels == ("high", "low", "mid")
     (warning,) = caplog.messages
-    assert "in the order of the alphabet, high,low,mid; give their own order" in warning
+    assert "in alphabetical order, high,low,mid; give their own order" in warning
     caplog.clear()
     table = FactorTable.from_values(
         {"light": lights, "n": [1, 2, 3]}, kinds={"light": "ordinal:low,mid,high", "n": "cyclic:3,1,2"}
@@ -178,5 +178,5 @@ def test_arrays_as_levels_and_tensors_as_columns():
     assert table.values("x").tolist() == [0.5, 1.5]
     table = FactorTable([Factor("x", Kind.ORDINAL, (1, 2, 3))], {"x": tensor - 1})
     assert table.values("x").tolist() == [3, 1, 3]
-    with pytest.raises(FactorError, match="all texts, all numbers or all truth values"):
+    with pytest.raises(FactorError, match="all strings, all numbers or all booleans"):
         Factor("x", Kind.ORDINAL, (True, 2))

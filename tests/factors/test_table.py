@@ -295,9 +295,9 @@ def test_memory_of_others_is_copied_though_numpy_may_not_write_to_it():
     [
         ({"hue": "size"}, "two factors share a name, 'size'"),
         ({"hu": "x"}, "unknown factor 'hu'; did you mean 'hue'"),
-        ({"hue": ""}, "must be a text that is not empty"),
-        ({"hue": None}, "must be a text"),
-        ({"hue": ["x"]}, "must be a text"),
+        ({"hue": ""}, "must be a non-empty string"),
+        ({"hue": None}, "must be a (non-empty )?string"),
+        ({"hue": ["x"]}, "must be a (non-empty )?string"),
         (["hue"], "rename takes new names by old ones"),
         (None, "rename takes new names by old ones"),
     ],

@@ -89,7 +89,10 @@ def test_a_mixture_over_a_finite_sampler_has_its_length():
             "inactive must be plain data, which",
         ),
         (lambda: SetSampler(TABLE, ["a"], size=2, stream="\ud800"), r"the stream holds '\\ud800', half of a surrogate"),
-        (lambda: setsup.samplers.from_dict(SetSampler(TABLE, ["a"], size=2).to_dict(), None), "must be a FactorTable, not None"),
+        (
+            lambda: setsup.samplers.from_dict(SetSampler(TABLE, ["a"], size=2).to_dict(), None),
+            "a FactorTable, not None",
+        ),
         (lambda: Stepwise(0.1, 2**70, 10), "every must be an integer from 1 to"),
         (lambda: Stepwise("a", 1, 2), "end must be a finite number from 0 to 1, not 'a'"),
         (lambda: Mixture(EpochSampler(TABLE, 2, where="b < 3"), "b > 3", [0], p=True), "must be a finite number"),

@@ -121,7 +121,7 @@ def from_arrow(
 def describe_schema(
     schema: Any, factors: Sequence[Factor], kinds: Mapping[str, Kind | str]
 ) -> tuple[list[str], list[Factor]]:
-    """Columns of an Arrow schema that can be factors, and the factors that are given or stand in its metadata."""
+    """Columns of an Arrow schema that can be factors, and the factors that are given or in its metadata."""
     for place, name in enumerate(schema.names):
         if name in schema.names[:place]:
             raise FactorError(f"two columns have the name {name!r}; rename one")
@@ -131,7 +131,7 @@ def describe_schema(
         about = json.loads((schema.metadata or {}).get(_KEY, b'{"format": 1, "factors": []}'))
         stored = _factors(about)
     except (ValueError, KeyError, TypeError, RecursionError, FactorError) as error:
-        raise FactorError(f"the metadata {_KEY.decode()!r} of the Arrow table holds no factors: {error}") from None
+        raise FactorError(f"the metadata {_KEY.decode()!r} of the Arrow table describes no factors: {error}") from None
     return names, [*factors, *(factor for factor in stored if factor.name in names and factor.name not in given)]
 
 
@@ -159,8 +159,8 @@ def _damaged(path: Path) -> Iterator[None]:
     ) as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(
-            f"{path} is no factor table that setsup wrote, or it is damaged ({reason}); write it again with "
-            "table.save(path), and read foreign files with FactorTable.from_arrow, from_parquet or from_csv"
+            f"{path} is not a factor table written by setsup, or it is damaged ({reason}); write it again with "
+            "table.save(path), and read other files with FactorTable.from_arrow, from_parquet or from_csv"
         ) from None
 
 
@@ -190,7 +190,7 @@ def _view(batch: Any, factor: Factor, mapped: MappedFile) -> Array:
     array = batch.column(factor.name)
     dtype = np.dtype(np.float32) if factor.continuous else code_dtype(len(factor))
     if array.null_count or array.type != pa.from_numpy_dtype(dtype):
-        raise ValueError(f"column {factor.name!r} holds {array.type}, not {dtype}")
+        raise ValueError(f"column {factor.name!r} has the type {array.type}, not {dtype}")
     found = as_numpy(array)
     # a view of the map in place of one of Arrow's, so that it can be told before a read whether the file was cut off
     offset = _address(found) - _address(np.frombuffer(mapped, np.uint8))

@@ -1,4 +1,4 @@
-"""Rows of a CSV file as Arrow batches of text, and what can be wrong with such a file, each in one sentence."""
+"""Rows of a CSV file as Arrow batches of strings, and its errors as sentences."""
 
 import csv
 import re
@@ -28,7 +28,7 @@ class CsvFile:
     path : Path
         Where it is.
     header : list of str
-        Names of all columns; the first is empty where a pandas index without a name stands.
+        Names of all columns; the first is empty for a pandas index without a name.
     lines : int
         Lines up to the end of the header.
     open_quote : bool
@@ -61,7 +61,7 @@ class CsvFile:
         return [name for name in self.header if name]
 
     def blocks(self) -> Iterator[Any]:
-        """Read the rows from the first on, as Arrow record batches of text."""
+        """Read the rows from the first on, as Arrow record batches of strings."""
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
@@ -120,7 +120,7 @@ def _check_header(path: Path, header: list[str]) -> None:
 
 @contextmanager
 def _sentences(path: Path) -> Iterator[None]:
-    """Say in one sentence what the file or its parser complains of."""
+    """Errors of the file or its parser as one sentence."""
     import pyarrow as pa
 
     try:
@@ -134,7 +134,7 @@ def _sentences(path: Path) -> Iterator[None]:
     except UnicodeDecodeError:
         raise _not_utf8(path) from None
     except csv.Error as error:
-        raise DataError(f"{path} has no proper header line: {error}") from None
+        raise DataError(f"{path} has no valid header line: {error}") from None
     except pa.ArrowException as error:
         raise _parse_error(path, str(error)) from None
 
@@ -149,7 +149,7 @@ def _parse_error(path: Path, message: str) -> DataError:
         return _without_rows(path)
     if "straddling" in message:
         return DataError(f"{path}: a line is longer than {BLOCK >> 20} MB; perhaps a quote is not closed")
-    return DataError(f"{path} is no CSV file that can be read: {' '.join(message.split())[:200]}")
+    return DataError(f"{path} is not a readable CSV file: {' '.join(message.split())[:200]}")
 
 
 def _not_utf8(path: Path) -> DataError:

@@ -1,4 +1,4 @@
-"""Foreign columns as distinct values: which there are, of what sort each is, and which of them every row has."""
+"""Columns of other formats as distinct values, their sorts, and their index in every row."""
 
 from enum import IntEnum
 from typing import Any
@@ -18,7 +18,7 @@ _IDENTIFIER = r"^-?(0[0-9].*|[0-9]{19,})$"  # among numbers: those that would lo
 _WHOLE = r"^-?[0-9]+$"
 _TRUTH = r"^([Tt]rue|TRUE|[Ff]alse|FALSE)$"
 BLANKS = ("nan", "NaN", "NAN", "NA", "N/A", "null", "None")
-"""Unknown among numbers and truth values, text among texts."""
+"""Unknown among numbers and booleans, strings among strings."""
 _BLANK = f"^({'|'.join(BLANKS)})$"
 
 
@@ -31,14 +31,14 @@ class Sort(IntEnum):
     TRUTH = 2
     WHOLE = 3
     DECIMAL = 4
-    """A whole number written as 3.0, or held as a float."""
+    """An integer written as 3.0, or stored as a float."""
     FRACTION = 5
     BLANK = 6
-    """Unknown among numbers and truth values, text among texts: NA, None."""
+    """Unknown among numbers and booleans, a string among strings: NA, None."""
 
 
 def is_usable(kind: Any) -> bool:
-    """Whether values of an Arrow type can be a factor: text, truth values, numbers, dates, and nothing else."""
+    """Whether values of an Arrow type can be a factor: strings, booleans, numbers, dates, nulls."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -57,14 +57,14 @@ def is_usable(kind: Any) -> bool:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is text."""
+    """Whether an Arrow type is a string."""
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def simplify(array: Any) -> Any:
-    """Bring an Arrow array to one of few types: text, truth values, integers, floats, nothing."""
+    """Bring an Arrow array to one of few types: strings, booleans, integers, floats, nulls."""
     import pyarrow as pa
 
     kind = array.type
@@ -93,7 +93,7 @@ def _filled(array: Any, dtype: npt.DTypeLike, unknown: float) -> Array:
 
 
 def _truths(array: Any) -> npt.NDArray[np.bool_]:
-    """Arrow truth values without nulls as numpy."""
+    """Arrow booleans without nulls as numpy."""
     import pyarrow as pa
 
     return as_numpy(array.cast(pa.uint8())).view(np.bool_)

@@ -1,4 +1,4 @@
-"""One column of foreign values: what sorts of value it holds, which factor that makes, and the codes.
+"""One column of foreign values: the sorts of its values, the factor they make, and its codes.
 
 Only the distinct values of a block are looked at one by one, never its rows. The rules are those of
 :mod:`setsup.factors.io.infer`.
@@ -21,7 +21,7 @@ __all__ = ["ROLE_OF", "Field", "refuse_mixture"]
 Array = npt.NDArray[Any]
 
 _log = logging.getLogger("setsup")
-_FAMILY = {Sort.TEXT: "text", Sort.IDENTIFIER: "text", Sort.TRUTH: "truth values"}
+_FAMILY = {Sort.TEXT: "strings", Sort.IDENTIFIER: "strings", Sort.TRUTH: "booleans"}
 _TEXTS = {Sort.TEXT, Sort.IDENTIFIER}
 ROLE_OF = {"id": "key", "path": "key", "split": "split", "part": "part"}
 
@@ -71,14 +71,14 @@ class Field:
         return self.name == "path" or Sort.FRACTION not in self._seen or bool(self._seen.keys() & _TEXTS)
 
     def incomplete(self) -> bool:
-        """Whether a number that is text after all asks for another first pass; prepares for it."""
+        """Whether values seen as numbers are strings, which needs another first pass; prepares for it."""
         if self.given or self._distinct is not None or self._sort() != "text" or self._kind is Kind.CONTINUOUS:
             return False
         self._as_text, self._distinct, self._rows = True, set(), 0
         return True
 
     def _sort(self) -> str:
-        """Tell what all values of the column are: text, truth, whole, number, or nothing."""
+        """Sort of all values of the column: text, truth, whole, number, or nothing."""
         seen = self._seen.keys() - {Sort.BLANK}
         if not seen:
             return "nothing"
@@ -104,7 +104,7 @@ class Field:
             if sort is not Sort.BLANK and (family not in firsts or row < firsts[family][0]):
                 firsts[family] = (row, value)
         kinds = f"kinds={{{self.name!r}: 'nominal'}} (--kinds)"
-        refuse_mixture(self.name, firsts, f"correct them, leave unknown values empty, or read all as text with {kinds}")
+        refuse_mixture(self.name, firsts, f"correct them, leave unknown values empty, or read strings with {kinds}")
 
     def settle(self) -> Factor:
         """Factor that the values make; the levels are those that were seen."""
@@ -133,10 +133,10 @@ class Field:
         return factor
 
     def _warn(self, factor: Factor) -> None:
-        """Say that texts have no order but that of the alphabet, which is rarely the one that is meant."""
+        """Warn that strings are in alphabetical order, which is rarely the intended one."""
         shown = ",".join(map(str, (factor.levels or ())[:6])) + (",…" if len(factor) > 6 else "")
         _log.warning(
-            "the texts of column %r are %s in the order of the alphabet, %s; give their own order, "
+            "the strings of column %r are %s in alphabetical order, %s; give their own order, "
             "as in kinds={%r: '%s:low,mid,high'} (--kinds), or a Factor with its levels",
             *(self.name, factor.kind, shown, self.name, factor.kind),
         )
@@ -222,12 +222,12 @@ class Field:
         return found
 
 
-def refuse_mixture(name: str, firsts: dict[str, tuple[int, Any]], mend: str) -> NoReturn:
+def refuse_mixture(name: str, firsts: dict[str, tuple[int, Any]], fix: str) -> NoReturn:
     """Refuse a column of several types; the first row and value of each are given."""
     found = sorted((row, value, family) for family, (row, value) in firsts.items())
     rows = ", ".join(f"row {row} has {value!r}" for row, value, _ in found)
     raise FactorError(
-        f"column {name!r} mixes {' and '.join(family for _, _, family in found)}: {rows} (rows count from 0); {mend}"
+        f"column {name!r} mixes {' and '.join(family for _, _, family in found)}: {rows} (rows count from 0); {fix}"
     )
 
 

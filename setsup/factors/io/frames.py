@@ -2,8 +2,8 @@
 
 Convention
 ----------
-CSV is UTF-8 with commas and a header line; spaces around a field do not belong to it. Fields are read as text first,
-so that identifiers such as ``007`` keep their digits. Files of at least 64 MB are converted once, block by block, to
+CSV is UTF-8 with commas and a header line; spaces around a field are ignored. Fields are read as strings first, so
+that identifiers such as ``007`` keep their digits. Files of at least 64 MB are converted once, block by block, to
 an Arrow file in the cache folder, and mapped into memory from there; the table is the same either way.
 """
 
@@ -39,7 +39,7 @@ LARGE = 64 << 20
 """Bytes from which a file is converted to a mapped one rather than read into memory."""
 
 ROWS = 1 << 16
-"""Rows of a block of Parquet or of a Hugging Face data set."""
+"""Rows of a block of Parquet or of a Hugging Face dataset."""
 
 _VERSION = 1  # of converted files; a change of the rules of inference needs a new one
 _log = logging.getLogger("setsup")
@@ -144,8 +144,8 @@ def _of_file(
     """Table of a file: a small one by way of memory, a large one by way of a converted file."""
     with _named(path):
         if path.stat().st_size < LARGE:
-            held = list(blocks())
-            return from_blocks(lambda: held, names, factors, kinds, written=written)
+            batches = list(blocks())
+            return from_blocks(lambda: batches, names, factors, kinds, written=written)
 
         def convert(source: Blocks, store: Store) -> FactorColumns:
             return from_blocks(source, names, factors, kinds, written=written, store=store)
@@ -189,7 +189,7 @@ def _kept(target: Path) -> FactorColumns | None:
     try:
         return open_table(target)
     except DataError as error:
-        _log.warning("converting anew: %s", error)
+        _log.warning("converting again: %s", error)
         return None
 
 

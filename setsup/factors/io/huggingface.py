@@ -4,7 +4,7 @@ Convention
 ----------
 Class labels are nominal factors with their names, values are inferred; the fields of a struct are factors named after
 both, ``label_wall_hue`` for ``wall_hue`` in ``label``. What a feature has no place for (kind, unit, period, nesting,
-role, levels in their order) stands in its ``id``, as the word setsup and JSON; it stays there in saved data sets, in
+role, levels in their order) is kept in its ``id``, as the word setsup and JSON; it stays there in saved datasets, in
 Parquet files, and in the features of a card.
 """
 
@@ -42,7 +42,7 @@ Leaf = tuple[tuple[str, ...], Any]
 
 _MARK = "setsup "
 _MANY = 4096
-"""Text levels from which a factor is written as text: a class label lists its names in every header."""
+"""String levels from which a factor is written as strings: a class label lists its names in every header."""
 
 
 def from_huggingface(
@@ -50,13 +50,13 @@ def from_huggingface(
 ) -> FactorColumns:
     """Table from a Hugging Face ``datasets.Dataset``.
 
-    Class labels become nominal factors with their names, values are inferred, structs become a factor a field; images,
-    lists, arrays and other features are left out. Factors that :func:`to_huggingface` wrote come back as they were.
+    Class labels become nominal factors with their names, values are inferred, structs one factor per field; images, lists,
+    arrays and other features are left out. Factors that :func:`to_huggingface` wrote come back as they were.
     """
     datasets = imported("datasets", "hf")
     if not isinstance(dataset, datasets.Dataset):
-        mend = "choose a split, such as dataset['train']" if isinstance(dataset, dict) else "load it without streaming"
-        raise FactorError(f"from_huggingface takes a datasets.Dataset, not {type(dataset).__name__}; {mend}")
+        fix = "choose a split, such as dataset['train']" if isinstance(dataset, dict) else "load it without streaming"
+        raise FactorError(f"from_huggingface takes a datasets.Dataset, not {type(dataset).__name__}; {fix}")
     found = {name: leaf for name, leaf in leaves(dataset.features).items() if is_factor(name, leaf[1])}
     kinds = {} if kinds is None else check_mapping(kinds, "kinds", FactorError)
     given = {factor.name for factor in check_factors(factors)} | kinds.keys()
@@ -72,7 +72,7 @@ def from_huggingface(
     }
     described = {name: _described(name, about, found) for name, about in known.items() if about}
     whole = [factor for factor in described.values() if isinstance(factor, Factor)]
-    # levels that a note leaves to be found: texts, sorted
+    # levels that a note leaves out: sorted strings
     short = {name: about for name, about in described.items() if not isinstance(about, Factor)}
 
     def blocks() -> Iterator[Any]:
@@ -82,7 +82,7 @@ def from_huggingface(
             spelled = [_spelled(array, leaf[1]) for array, leaf in zip(arrays, found.values(), strict=True)]
             yield pa.RecordBatch.from_arrays(spelled, names=list(found))
 
-    # sorted texts, for now nominal: their kind is in the note, which says of an order that it is this one
+    # sorted strings, nominal until the note gives their kind
     kinds = {**dict.fromkeys(short, Kind.NOMINAL), **kinds}
     table = from_blocks(blocks, list(found), [*factors, *whole], kinds)
     if not short:
@@ -96,7 +96,7 @@ def from_huggingface(
 
 
 def to_huggingface(table: FactorColumns) -> Any:
-    """Give a ``datasets.Dataset``: class labels for text levels, values for numbers and truth values.
+    """Give a ``datasets.Dataset``: class labels for strings, values for numbers and booleans.
 
     ``FactorTable.from_huggingface(dataset)`` gives the table back.
     """
@@ -165,7 +165,7 @@ def leaf_column(part: Any, path: Sequence[str]) -> Any:
 
 
 def places(dataset: Any) -> npt.NDArray[np.int64] | None:
-    """Number in ``dataset.data`` of every row that a data set shows; None where it shows all in their order.
+    """Number in ``dataset.data`` of every row of a dataset; None for all rows in order.
 
     ``select``, ``shuffle`` and ``filter`` leave the data as it is and keep such numbers.
 
@@ -202,7 +202,7 @@ def noted(name: str, feature: Any) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict):
-        raise FactorError(f"the id of the feature {name!r} is no note of setsup's: {text[:80]!r}")
+        raise FactorError(f"the id of the feature {name!r} is not a note of setsup: {text[:80]!r}")
     return about
 
 
@@ -258,5 +258,5 @@ def _spelled(column: Any, feature: Any) -> Any:
     codes = pc.if_else(pc.less(column, 0), pa.scalar(None, column.type), column)
     largest = pc.max(codes).as_py()
     if largest is not None and largest >= len(names):
-        raise FactorError(f"there is a class label {largest}, but its feature has {len(names)} names; mend the column")
+        raise FactorError(f"class label {largest} has no name: its feature has {len(names)}; correct the column")
     return pa.DictionaryArray.from_arrays(codes, pa.array(list(names), pa.string()))

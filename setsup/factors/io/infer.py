@@ -1,15 +1,15 @@
-"""Factors found in plain values: kinds and levels are read off where nobody gives them.
+"""Tables from plain values, whose kinds and levels are inferred where they are not given.
 
-Whatever the values come in (sequences, Arrow, pandas, CSV, Parquet, Hugging Face) is read as blocks of Arrow arrays,
-twice: once to see types and levels, once to write codes. A source that does not fit into memory is read from its file
-both times, one that does is the same code over one block, so both give the same table.
+All sources (sequences, Arrow, pandas, CSV, Parquet, Hugging Face) are read as blocks of Arrow arrays, twice: first for
+types and levels, then for codes. A source that fits into memory is one block, any other is read from its file twice;
+both give the same table.
 
 Convention
 ----------
-Text becomes a nominal factor with sorted levels, truth values a nominal one with the levels False and True, whole
-numbers an ordinal one with sorted levels, other numbers a continuous one; whole numbers written as floats are whole
-numbers where some values are missing (as pandas has them) and continuous otherwise. None, NaN and the empty text are
-unknown; a column in which all values are unknown is continuous. Dates and times are texts. Columns named ``id`` or
+Strings become a nominal factor with sorted levels, booleans a nominal one with the levels False and True, integers an
+ordinal one with sorted levels, other numbers a continuous one; integers written as floats are integers if some values
+are missing (as in pandas) and continuous otherwise. None, NaN and the empty string are unknown; a column in which all
+values are unknown is continuous. Dates and times are strings. Columns named ``id`` or
 ``path`` have the role ``key``, ``split`` and ``part`` the roles of these names. In errors, rows count from 0.
 """
 
@@ -51,7 +51,7 @@ def from_values(
     arrays = {name: arrow_array(name, column) for name, column in values.items()}
     for name, array in arrays.items():
         if not is_usable(array.type):
-            raise FactorError(f"column {name!r} holds {array.type}; factors are text, truth values, numbers or dates")
+            raise FactorError(f"column {name!r} holds {array.type}; factors are strings, booleans, numbers or dates")
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise FactorError(f"columns must have the same length, not {lengths}")
@@ -178,7 +178,7 @@ def _refuse(name: str, column: Sequence[Any], error: Exception) -> NoReturn:
 
 def _family(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
-        return "truth values"
+        return "booleans"
     if isinstance(value, str):
-        return "text"
+        return "strings"
     return "numbers" if isinstance(value, int | float | np.number) else f"objects of type {type(value).__name__}"
