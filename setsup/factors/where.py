@@ -283,9 +283,6 @@ class _Condition:
         if sort == known and value in levels:
             return levels.index(value)
         if sort != known:
-            form = {"number": "a number without quotes", "boolean": "True or False", "string": "a string in quotes"}[
-                known
-            ]
             self._refuse(
                 node, f"factor {factor.name!r} has {PLURAL[known]} as levels: write {_FORM[known]}, not {value!r}"
             )

@@ -50,8 +50,8 @@ def from_huggingface(
 ) -> FactorColumns:
     """Table from a Hugging Face ``datasets.Dataset``.
 
-    Class labels become nominal factors with their names, values are inferred, structs one factor per field; images, lists,
-    arrays and other features are left out. Factors that :func:`to_huggingface` wrote come back as they were.
+    Class labels become nominal factors with their names, values are inferred, structs one factor per field; images,
+    lists, arrays and other features are left out. Factors that :func:`to_huggingface` wrote come back as they were.
     """
     datasets = imported("datasets", "hf")
     if not isinstance(dataset, datasets.Dataset):
