@@ -2,19 +2,18 @@
 
 import math
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_number
 from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind, Level
+from setsup.factors.types import Array
 
 __all__ = ["add_bins"]
 
-Array = npt.NDArray[Any]
 T = TypeVar("T", bound=FactorColumns)
 
 _MOST_BINS = 1_000_000

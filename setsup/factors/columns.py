@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 from unicodedata import normalize
 
 import numpy as np
@@ -21,11 +21,11 @@ from setsup.errors import FactorError, RowError, brief, near
 from setsup.factors.factor import Factor, Level, check_factors, level_array
 from setsup.factors.fingerprint import digest
 from setsup.factors.stored import check_rows, code_dtype, freeze, stored_column
+from setsup.factors.types import Array
 from setsup.files.mapped import check_mapped
 
 __all__ = ["FactorColumns"]
 
-Array = npt.NDArray[Any]
 
 _MOST_CELLS = 1 << 30  # combinations counted at once, 8 bytes each
 

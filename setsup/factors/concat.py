@@ -6,17 +6,15 @@ from itertools import count, islice, product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_instance, check_strings
 from setsup.errors import FactorError
 from setsup.factors.factor import Factor, Kind, Level, sort_of
 from setsup.factors.stored import code_dtype, freeze
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Array
 
 __all__ = ["concat"]
-
-Array = npt.NDArray[Any]
 
 
 def concat(tables: Sequence[FactorTable], parts: Sequence[str] | None = None) -> FactorTable:

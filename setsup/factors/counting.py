@@ -5,16 +5,14 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_strings
 from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
+from setsup.factors.types import Array, Mask, Rows
 
 __all__ = ["count_equal", "counting_sort", "known_rows", "number_cells", "row_dtype", "with_outer"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _STRETCH = 1 << 16  # rows packed at a time
 
@@ -47,7 +45,7 @@ def count_equal(table: FactorColumns, name: str) -> Rows:
     return found
 
 
-def known_rows(columns: list[Array], mask: npt.NDArray[np.bool_] | None) -> Rows | None:
+def known_rows(columns: list[Array], mask: Mask | None) -> Rows | None:
     """Numbers of the rows that the mask keeps and whose stored codes are all known, ascending; None for all rows."""
     kept = mask
     for column in columns:

@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from setsup.checks import is_integer
 from setsup.errors import FactorError, RowError, brief
 from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import counting_sort, known_rows, number_cells, row_dtype, with_outer
+from setsup.factors.types import Array, Mask, Rows
 from setsup.factors.where import evaluate
 from setsup.files import cache_folder, locked, written_folder
 from setsup.files.atomic import clear
@@ -28,8 +28,6 @@ from setsup.files.mapped import check_mapped
 
 __all__ = ["Groups", "group_by"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 CACHED_FROM = 50_000_000
 """Rows from which an index of columns is kept on disk."""
@@ -183,7 +181,7 @@ class _Index:
         return index if self.order is None else self.order[index].astype(np.int64, copy=False)
 
 
-def group_by(table: FactorColumns, names: Iterable[str], where: str | npt.NDArray[np.bool_] | None = None) -> Groups:
+def group_by(table: FactorColumns, names: Iterable[str], where: str | Mask | None = None) -> Groups:
     """Partition rows by the levels of the named factors and of those they are nested in."""
     chosen = with_outer(table, names)
     if not isinstance(where, str | np.ndarray | None):
@@ -206,7 +204,7 @@ def _of_grid(table: FactorColumns, names: tuple[str, ...]) -> Groups:
     return Groups(names, np.broadcast_to(np.int64(len(table) // count), (count,)), layout)
 
 
-def _indexed(table: FactorColumns, names: tuple[str, ...], mask: npt.NDArray[np.bool_] | None) -> Groups:
+def _indexed(table: FactorColumns, names: tuple[str, ...], mask: Mask | None) -> Groups:
     excluded = 0 if mask is None else len(table) - int(np.count_nonzero(mask))
     columns, radix = [table.column(name) for name in names], [len(table[name]) for name in names]
     rows = known_rows(columns, mask)

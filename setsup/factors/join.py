@@ -1,18 +1,17 @@
 """Tables joined by the levels of a factor."""
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.errors import FactorError
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import PLURAL, Factor, sort_of
 from setsup.factors.stored import freeze
+from setsup.factors.types import Array
 
 __all__ = ["join"]
 
-Array = npt.NDArray[Any]
 T = TypeVar("T", bound=FactorColumns)
 
 

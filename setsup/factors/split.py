@@ -16,20 +16,19 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_arguments, check_choice, check_integer, is_number
 from setsup.errors import FactorError, brief
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.stored import code_dtype
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Rows
 from setsup.random import fold, permute, stream_key
 
 __all__ = ["ROUNDINGS", "check_disjoint", "split"]
 
 _MOST = 10_000  # splits of one table
 
-Rows = npt.NDArray[np.int64]
 
 ROUNDINGS = ("strata", "table")
 """What the shares of a split are rounded for."""

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from setsup.checks import check_array
 from setsup.errors import FactorError, RowError
 from setsup.factors.factor import Factor
+from setsup.factors.types import Array, Rows
 
 __all__ = ["as_array", "check_finite", "check_rows", "code_dtype", "drop_signs", "freeze", "stored_column"]
 
-Array = npt.NDArray[Any]
 
 _BLOCK = 1 << 20  # numbers looked at at a time, so that temporary arrays stay small
 
@@ -26,7 +26,7 @@ def code_dtype(levels: int) -> np.dtype[Any]:
     return np.dtype(np.uint64)
 
 
-def check_rows(rows: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
+def check_rows(rows: npt.ArrayLike, length: int) -> Rows:
     """Row numbers as int64, checked to lie in 0 … length − 1."""
     index = rows if isinstance(rows, np.ndarray) else check_array(rows, "row numbers", RowError)
     if index.dtype.kind not in "iu":

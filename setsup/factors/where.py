@@ -31,10 +31,10 @@ from setsup.factors.columns import FactorColumns
 from setsup.factors.counting import count_equal
 from setsup.factors.expression import Expression, clip
 from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of, stored_level
+from setsup.factors.types import Mask
 
 __all__ = ["evaluate"]
 
-Mask = npt.NDArray[np.bool_]
 
 _ORDERED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,

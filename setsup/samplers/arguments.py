@@ -11,6 +11,7 @@ from setsup.checks import check_array, check_instance, check_memory, check_numbe
 from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Factor
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Floats
 
 __all__ = [
     "MOST_ROWS",
@@ -125,7 +126,7 @@ def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -
     return found
 
 
-def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> npt.NDArray[np.float64] | None:
+def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Floats | None:
     """Weight of every row, from a factor of numbers or an array; NaN (unknown) counts as 0."""
     if weights is None:
         return None

@@ -15,14 +15,13 @@ References
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Array, Rows, Steps
 from setsup.random import below, fold, permute, stream_key
 from setsup.samplers.arguments import MOST_ROWS, MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
 from setsup.samplers.draw import Draw
@@ -31,13 +30,10 @@ from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
 from setsup.samplers.report import Report
-from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sampler import Sampler
 
 __all__ = ["DomainSampler"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 DOMAINS = ("balanced", "independent", "all")
 _ROUND, _VISIT, _STEP = 0, 1, 2  # what a key is for

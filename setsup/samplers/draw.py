@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Draw"]
+from setsup.factors.types import Array
 
-Array = npt.NDArray[Any]
+__all__ = ["Draw"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,12 @@ import numpy.typing as npt
 from setsup.checks import check_array, check_integer, check_number
 from setsup.errors import RowError, SamplerError, brief
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Steps
 from setsup.random import fold, stream_key, uniform
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.report import Entry, Report
-from setsup.samplers.sampler import Sampler, Steps, from_dict, length_of
+from setsup.samplers.sampler import Sampler, from_dict, length_of
 
 __all__ = ["Mixture", "Stepwise"]
 

@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_choice, check_integer, check_number
 from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Array, Floats, Mask, Rows, Steps, Words
 from setsup.random import fold, mix, spread, stream_key
 from setsup.samplers.arguments import MOST_ROWS, MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
 from setsup.samplers.draw import Draw
@@ -31,13 +31,9 @@ from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
 from setsup.samplers.report import Report
-from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sampler import Sampler
 
 __all__ = ["OrbitSampler"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 
 class OrbitSampler(Sampler):
@@ -200,7 +196,7 @@ def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[
     return found
 
 
-def _equals(table: FactorTable, name: str, level: Level) -> npt.NDArray[np.bool_]:
+def _equals(table: FactorTable, name: str, level: Level) -> Mask:
     factor = table[name]
     if factor.continuous:
         number = check_number(level, f"factor {name!r} is continuous: its canonical value", SamplerError)
@@ -209,7 +205,7 @@ def _equals(table: FactorTable, name: str, level: Level) -> npt.NDArray[np.bool_
     return np.asarray(table.column(name) == factor.code(level))
 
 
-def _comparable(table: FactorTable, name: str) -> npt.NDArray[np.float64]:
+def _comparable(table: FactorTable, name: str) -> Floats:
     """Numbers of a factor, or the places of its levels in their order; NaN where unknown."""
     factor = table[name]
     codes = table.codes(name)

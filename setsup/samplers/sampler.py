@@ -5,18 +5,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_integer, is_integer
 from setsup.errors import EndlessError, RowError, SamplerError, brief, near
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Steps
 from setsup.samplers.arguments import check_draw_memory, check_table
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Report
 
-__all__ = ["Sampler", "Shard", "Steps", "from_dict", "length_of"]
+__all__ = ["Sampler", "Shard", "from_dict", "length_of"]
 
-Steps = npt.NDArray[np.int64]
 
 _BLOCK = 64  # steps drawn at a time while iterating
 _LAST = 2**63  # steps are below

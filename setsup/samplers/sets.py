@@ -13,13 +13,11 @@ References
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy.typing as npt
 
 from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Array, Steps
 from setsup.random import fold, stream_key
 from setsup.samplers.arguments import (
     MOST_ROWS,
@@ -37,11 +35,10 @@ from setsup.samplers.groups.members import check_small
 from setsup.samplers.groups.plan import StepPlan, StepPlans
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.report import Report
-from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sampler import Sampler
 
 __all__ = ["SetSampler"]
 
-Array = npt.NDArray[Any]
 Lists = Sequence[str] | Sequence[Sequence[str]]
 
 VALUES = ("independent", "equal", "different")

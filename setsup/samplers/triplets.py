@@ -17,6 +17,7 @@ import numpy as np
 from setsup.checks import check_integer
 from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Steps
 from setsup.random import below, fold, mix, spread, stream_key
 from setsup.samplers.arguments import MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
 from setsup.samplers.draw import Draw
@@ -24,7 +25,7 @@ from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, word
 from setsup.samplers.report import Report
-from setsup.samplers.sampler import Sampler, Steps
+from setsup.samplers.sampler import Sampler
 
 __all__ = ["TripletSampler"]
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_mapping
 from setsup.errors import DataError, FactorError, SetsupError
@@ -23,13 +22,13 @@ from setsup.factors.factor import Factor, Kind, check_factors, level_array
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.infer import from_blocks
 from setsup.factors.stored import code_dtype
+from setsup.factors.types import Array
 from setsup.files import written
 from setsup.files.archives.listing import as_numpy
 from setsup.files.mapped import MappedFile
 
 __all__ = ["describe_schema", "from_arrow", "open_table", "save_table", "to_arrow"]
 
-Array = npt.NDArray[Any]
 
 _KEY = b"setsup"
 _FORMAT = 1

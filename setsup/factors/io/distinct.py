@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.factors.factor import Level
+from setsup.factors.types import Array, Mask
 from setsup.files.archives.listing import as_numpy
 
 __all__ = ["BLANKS", "Sort", "distinct", "is_text", "is_usable", "simplify", "sorts_of", "to_doubles"]
 
-Array = npt.NDArray[Any]
 
 _NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _IDENTIFIER = r"^-?(0[0-9].*|[0-9]{19,})$"  # among numbers: those that would lose digits
@@ -92,7 +92,7 @@ def _filled(array: Any, dtype: npt.DTypeLike, unknown: float) -> Array:
     return found
 
 
-def _truths(array: Any) -> npt.NDArray[np.bool_]:
+def _truths(array: Any) -> Mask:
     """Arrow booleans without nulls as numpy."""
     import pyarrow as pa
 

@@ -9,16 +9,15 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.errors import FactorError, near
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.io.distinct import BLANKS, Sort, distinct, is_text, simplify, sorts_of, to_doubles
 from setsup.factors.stored import check_finite, code_dtype
+from setsup.factors.types import Array
 
 __all__ = ["ROLE_OF", "Field", "refuse_mixture"]
 
-Array = npt.NDArray[Any]
 
 _log = logging.getLogger("setsup")
 _FAMILY = {Sort.TEXT: "strings", Sort.IDENTIFIER: "strings", Sort.TRUTH: "booleans"}

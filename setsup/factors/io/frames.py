@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_mapping
 from setsup.errors import DataError, FactorError, imported, near
@@ -27,12 +26,12 @@ from setsup.factors.io.arrow import describe_schema, open_table, save_table
 from setsup.factors.io.csv_file import CsvFile
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.infer import Blocks, Store, arrow_array, from_blocks
+from setsup.factors.types import Array
 from setsup.files import cache_folder, disk_errors, locked
 from setsup.progress import progress
 
 __all__ = ["ROWS", "from_csv", "from_pandas", "from_parquet", "to_pandas"]
 
-Array = npt.NDArray[Any]
 Kinds = Mapping[str, Kind | str] | None
 
 LARGE = 64 << 20

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_mapping
 from setsup.errors import FactorError, imported
@@ -23,6 +22,7 @@ from setsup.factors.io.arrow import to_arrow
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.frames import ROWS
 from setsup.factors.io.infer import from_blocks
+from setsup.factors.types import Rows
 
 __all__ = [
     "Leaf",
@@ -164,7 +164,7 @@ def leaf_column(part: Any, path: Sequence[str]) -> Any:
     return pc.struct_field(column, list(path[1:])) if path[1:] else column
 
 
-def places(dataset: Any) -> npt.NDArray[np.int64] | None:
+def places(dataset: Any) -> Rows | None:
     """Number in ``dataset.data`` of every row of a dataset; None for all rows in order.
 
     ``select``, ``shuffle`` and ``filter`` leave the data as it is and keep such numbers.

@@ -18,7 +18,6 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_mapping
 from setsup.errors import FactorError, brief, near
@@ -27,10 +26,10 @@ from setsup.factors.factor import Factor, Kind, check_factors
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.fields import ROLE_OF, Field, refuse_mixture
 from setsup.factors.stored import as_array, freeze
+from setsup.factors.types import Array
 
 __all__ = ["Blocks", "Store", "arrow_array", "from_blocks", "from_values"]
 
-Array = npt.NDArray[Any]
 
 Blocks = Callable[[], Iterable[Any]]
 """Reads a source from its start, as Arrow record batches."""

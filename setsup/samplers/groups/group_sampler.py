@@ -1,22 +1,18 @@
 """The groups of rows that share a list of inactive factors: what one set is drawn from."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.errors import SamplerError
 from setsup.factors.groups import group_by
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Array, Floats, Mask, Rows
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.members import SMALL, EvenMembers, GroupMembers, WeightedMembers, drawable_groups
 from setsup.samplers.groups.window import WindowMembers
 
 __all__ = ["GroupSampler"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 
 class GroupSampler:
@@ -34,7 +30,7 @@ class GroupSampler:
         choose: str,
         small: str,
         tolerance: Mapping[str, float],
-        weights: npt.NDArray[np.float64] | None = None,
+        weights: Floats | None = None,
         where: str | None = None,
         shared: bool = False,
         policies: Sequence[str] = SMALL,
@@ -101,8 +97,8 @@ class GroupSampler:
 
 
 def _eligible(
-    table: FactorTable, near: Sequence[str], weights: npt.NDArray[np.float64] | None, where: str | None
-) -> tuple[npt.NDArray[np.bool_] | None, int]:
+    table: FactorTable, near: Sequence[str], weights: Floats | None, where: str | None
+) -> tuple[Mask | None, int]:
     """Rows that may be drawn, None for all; and how many more would be, were their value within tolerance known."""
     found = None if where is None else table.mask(where)
     if weights is not None:

@@ -4,23 +4,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Floats, Mask, Rows
 from setsup.random import below, permute
 from setsup.samplers.groups.within import CROWDED, ROWS, Keys, by_weight, distinct, distinct_weighted
 
 __all__ = ["SMALL", "EvenMembers", "GroupMembers", "WeightedMembers", "check_small", "drawable_groups"]
 
 SMALL = ("error", "drop", "short", "replace")
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
-Mask = npt.NDArray[np.bool_]
 
 
 class GroupMembers(Protocol):
@@ -79,7 +74,7 @@ class WeightedMembers:
     `weights` (rows of the table,) float64.
     """
 
-    def __init__(self, groups: Groups, weights: npt.NDArray[np.float64]) -> None:
+    def __init__(self, groups: Groups, weights: Floats) -> None:
         self.sizes = groups.sizes
         self._groups = groups
         self._start = np.cumsum(groups.sizes) - groups.sizes

@@ -1,23 +1,18 @@
 """How the sets of one step are drawn together: which factors each fixes, and which key words it uses."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Array, Rows, Words
 from setsup.random import below, fold, mix, spread
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.within import GROUP, ORDER, ROWS, SUBSET, Keys, word
 
 __all__ = ["StepPlan", "StepPlans"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 
 class Part:

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Floats, Mask, Rows
 from setsup.random import below, fold, stream_key, uniform
 from setsup.samplers.groups.combinations import chance_of_any, log_combinations, log_sum
 from setsup.samplers.groups.group_sampler import GroupSampler
@@ -16,7 +16,6 @@ from setsup.samplers.report import Entry
 
 __all__ = ["group_entry"]
 
-Rows = npt.NDArray[np.int64]
 
 _GROUPS = 200  # groups looked at for the expected number of distinct values, where not all are
 _ROWS = 400_000  # rows looked at in all for it
@@ -75,9 +74,9 @@ class _Sets:
     """Rows in a set."""
     least: Rows
     """Rows in the sets that have one less, where there are any."""
-    longer: npt.NDArray[np.float64]
+    longer: Floats
     """Share of the sets that have the most."""
-    repeating: npt.NDArray[np.bool_]
+    repeating: Mask
     """Whether rows are drawn with repeats."""
 
     @classmethod
@@ -98,7 +97,7 @@ class _Sets:
         logs = [log_combinations(more, self.most), log_combinations(self.rows[other], self.least[other])]
         return log_sum(np.concatenate(logs))
 
-    def shared(self, chance: npt.NDArray[np.float64], values: str) -> float:
+    def shared(self, chance: Floats, values: str) -> float:
         """Rows that two sets are expected to share: n times the squared chance of a row, if they have one group."""
         if values == "different":
             return 0.0
@@ -106,7 +105,7 @@ class _Sets:
         shared = self.rows * drawn**2
         return float(chance**2 @ shared) if values == "independent" else float(chance @ (shared * self.repeating))
 
-    def expected(self, which: Rows, counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def expected(self, which: Rows, counts: Floats) -> Floats:
         """Chance that a set of a group (by its number among the drawable ones) has any of so many of its rows."""
         rows, most, longer = self.rows[which], self.most[which], self.longer[which]
         repeated = 1 - (1 - counts / rows) ** most
@@ -116,7 +115,7 @@ class _Sets:
 
 
 def _distinct(
-    table: FactorTable, sampler: GroupSampler, sets_of: _Sets, chance: npt.NDArray[np.float64], budget: int
+    table: FactorTable, sampler: GroupSampler, sets_of: _Sets, chance: Floats, budget: int
 ) -> tuple[dict[str, float], bool]:
     """Expected distinct values of each factor that varies within groups, and whether all rows were looked at."""
     factors = [
@@ -146,9 +145,7 @@ def _distinct(
     return found, whole
 
 
-def _looked_at(
-    sampler: GroupSampler, chance: npt.NDArray[np.float64], budget: int
-) -> tuple[Rows, npt.NDArray[np.float64], list[Rows], npt.NDArray[np.float64], bool]:
+def _looked_at(sampler: GroupSampler, chance: Floats, budget: int) -> tuple[Rows, Floats, list[Rows], Floats, bool]:
     """Groups by their numbers among the drawable ones, weights, rows, how many rows each stands for; whether all."""
     groups, drawable = sampler.groups, sampler.drawable
     sizes = groups.sizes[drawable]

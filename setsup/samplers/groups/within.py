@@ -5,18 +5,13 @@ redrawn, which leaves every ordered choice equally likely: the rule treats all p
 than four rows per slot), and one where repeats remain after eight passes, takes the start of a keyed permutation.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from setsup.factors.types import Array, Mask, Rows, Words
 from setsup.random import below, fold, leading, mix, spread, uniform
 
 __all__ = ["CROWDED", "Keys", "by_weight", "distinct", "distinct_weighted"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 PASSES = 8
 CROWDED = 4  # below this many rows per slot, a permutation is cheaper than redrawing
@@ -115,7 +110,7 @@ def _redrawn(keys: Keys, found: Rows, sizes: Rows | int) -> Rows:
     return found
 
 
-def _repeats(found: Rows) -> npt.NDArray[np.bool_]:
+def _repeats(found: Rows) -> Mask:
     """Slots whose position an earlier slot has already."""
     order = np.argsort(found, axis=1, kind="stable")
     ordered = np.take_along_axis(found, order, axis=1)
@@ -155,7 +150,7 @@ def by_weight(bits: Words, ends: Array, start: Rows, sizes: Rows) -> Rows:
     return np.asarray(np.clip(found, 0, sizes[:, None] - 1), dtype=np.int64)
 
 
-def _successive(found: Rows, repeated: npt.NDArray[np.bool_], weights: Array, bits: Words) -> Rows:
+def _successive(found: Rows, repeated: Mask, weights: Array, bits: Words) -> Rows:
     """Fill the repeated slots one by one from the weights that are left."""
     left = weights.copy()
     left[found[~repeated]] = 0.0
