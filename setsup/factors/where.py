@@ -19,7 +19,7 @@ identifiers, by their NFKC normal form, unless a factor is called exactly so.
 
 import ast
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -122,22 +122,22 @@ class _Condition:
     def _one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Mask:
         """Compare a factor with a value."""
         factor = self._factor(name)
+        if link not in _ORDERED:
+            return self._among(factor, [node], wanted == (link is ast.Eq))
+        compare = _ORDERED[link]
         value = stored_level(self._constant(node, factor), factor.levels or ())
         if factor.levels is None:
             number = self._number(node, factor, value)
-            return _tested(self.table.column(factor.name), lambda column: _COMPARED[link](column, number), wanted)
-        if link not in _ORDERED:
-            code = self._code(node, factor, value)
-            chosen = np.arange(len(factor)) == code
-            return self._looked_up(factor, chosen if wanted == (link is ast.Eq) else ~chosen)
-        compare = _ORDERED[link]
-        if sort_of(factor.levels[0]) == "number":
-            if sort_of(value) != "number":
-                self._code(node, factor, value)
+            return _tested(self.table.column(factor.name), lambda column: compare(column, number), wanted)
+        if sort_of(factor.levels[0]) != "number":
+            self._need_order(node, factor)
+            if value not in factor.levels:
+                self._refuse_value(node, factor, value)
+            chosen = compare(np.arange(len(factor)), factor.levels.index(value))
+        elif sort_of(value) == "number":
             chosen = np.array([compare(level, value) for level in factor.levels])
         else:
-            self._need_order(node, factor)
-            chosen = compare(np.arange(len(factor)), self._code(node, factor, value))
+            self._refuse_value(node, factor, value)
         return self._looked_up(factor, chosen if wanted else ~chosen)
 
     def _calculated(self, node: ast.expr, link: type[ast.cmpop], other: ast.expr, wanted: bool) -> Mask:
@@ -172,7 +172,7 @@ class _Condition:
         return value
 
     def _contained(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
-        """Find a factor among values."""
+        """Find a factor among the values of a tuple, list or set."""
         if not isinstance(name, ast.Name):
             if isinstance(name, ast.BinOp | ast.Call):
                 self._refuse(
@@ -183,17 +183,21 @@ class _Condition:
         factor = self._factor(name)
         if not isinstance(node, ast.Tuple | ast.List | ast.Set):
             self._refuse(node, "after 'in' there must be a tuple such as ('a', 'b'); one value needs a comma: (9,)")
-        values = [stored_level(self._constant(element, factor), factor.levels or ()) for element in node.elts]
-        pairs = list(zip(node.elts, values, strict=True))
+        return self._among(factor, node.elts, wanted)
+
+    def _among(self, factor: Factor, nodes: Sequence[ast.expr], wanted: bool) -> Mask:
+        """Find a factor among values."""
+        pairs = [(node, stored_level(self._constant(node, factor), factor.levels or ())) for node in nodes]
         if factor.levels is None:
-            numbers = np.array([self._number(*(element, factor, value)) for element, value in pairs], dtype=np.float32)
+            numbers = np.array([self._number(node, factor, value) for node, value in pairs], dtype=np.float32)
             return _tested(self.table.column(factor.name), lambda column: np.isin(column, numbers), wanted)
         codes = {(sort_of(level), level): code for code, level in enumerate(factor.levels)}
-        chosen = np.zeros(len(factor), dtype=np.bool_)
-        for element, value in pairs:
-            code = codes.get((sort_of(value), value))
-            chosen[self._code(element, factor, value) if code is None else code] = True
-        return self._looked_up(factor, chosen if wanted else ~chosen)
+        chosen = np.full(len(factor), not wanted)
+        for node, value in pairs:
+            if (code := codes.get((sort_of(value), value))) is None:
+                self._refuse_value(node, factor, value)
+            chosen[code] = wanted
+        return self._looked_up(factor, chosen)
 
     def _unknown(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
         if not isinstance(name, ast.Name) or not (isinstance(node, ast.Constant) and node.value is None):
@@ -276,19 +280,6 @@ class _Condition:
             except OverflowError:  # an integer beyond all floats
                 return np.float32(np.inf if value > 0 else -np.inf)
 
-    def _code(self, node: ast.expr, factor: Factor, value: Level) -> int:
-        """Place of a value among the levels."""
-        levels = factor.levels or ()
-        sort, known = sort_of(value), sort_of(levels[0])
-        if sort == known and value in levels:
-            return levels.index(value)
-        if sort != known:
-            self._refuse(
-                node, f"factor {factor.name!r} has {PLURAL[known]} as levels: write {_FORM[known]}, not {value!r}"
-            )
-        hint = _near_numbers(value, levels) if sort == "number" else near(value, levels)
-        self._refuse(node, f"factor {factor.name!r} has no level {value!r}{hint}")
-
     def _need_order(self, node: ast.expr, factor: Factor) -> None:
         levels = factor.levels or ()
         if factor.kind is Kind.NOMINAL or sort_of(levels[0]) == "boolean":
@@ -304,6 +295,14 @@ class _Condition:
             self._refuse(node, f"{node.id!r} is a level of factor {factor.name!r}: put it in quotes, {node.id!r}")
         close = near(node.id, [*self.table.names, *texts])
         self._refuse(node, f"{node.id!r} is no factor, and a string needs quotes{close}")
+
+    def _refuse_value(self, node: ast.expr, factor: Factor, value: Level) -> NoReturn:
+        levels, name = factor.levels or (), factor.name
+        sort, known = sort_of(value), sort_of(levels[0])
+        if sort != known:
+            self._refuse(node, f"factor {name!r} has {PLURAL[known]} as levels: write {_FORM[known]}, not {value!r}")
+        hint = _near_numbers(value, levels) if sort == "number" else near(value, levels)
+        self._refuse(node, f"factor {name!r} has no level {value!r}{hint}")
 
     def _refuse_kind(self, node: ast.AST) -> NoReturn:
         what = _REFUSED.get(type(node), "this")

@@ -162,10 +162,7 @@ class DomainSampler(Sampler):
         places = np.broadcast_to(np.arange(self.sets), (len(steps), self.sets))
         chosen = permute(fold(key, _ROUND), self._count, places)
         keys = Keys(fold(key, _VISIT), np.arange(self.sets, dtype=np.uint64))
-        groups = self._domains.number(chosen).reshape(-1)
-        rows, mask = self._domains.members.draw(keys, groups, self.size, self._small)
-        shape = (*chosen.shape, self.size)
-        return rows.reshape(shape), None if mask is None else mask.reshape(shape), chosen
+        return *self._domains.draw(keys, chosen, self.size), chosen
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""

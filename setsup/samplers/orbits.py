@@ -22,7 +22,7 @@ from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
-from setsup.factors.types import Array, Floats, Mask, Rows, Steps, Words
+from setsup.factors.types import Array, Floats, Mask, Rows, Steps
 from setsup.random import fold, mix, spread, stream_key
 from setsup.samplers.arguments import MOST_ROWS, MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
 from setsup.samplers.draw import Draw
@@ -147,7 +147,10 @@ class OrbitSampler(Sampler):
         bits = mix(key[:, None, None], self._spread)
         chosen = self._orbits.chooser.pick(bits[:, :, 0]) if self._different is None else self._different.pick(bits)
         groups = self._orbits.number(chosen)
-        rows, mask = self._whole_orbits(groups) if self._whole else self._some_members(key, groups)
+        if self._whole:
+            rows, mask = self._whole_orbits(groups)
+        else:
+            rows, mask = self._orbits.draw(Keys(key, self._numbers), chosen, self.size)
         canonical = None if self._canonical is None else self._canonical[groups]
         return Draw(rows, self._orbits.codes(chosen), None if mask is None or mask.all() else mask, canonical)
 
@@ -155,12 +158,6 @@ class OrbitSampler(Sampler):
         position = np.arange(self.size)
         mask = position < self._orbits.groups.sizes[groups][..., None]
         return self._orbits.groups.take(groups[..., None], np.where(mask, position, 0)), mask
-
-    def _some_members(self, key: Words, groups: Rows) -> tuple[Rows, Array | None]:
-        keys = Keys(key, self._numbers)
-        rows, mask = self._orbits.members.draw(keys, groups.reshape(-1), self.size, self._small)
-        shape = (*groups.shape, self.size)
-        return rows.reshape(shape), None if mask is None else mask.reshape(shape)
 
     def report(self) -> Report:
         """What is drawn, and what never is, before any training."""

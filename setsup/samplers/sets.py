@@ -153,7 +153,7 @@ class SetSampler(Sampler):
                 where=where,
                 shared=values == "equal",
             )
-        plans = [StepPlan([samplers[names] for names in lists], self.size, small, values) for lists in alternatives]
+        plans = [StepPlan([samplers[names] for names in lists], self.size, values) for lists in alternatives]
         self._plans = StepPlans(plans, table)
         constrained = {number for lists in alternatives for number, names in enumerate(lists) if names}
         self.unconstrained_sets = frozenset(range(self.sets)) - constrained

@@ -11,6 +11,7 @@ from setsup.factors.types import Array, Floats, Mask, Rows
 from setsup.samplers.groups.choose import Chooser
 from setsup.samplers.groups.members import SMALL, EvenMembers, GroupMembers, WeightedMembers, drawable_groups
 from setsup.samplers.groups.window import WindowMembers
+from setsup.samplers.groups.within import Keys
 
 __all__ = ["GroupSampler"]
 
@@ -90,6 +91,12 @@ class GroupSampler:
             anchors = self.members.anchors(rows)
             found[self.members.name] = np.broadcast_to(anchors[:, :1], anchors.shape) if self.shared else anchors
         return found
+
+    def draw(self, keys: Keys, chosen: Rows, size: int) -> tuple[Rows, Mask | None]:
+        """Rows (..., size) of chosen groups, and which of them count (None: all)."""
+        rows, mask = self.members.draw(keys, self.number(chosen).reshape(-1), size, self.small)
+        shape = (*chosen.shape, size)
+        return rows.reshape(shape), None if mask is None else mask.reshape(shape)
 
     def number(self, chosen: Rows) -> Rows:
         """Numbers of the chosen groups among all groups."""

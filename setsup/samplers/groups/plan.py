@@ -18,9 +18,9 @@ __all__ = ["StepPlan", "StepPlans"]
 class Part:
     """The sets of a step that fix the same factors."""
 
-    def __init__(self, sampler: GroupSampler, places: list[int], size: int, small: str, values: str) -> None:
+    def __init__(self, sampler: GroupSampler, places: list[int], size: int, values: str) -> None:
         self.sampler, self.places = sampler, places
-        self._size, self._small, self._values = size, small, values
+        self._size, self._values = size, values
         self._numbers = np.array(places, dtype=np.uint64)
         self._different = sampler.chooser.different() if values == "different" else None
         if values == "different" and len(places) > len(sampler.drawable):
@@ -56,12 +56,8 @@ class Part:
         order, first = bits[:, :, self._words], bits[:, :, self._words + 1 :]
         rows_bits = first.reshape(steps * sets, -1) if first.size else None
         keys = Keys(key, self._numbers, order.reshape(-1), rows_bits)
-        groups = self.sampler.number(chosen).reshape(-1)
-        rows, mask = self.sampler.members.draw(keys, groups, self.slots, self._small)
-        if self._values == "equal":
-            return self._deal(chosen, rows, mask)
-        shape = (steps, sets, self._size)
-        return chosen, rows.reshape(shape), None if mask is None else mask.reshape(shape)
+        rows, mask = self.sampler.draw(keys, chosen, self.slots)
+        return self._deal(chosen, rows, mask) if self._values == "equal" else (chosen, rows, mask)
 
     def _deal(self, chosen: Rows, rows: Rows, mask: Array | None) -> tuple[Rows, Rows, Array | None]:
         """One group's rows dealt to the sets in turn, so that a short group shortens all sets alike."""
@@ -77,16 +73,16 @@ class Part:
 class StepPlan:
     """The inactive factors of each set of a step."""
 
-    def __init__(self, lists: Sequence[GroupSampler], size: int, small: str, values: str) -> None:
+    def __init__(self, lists: Sequence[GroupSampler], size: int, values: str) -> None:
         self.lists, self.samplers = list(lists), list(dict.fromkeys(lists))
         self.shape = (len(lists), size)
         self._parts = []
         for sampler in self.samplers:
             places = [place for place, other in enumerate(lists) if other is sampler]
-            self._parts.append(Part(sampler, places, size, small, values))
+            self._parts.append(Part(sampler, places, size, values))
 
     def draw(self, key: Words, names: tuple[str, ...], table: FactorTable) -> Draw:
-        """Draws of steps, given their keys (steps,); ``names`` are the factors to tell of."""
+        """Draws of steps, given their keys (steps,); ``names`` are the factors to report."""
         drawn = [part.draw(key) for part in self._parts]
         if len(drawn) == 1:
             chosen, rows, mask = drawn[0]
