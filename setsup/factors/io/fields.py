@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from setsup.errors import FactorError, near
-from setsup.factors.factor import Factor, Kind
+from setsup.factors.factor import Factor, Kind, sort_of
 from setsup.factors.io.distinct import BLANKS, Sort, distinct, is_text, simplify, sorts_of, to_doubles
 from setsup.factors.stored import check_finite, code_dtype
 from setsup.factors.types import Array
@@ -42,7 +42,7 @@ class Field:
         self._factor = factor
         self._places: dict[Any, int] = {}
         if factor is not None:
-            self._settle(factor, "text" if _texts(factor) else "truth" if _truths(factor) else "number")
+            self._settle(factor, "number" if factor.levels is None else sort_of(factor.levels[0]))
 
     # -- first pass: what is there ---------------------------------------------------------------------------------
 
@@ -71,27 +71,27 @@ class Field:
 
     def incomplete(self) -> bool:
         """Whether values seen as numbers are strings, which needs another first pass; prepares for it."""
-        if self.given or self._distinct is not None or self._sort() != "text" or self._kind is Kind.CONTINUOUS:
+        if self.given or self._distinct is not None or self._sort() != "string" or self._kind is Kind.CONTINUOUS:
             return False
         self._as_text, self._distinct, self._rows = True, set(), 0
         return True
 
     def _sort(self) -> str:
-        """Sort of all values of the column: text, truth, whole, number, or nothing."""
+        """Sort of all values of the column: string, boolean, integer, number, or nothing."""
         seen = self._seen.keys() - {Sort.BLANK}
         if not seen:
             return "nothing"
         if (self.name == "path" and self._written) or Sort.IDENTIFIER in seen:
-            return "text"
+            return "string"
         if seen <= {Sort.TEXT, Sort.TRUTH}:
-            return "truth" if seen == {Sort.TRUTH} else "text"
+            return "boolean" if seen == {Sort.TRUTH} else "string"
         if seen & {Sort.TEXT, Sort.TRUTH}:
             if self._kind is not Kind.NOMINAL and self.role != "key":
                 self._refuse_mixture()
-            return "text"
+            return "string"
         if Sort.FRACTION in seen:
             return "number"
-        return "number" if Sort.DECIMAL in seen and not self._unknown() else "whole"
+        return "number" if Sort.DECIMAL in seen and not self._unknown() else "integer"
 
     def _unknown(self) -> bool:
         return self._missing or Sort.BLANK in self._seen
@@ -110,11 +110,11 @@ class Field:
         if self._factor is not None:
             return self._factor
         sort = self._sort()
-        kind = self._kind or {"text": Kind.NOMINAL, "truth": Kind.NOMINAL, "whole": Kind.ORDINAL}.get(
+        kind = self._kind or {"string": Kind.NOMINAL, "boolean": Kind.NOMINAL, "integer": Kind.ORDINAL}.get(
             sort, Kind.CONTINUOUS
         )
         if kind is Kind.CONTINUOUS:
-            if sort in ("text", "truth"):
+            if sort in ("string", "boolean"):
                 row, value = next(self._seen[sort] for sort in _FAMILY if sort in self._seen)
                 raise FactorError(f"column {self.name!r} cannot be continuous: row {row} (from 0) has {value!r}")
             factor = Factor(self.name, kind, role=self.role)
@@ -124,9 +124,9 @@ class Field:
             read = _reader(sort, self._written)
             found = self._distinct or set()
             levels = found if read is _same else {read(value) for value in found} - {None}
-            known: Any = (False, True) if sort == "truth" else tuple(sorted(levels))
+            known: Any = (False, True) if sort == "boolean" else tuple(sorted(levels))
             factor = Factor(self.name, kind, known, role=self.role)
-            if sort == "text" and kind is not Kind.NOMINAL and len(known) > 1:
+            if sort == "string" and kind is not Kind.NOMINAL and len(known) > 1:
                 self._warn(factor)
         self._settle(factor, sort)
         return factor
@@ -233,30 +233,22 @@ def refuse_mixture(name: str, firsts: dict[str, tuple[int, Any]], fix: str) -> N
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-def _texts(factor: Factor) -> bool:
-    return factor.levels is not None and isinstance(factor.levels[0], str)
-
-
-def _truths(factor: Factor) -> bool:
-    return factor.levels is not None and isinstance(factor.levels[0], bool)
-
-
 def _reader(sort: str, written: bool) -> Callable[[Any], Any]:
     """Turn a value into a level of a sort; None where it is unknown, the value itself where it is none."""
-    if not written or sort == "text":
-        return int if sort == "whole" else _same
-    return {"truth": _truth, "whole": _whole}.get(sort, _number)
+    if not written or sort == "string":
+        return int if sort == "integer" else _same
+    return {"boolean": _boolean, "integer": _integer}.get(sort, _number)
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _truth(text: str) -> bool | str | None:
+def _boolean(text: str) -> bool | str | None:
     return {"true": True, "false": False}.get(text.lower(), None if text in BLANKS else text)
 
 
-def _whole(text: str) -> int | None:
+def _integer(text: str) -> int | None:
     number = _number(text)
     return int(number) if isinstance(number, int | float) else None
 

@@ -22,7 +22,7 @@ import numpy as np
 from setsup.checks import check_mapping
 from setsup.errors import FactorError, brief, near
 from setsup.factors.columns import FactorColumns
-from setsup.factors.factor import Factor, Kind, check_factors
+from setsup.factors.factor import PLURAL, Factor, Kind, check_factors, sort_of
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.fields import ROLE_OF, Field, refuse_mixture
 from setsup.factors.stored import as_array, freeze
@@ -176,8 +176,5 @@ def _refuse(name: str, column: Sequence[Any], error: Exception) -> NoReturn:
 
 
 def _family(value: Any) -> str:
-    if isinstance(value, bool | np.bool_):
-        return "booleans"
-    if isinstance(value, str):
-        return "strings"
-    return "numbers" if isinstance(value, int | float | np.number) else f"objects of type {type(value).__name__}"
+    plain = value.item() if isinstance(value, np.generic) else value
+    return PLURAL[sort_of(plain)] if isinstance(plain, str | int | float) else f"objects of type {type(value).__name__}"
