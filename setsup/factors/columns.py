@@ -26,7 +26,6 @@ from setsup.files.mapped import check_mapped
 
 __all__ = ["FactorColumns"]
 
-
 _MOST_CELLS = 1 << 30  # combinations counted at once, 8 bytes each
 
 _SIGNED = np.append(np.arange(255, dtype=np.int64), -1)

@@ -13,7 +13,6 @@ from setsup.factors.types import Array, Mask, Rows
 
 __all__ = ["count_equal", "counting_sort", "known_rows", "number_cells", "row_dtype", "with_outer"]
 
-
 _STRETCH = 1 << 16  # rows packed at a time
 
 

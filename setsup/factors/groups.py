@@ -28,7 +28,6 @@ from setsup.files.mapped import check_mapped
 
 __all__ = ["Groups", "group_by"]
 
-
 CACHED_FROM = 50_000_000
 """Rows from which an index of columns is kept on disk."""
 

@@ -14,7 +14,6 @@ from setsup.factors.types import Array, Rows
 
 __all__ = ["as_array", "check_finite", "check_rows", "code_dtype", "drop_signs", "freeze", "stored_column"]
 
-
 _BLOCK = 1 << 20  # numbers looked at at a time, so that temporary arrays stay small
 
 

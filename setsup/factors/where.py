@@ -35,7 +35,6 @@ from setsup.factors.types import Mask
 
 __all__ = ["evaluate"]
 
-
 _ORDERED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,

@@ -34,7 +34,6 @@ from setsup.samplers.sampler import Sampler
 
 __all__ = ["DomainSampler"]
 
-
 DOMAINS = ("balanced", "independent", "all")
 _ROUND, _VISIT, _STEP = 0, 1, 2  # what a key is for
 

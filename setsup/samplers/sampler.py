@@ -16,7 +16,6 @@ from setsup.samplers.report import Report
 
 __all__ = ["Sampler", "Shard", "from_dict", "length_of"]
 
-
 _BLOCK = 64  # steps drawn at a time while iterating
 _LAST = 2**63  # steps are below
 _MANY = 1 << 12  # steps of a block from which its memory is looked at

@@ -429,6 +429,22 @@ def test_plain_data_is_checked():
         from_dict(nested, BOTH)
 
 
+def test_a_sampler_of_ones_own_is_found_by_its_name():
+    class FirstRows(EpochSampler):
+        def __init__(self, table, rows):
+            super().__init__(table, rows, shuffle=False)
+            self.arguments = {"rows": rows}
+
+    own = FirstRows(COLUMNS, 3)
+    again = from_dict(json.loads(json.dumps(own.to_dict())), COLUMNS)
+    assert type(again) is FirstRows
+    assert_same(again[0], own[0])
+
+    taken = type("EpochSampler", (EpochSampler,), {})  # does not replace the one of setsup
+    again = from_dict(taken(COLUMNS, 3).to_dict(), COLUMNS)
+    assert type(again) is EpochSampler
+
+
 @pytest.mark.parametrize("kind", [SetSampler, DomainSampler, OrbitSampler, TripletSampler, EpochSampler])
 def test_a_dataset_is_no_table(kind):
     with pytest.raises(SamplerError, match=r"must be a FactorTable, not a object; pass dataset\.factors"):

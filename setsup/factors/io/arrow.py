@@ -29,7 +29,6 @@ from setsup.files.mapped import MappedFile
 
 __all__ = ["describe_schema", "from_arrow", "open_table", "save_table", "to_arrow"]
 
-
 _KEY = b"setsup"
 _FORMAT = 1
 

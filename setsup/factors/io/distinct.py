@@ -12,7 +12,6 @@ from setsup.files.archives.listing import as_numpy
 
 __all__ = ["BLANKS", "Sort", "distinct", "is_text", "is_usable", "simplify", "sorts_of", "to_doubles"]
 
-
 _NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _IDENTIFIER = r"^-?(0[0-9].*|[0-9]{19,})$"  # among numbers: those that would lose digits
 _WHOLE = r"^-?[0-9]+$"

@@ -18,7 +18,6 @@ from setsup.factors.types import Array
 
 __all__ = ["ROLE_OF", "Field", "refuse_mixture"]
 
-
 _log = logging.getLogger("setsup")
 _FAMILY = {Sort.TEXT: "strings", Sort.IDENTIFIER: "strings", Sort.TRUTH: "booleans"}
 _TEXTS = {Sort.TEXT, Sort.IDENTIFIER}

@@ -30,7 +30,6 @@ from setsup.factors.types import Array
 
 __all__ = ["Blocks", "Store", "arrow_array", "from_blocks", "from_values"]
 
-
 Blocks = Callable[[], Iterable[Any]]
 """Reads a source from its start, as Arrow record batches."""
 

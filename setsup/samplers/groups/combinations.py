@@ -8,7 +8,6 @@ from setsup.factors.types import Array, Floats
 
 __all__ = ["chance_of_any", "log_combinations", "log_sum"]
 
-
 _log_gamma = np.frompyfunc(math.lgamma, 1, 1)
 _SERIES = 1000  # rows from which Stirling's series has all digits
 

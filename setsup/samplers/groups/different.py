@@ -15,7 +15,6 @@ from setsup.random import below_few, uniform
 
 __all__ = ["Different"]
 
-
 _NONE = np.iinfo(np.int64).max  # number of nothing, behind all others
 _ENDS = np.array([0, 1])
 _FEW = 32  # elements that are compared one by one, and runs that are joined whatever the other's length

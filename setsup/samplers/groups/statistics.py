@@ -16,7 +16,6 @@ from setsup.samplers.report import Entry
 
 __all__ = ["group_entry"]
 
-
 _GROUPS = 200  # groups looked at for the expected number of distinct values, where not all are
 _ROWS = 400_000  # rows looked at in all for it
 _LEAST = 2_000  # rows looked at for each of many lists

@@ -18,7 +18,6 @@ from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, distinct
 
 __all__ = ["WindowMembers"]
 
-
 _RESOLVED = 16  # no more than this part of a tolerance is left to rounding, lest neighbours in float32 be one
 _BLOCK = 1 << 14  # rows whose neighbourhoods are sought at a time: what that takes stays in the processor's cache
 

@@ -12,7 +12,6 @@ from setsup.random import below, fold, leading, mix, spread, uniform
 
 __all__ = ["CROWDED", "Keys", "by_weight", "distinct", "distinct_weighted"]
 
-
 PASSES = 8
 CROWDED = 4  # below this many rows per slot, a permutation is cheaper than redrawing
 
