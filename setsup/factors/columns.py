@@ -48,7 +48,7 @@ class FactorColumns:
         if columns is None:
             self._length = self._grid_length()
         else:
-            self._columns, self._length = self._checked_columns(columns)
+            self._columns, self._length = self._check_columns(columns)
 
     def _check_nesting(self) -> None:
         for factor in self.factors:
@@ -69,14 +69,12 @@ class FactorColumns:
         for factor in self.factors:
             if factor.continuous:
                 raise FactorError(f"a grid cannot have the continuous factor {factor.name!r}; give columns")
-        length = 1
-        for factor in self.factors:
-            length *= len(factor)
+        length = math.prod(map(len, self.factors))
         if not self.factors or length >= 2**62:
             raise FactorError(f"a grid needs at least one factor and fewer than 2**62 rows, not {length}")
         return length
 
-    def _checked_columns(self, columns: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], int]:
+    def _check_columns(self, columns: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], int]:
         if set(check_mapping(columns, "columns", FactorError)) != set(self._by_name):
             raise FactorError(f"columns {sorted(columns)} and factors {sorted(self._by_name)} must have the same names")
         stored = {factor.name: stored_column(factor, columns[factor.name]) for factor in self.factors}
@@ -118,6 +116,15 @@ class FactorColumns:
     def names(self) -> tuple[str, ...]:
         """Names of the factors in table order."""
         return tuple(self._by_name)
+
+    def outer(self, name: str) -> list[str]:
+        """Names of the factors that a factor is nested in, from the inside out."""
+        found: list[str] = []
+        within = self[name].within
+        while within is not None:
+            found.append(self[within].name)
+            within = self[within].within
+        return found
 
     @property
     def is_grid(self) -> bool:

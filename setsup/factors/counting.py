@@ -25,10 +25,7 @@ def with_outer(table: FactorColumns, names: Iterable[str]) -> tuple[str, ...]:
                 f"factor {name!r} is continuous, so no two rows need share a value: fix it with "
                 f"tolerance={{{name!r}: …}} (--tolerance), or fix {name + '_bin'!r} of table.binned({name!r}, width)"
             )
-        inner: str | None = name
-        while inner is not None:
-            wanted.add(table[inner].name)
-            inner = table[inner].within
+        wanted |= {table[name].name, *table.outer(name)}
     return tuple(name for name in table.names if name in wanted)
 
 

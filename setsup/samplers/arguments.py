@@ -85,14 +85,10 @@ def inactive_factors(
     varying = {table[name].name for name in _listed(active, "active")}
     chosen = tuple(f.name for f in table.factors if f.name not in varying and _is_fixable(f, tolerance))
     for name in chosen:
-        outer = table[name].within
-        while outer is not None:
-            if outer in varying:
-                raise SamplerError(
-                    f"{outer!r} cannot be active while {name!r}, which is nested in it, is fixed: add {name!r} to "
-                    "active"
-                )
-            outer = table[outer].within
+        if outer := [other for other in table.outer(name) if other in varying]:
+            raise SamplerError(
+                f"{outer[0]!r} cannot be active while {name!r}, which is nested in it, is fixed: add {name!r} to active"
+            )
     return chosen
 
 
