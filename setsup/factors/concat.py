@@ -57,8 +57,8 @@ def concat(tables: Sequence[FactorTable], parts: Sequence[str] | None = None) ->
     columns: dict[str, Array] = {}
     factors = []
     for name in dict.fromkeys(name for table in tables for name in table.names):
-        factors.append(_united([table[name] for table in tables if name in table]))
-        columns[name] = _stacked(tables, factors[-1])
+        factors.append(_unite([table[name] for table in tables if name in table]))
+        columns[name] = _stack(tables, factors[-1])
     lengths = [len(table) for table in tables]
     columns["part"] = np.repeat(np.arange(len(tables), dtype=code_dtype(len(tables))), lengths)
     return FactorTable([*factors, part], columns)
@@ -79,7 +79,7 @@ def _letters() -> Iterator[str]:
     return ("".join(letters) for size in count(1) for letters in product(string.ascii_lowercase, repeat=size))
 
 
-def _united(factors: Sequence[Factor]) -> Factor:
+def _unite(factors: Sequence[Factor]) -> Factor:
     """One factor for all, with the levels of all."""
     first = factors[0]
     for factor in factors[1:]:
@@ -120,7 +120,7 @@ def _check_order(factors: Sequence[Factor], levels: list[Level]) -> None:
                 )
 
 
-def _stacked(tables: Sequence[FactorTable], factor: Factor) -> Array:
+def _stack(tables: Sequence[FactorTable], factor: Factor) -> Array:
     """Column of all tables, in the codes of the united factor."""
     total = sum(len(table) for table in tables)
     dtype: Any = np.float32 if factor.levels is None else code_dtype(len(factor))

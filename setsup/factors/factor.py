@@ -106,7 +106,7 @@ class Factor:
             )
         if self.within == self.name:
             raise FactorError(f"{where} cannot be nested within itself")
-        if self.period is not None and not (_real(self.period) and 0 < self.period <= _LARGEST_32):
+        if self.period is not None and not (_is_real(self.period) and 0 < self.period <= _LARGEST_32):
             raise FactorError(f"{where}: the period must be a positive number, not {brief(self.period)}")
         if self.period is not None and not isinstance(self.period, int | float):
             object.__setattr__(self, "period", float(self.period))  # a number of numpy's is none to JSON
@@ -114,7 +114,7 @@ class Factor:
             if self.levels is not None:
                 raise FactorError(f"{where} is continuous and cannot have levels; make it ordinal or drop them")
         else:
-            object.__setattr__(self, "levels", _checked_levels(self.levels, where))
+            object.__setattr__(self, "levels", _check_levels(self.levels, where))
 
     def __len__(self) -> int:
         """Count the levels; 0 for a continuous factor."""
@@ -182,7 +182,7 @@ def check_factors(factors: Any) -> tuple[Factor, ...]:
     return found
 
 
-def _real(number: Any) -> bool:
+def _is_real(number: Any) -> bool:
     return isinstance(number, Real) and not isinstance(number, bool)
 
 
@@ -230,7 +230,7 @@ def _decimals(number: float) -> int:
     return max(0, -int(Decimal(repr(number)).as_tuple().exponent))
 
 
-def _checked_levels(levels: Any, where: str) -> tuple[Level, ...]:
+def _check_levels(levels: Any, where: str) -> tuple[Level, ...]:
     if hasattr(levels, "tolist"):  # an array of numpy or pandas, a tensor
         levels = levels.tolist()
     if levels is not None and (isinstance(levels, str | bytes) or not isinstance(levels, Sequence)):

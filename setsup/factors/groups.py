@@ -190,8 +190,8 @@ def group_by(table: FactorColumns, names: Iterable[str], where: str | Mask | Non
     if table.is_grid and where is None:
         return _of_grid(table, chosen)
     if len(table) >= CACHED_FROM and chosen and not isinstance(where, np.ndarray):
-        return _cached(table, chosen, where)
-    return _indexed(table, chosen, evaluate(where, table) if isinstance(where, str) else where)
+        return _find_or_index(table, chosen, where)
+    return _index(table, chosen, evaluate(where, table) if isinstance(where, str) else where)
 
 
 def _of_grid(table: FactorColumns, names: tuple[str, ...]) -> Groups:
@@ -203,7 +203,7 @@ def _of_grid(table: FactorColumns, names: tuple[str, ...]) -> Groups:
     return Groups(names, np.broadcast_to(np.int64(len(table) // count), (count,)), layout)
 
 
-def _indexed(table: FactorColumns, names: tuple[str, ...], mask: Mask | None) -> Groups:
+def _index(table: FactorColumns, names: tuple[str, ...], mask: Mask | None) -> Groups:
     excluded = 0 if mask is None else len(table) - int(np.count_nonzero(mask))
     columns, radix = [table.column(name) for name in names], [len(table[name]) for name in names]
     rows = known_rows(columns, mask)
@@ -271,24 +271,24 @@ def _spread_out(number: Array, terms: _Terms) -> Rows:
     return np.asarray(rows, dtype=np.int64)
 
 
-def _cached(table: FactorColumns, names: tuple[str, ...], where: str | None) -> Groups:
+def _find_or_index(table: FactorColumns, names: tuple[str, ...], where: str | None) -> Groups:
     """Index of a large table from the cache on disk, built there first where it is missing or damaged."""
     identity = json.dumps([_VERSION, table.fingerprint, names, where])
     folder = cache_folder() / "groups" / hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
-    found = _stored(table, names, folder)
+    found = _load(table, names, folder)
     if found is None:
         with locked(folder):
-            found = _stored(table, names, folder)  # another process may have been faster
+            found = _load(table, names, folder)  # another process may have been faster
             if found is None:
                 _log.info("indexing %s rows by %s into %s", f"{len(table):,}", ", ".join(names), folder)
-                found = _indexed(table, names, None if where is None else evaluate(where, table))
+                found = _index(table, names, None if where is None else evaluate(where, table))
                 clear(folder)
-                _store(found, folder)
-                found = _stored(table, names, folder) or found  # mapped pages cost no memory of their own
+                _save(found, folder)
+                found = _load(table, names, folder) or found  # mapped pages cost no memory of their own
     return found
 
 
-def _store(groups: Groups, folder: Path) -> None:
+def _save(groups: Groups, folder: Path) -> None:
     index = groups._layout
     if not isinstance(index, _Index) or index.order is None:
         raise FactorError("only the index of columns is kept on disk")
@@ -300,7 +300,7 @@ def _store(groups: Groups, folder: Path) -> None:
         (temporary / "counts.json").write_text(json.dumps(counts), encoding="utf-8")
 
 
-def _stored(table: FactorColumns, names: tuple[str, ...], folder: Path) -> Groups | None:
+def _load(table: FactorColumns, names: tuple[str, ...], folder: Path) -> Groups | None:
     """Index as it was stored; None where there is none, or an incomplete one."""
     if not folder.exists():
         return None

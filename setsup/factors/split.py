@@ -98,7 +98,7 @@ def split(
     for new in names:
         if new in table:
             raise FactorError(f"the table has a factor {new!r} already; choose another name=")
-    units, strata = _dealt(table, _listed(stratify), _listed(disjoint))
+    units, strata = _make_units(table, _listed(stratify), _listed(disjoint))
     for repeat, new in enumerate(names):
         codes = _parts(units, strata, shares, int(fold(key, repeat)), whole=rounding == "table")
         _check_filled(codes, fractions, new)
@@ -165,7 +165,7 @@ def _shares(fractions: Mapping[str, float]) -> list[Fraction]:
     return [*ends[:-1], Fraction(1)]
 
 
-def _dealt(table: FactorTable, stratify: list[str], disjoint: list[str]) -> tuple[Rows, Rows]:
+def _make_units(table: FactorTable, stratify: list[str], disjoint: list[str]) -> tuple[Rows, Rows]:
     """Give the number of each row's unit, -1 where a factor is unknown, and the stratum of each unit."""
     stratum = table.group_by(stratify).of_rows() if stratify else np.zeros(len(table), dtype=np.int64)
     if not disjoint:
@@ -207,7 +207,7 @@ def _parts(units: Rows, strata: Rows, shares: list[Fraction], key: int, whole: b
         total = int(ends[-1])
         # a unit's middle, twice, against the ends of the shares, twice: integers on both sides
         if whole:
-            limits = [2 * (_rounded(share * (before + total)) - _rounded(share * before)) for share in shares[:-1]]
+            limits = [2 * (_round(share * (before + total)) - _round(share * before)) for share in shares[:-1]]
         else:
             limits = [-(-2 * total * share.numerator // share.denominator) for share in shares[:-1]]
         part[dealt] = np.searchsorted(np.array(limits, np.int64), 2 * ends - sizes[dealt], side="right")
@@ -215,7 +215,7 @@ def _parts(units: Rows, strata: Rows, shares: list[Fraction], key: int, whole: b
     return part[units]
 
 
-def _rounded(number: Fraction) -> int:
+def _round(number: Fraction) -> int:
     return (2 * number.numerator + number.denominator) // (2 * number.denominator)
 
 

@@ -83,42 +83,42 @@ class _Condition:
         match node:
             case ast.BoolOp():
                 masks = (self.holds(value, wanted) for value in node.values)
-                return _joined(masks, isinstance(node.op, ast.And) == wanted)
+                return _join(masks, isinstance(node.op, ast.And) == wanted)
             case ast.UnaryOp(op=ast.Not()):
                 return self.holds(node.operand, not wanted)
             case ast.Compare():
                 sides = [node.left, *node.comparators]
                 links = zip(sides, node.ops, sides[1:], strict=False)
-                return _joined((self._compared(*link, wanted) for link in links), wanted)
+                return _join((self._compare(*link, wanted) for link in links), wanted)
             case ast.Name():
                 factor = self._factor(node)
                 self._refuse(node, f"factor {factor.name!r} alone is not a condition; compare it with a value")
         self._refuse_kind(node)
 
-    def _compared(self, left: ast.expr, link: ast.cmpop, right: ast.expr, wanted: bool) -> Mask:
+    def _compare(self, left: ast.expr, link: ast.cmpop, right: ast.expr, wanted: bool) -> Mask:
         if isinstance(link, ast.In | ast.NotIn):
-            return self._contained(left, right, wanted == isinstance(link, ast.In))
+            return self._find_in(left, right, wanted == isinstance(link, ast.In))
         if isinstance(link, ast.Is | ast.IsNot):
             return self._unknown(left, right, wanted == isinstance(link, ast.Is))
         mirrored = _MIRRORED.get(type(link), type(link))
         if isinstance(left, ast.Call | ast.BinOp):
-            return self._calculated(left, type(link), right, wanted)
+            return self._compare_calculated(left, type(link), right, wanted)
         if isinstance(right, ast.Call | ast.BinOp):
-            return self._calculated(right, mirrored, left, wanted)
+            return self._compare_calculated(right, mirrored, left, wanted)
         if isinstance(left, ast.Name) and isinstance(right, ast.Name):
             for word, other in ((left, right), (right, left)):
                 if word.id not in self.table and other.id in self.table:
                     self._refuse_word(word, self.table[other.id])
-            return self._two(left, type(link), right, wanted)
+            return self._compare_two(left, type(link), right, wanted)
         if isinstance(left, ast.Name):
-            return self._one(left, type(link), right, wanted)
+            return self._compare_one(left, type(link), right, wanted)
         if isinstance(right, ast.Name):
-            return self._one(right, mirrored, left, wanted)
+            return self._compare_one(right, mirrored, left, wanted)
         for side in (left, right):
             self._constant(side)
         self._refuse(left, "this comparison names no factor; names of factors have no quotes")
 
-    def _one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Mask:
+    def _compare_one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Mask:
         """Compare a factor with a value."""
         factor = self._factor(name)
         if link not in _ORDERED:
@@ -127,7 +127,7 @@ class _Condition:
         value = stored_level(self._constant(node, factor), factor.levels or ())
         if factor.levels is None:
             number = self._number(node, factor, value)
-            return _tested(self.table.column(factor.name), lambda column: compare(column, number), wanted)
+            return _test(self.table.column(factor.name), lambda column: compare(column, number), wanted)
         if sort_of(factor.levels[0]) != "number":
             self._need_order(node, factor)
             if value not in factor.levels:
@@ -137,9 +137,9 @@ class _Condition:
             chosen = np.array([compare(level, value) for level in factor.levels])
         else:
             self._refuse_value(node, factor, value)
-        return self._looked_up(factor, chosen if wanted else ~chosen)
+        return self._look_up(factor, chosen if wanted else ~chosen)
 
-    def _calculated(self, node: ast.expr, link: type[ast.cmpop], other: ast.expr, wanted: bool) -> Mask:
+    def _compare_calculated(self, node: ast.expr, link: type[ast.cmpop], other: ast.expr, wanted: bool) -> Mask:
         """Compare what follows from a factor's level with a number."""
         match node:
             case ast.Call(func=ast.Name(id="count"), args=[ast.Name() as name], keywords=[]):
@@ -154,23 +154,23 @@ class _Condition:
                 whole = [level for level in factor.levels or () if type(level) is int]
                 if not whole or len(whole) != len(factor):
                     self._refuse(name, f"factor {factor.name!r} has no integers as levels, which % needs")
-                value = self._calculated_value(other)
-                return self._looked_up(factor, np.array([(_COMPARED[link](n % by, value)) == wanted for n in whole]))
+                value = self._number_of(other)
+                return self._look_up(factor, np.array([(_COMPARED[link](n % by, value)) == wanted for n in whole]))
             case ast.BinOp(op=ast.Mod()):
                 self._refuse(node, "% takes a factor and an integer above 0, as in digit % 2 == 0")
             case _:
                 self._refuse_kind(node)
-        value = self._calculated_value(other)
+        value = self._number_of(other)
         return np.asarray((_COMPARED[link](numbers, value) == wanted) & (numbers > 0))
 
-    def _calculated_value(self, node: ast.expr) -> Any:
+    def _number_of(self, node: ast.expr) -> Any:
         """Number that a count or a remainder is compared with."""
         value = self._constant(node)
         if sort_of(value) != "number":
             self._refuse(node, f"this is compared with a number, not {value!r}")
         return value
 
-    def _contained(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
+    def _find_in(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
         """Find a factor among the values of a tuple, list or set."""
         if not isinstance(name, ast.Name):
             if isinstance(name, ast.BinOp | ast.Call):
@@ -189,14 +189,14 @@ class _Condition:
         pairs = [(node, stored_level(self._constant(node, factor), factor.levels or ())) for node in nodes]
         if factor.levels is None:
             numbers = np.array([self._number(node, factor, value) for node, value in pairs], dtype=np.float32)
-            return _tested(self.table.column(factor.name), lambda column: np.isin(column, numbers), wanted)
+            return _test(self.table.column(factor.name), lambda column: np.isin(column, numbers), wanted)
         codes = {(sort_of(level), level): code for code, level in enumerate(factor.levels)}
         chosen = np.full(len(factor), not wanted)
         for node, value in pairs:
             if (code := codes.get((sort_of(value), value))) is None:
                 self._refuse_value(node, factor, value)
             chosen[code] = wanted
-        return self._looked_up(factor, chosen)
+        return self._look_up(factor, chosen)
 
     def _unknown(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
         if not isinstance(name, ast.Name) or not (isinstance(node, ast.Constant) and node.value is None):
@@ -209,7 +209,7 @@ class _Condition:
             return np.equal(np.isnan(column), wanted)
         return np.equal(np.equal(column, np.iinfo(column.dtype).max), wanted)
 
-    def _two(self, left: ast.Name, link: type[ast.cmpop], right: ast.Name, wanted: bool) -> Mask:
+    def _compare_two(self, left: ast.Name, link: type[ast.cmpop], right: ast.Name, wanted: bool) -> Mask:
         """Compare two factors by their values."""
         one, two = self._factor(left), self._factor(right)
         sorts = [("number" if factor.levels is None else sort_of(factor.levels[0])) for factor in (one, two)]
@@ -236,7 +236,7 @@ class _Condition:
             found[rows] = (_COMPARED[link](a, b) == wanted) & ~(np.isnan(a) | np.isnan(b))
         return found
 
-    def _looked_up(self, factor: Factor, chosen: Mask) -> Mask:
+    def _look_up(self, factor: Factor, chosen: Mask) -> Mask:
         """Rows whose level is among the chosen ones; an unknown value is never."""
         if self.table.is_grid:
             stride = self.table.strides[factor.name]
@@ -317,7 +317,7 @@ def _near_numbers(value: Any, levels: tuple[Any, ...]) -> str:
     return "; the nearest are " + " and ".join(str(level) for level in (below, above) if level is not None)
 
 
-def _joined(masks: Iterator[Mask], every: bool) -> Mask:
+def _join(masks: Iterator[Mask], every: bool) -> Mask:
     found = next(masks)
     for mask in masks:
         if every:
@@ -331,7 +331,7 @@ def _blocks(rows: int) -> Iterator[slice]:
     return (slice(start, min(start + _BLOCK, rows)) for start in range(0, rows, _BLOCK))
 
 
-def _tested(column: npt.NDArray[Any], test: Callable[[npt.NDArray[Any]], Any], wanted: bool) -> Mask:
+def _test(column: npt.NDArray[Any], test: Callable[[npt.NDArray[Any]], Any], wanted: bool) -> Mask:
     """Known numbers for which a test gives the wanted result."""
     found = np.empty(len(column), dtype=np.bool_)
     for rows in _blocks(len(column)):

@@ -294,13 +294,13 @@ def folders(cache):
 
 
 def count_builds(monkeypatch):
-    built, original = [], groups._indexed
+    built, original = [], groups._index
 
     def counted(table, names, mask):
         built.append(names)
         return original(table, names, mask)
 
-    monkeypatch.setattr(groups, "_indexed", counted)
+    monkeypatch.setattr(groups, "_index", counted)
     return built
 
 
@@ -401,13 +401,13 @@ def _index(number, table, cache, results):
 
     os.environ["SETSUP_CACHE"] = str(cache)
     groups.CACHED_FROM = 1
-    built, original = [], groups._indexed
+    built, original = [], groups._index
 
     def counted(*arguments):
         built.append(1)
         return original(*arguments)
 
-    groups._indexed = counted
+    groups._index = counted
     found = table.group_by(["a", "b"])
     results.put((len(built), [found.members(g).tolist() for g in range(len(found))]))
 

@@ -57,7 +57,7 @@ def save_table(table: FactorColumns, path: Path) -> None:
 def open_table(path: Path) -> FactorColumns:
     """Table of a file written by :func:`save_table`; its columns are views of the file, read when they are used."""
     path = Path(path)
-    with _damaged(path):
+    with _explain_damage(path):
         mapped = MappedFile.open(path)
         batch, about = _batch(mapped)
         factors = _factors(about)
@@ -137,7 +137,7 @@ def describe_schema(
 
 
 @contextmanager
-def _damaged(path: Path) -> Iterator[None]:
+def _explain_damage(path: Path) -> Iterator[None]:
     """Say in one sentence what is wrong with a file."""
     import pyarrow as pa
 

@@ -44,7 +44,7 @@ class CsvFile:
     @classmethod
     def of(cls, path: Path) -> "CsvFile":
         """Read the header and see that the file is text."""
-        with _sentences(path):
+        with _explain_errors(path):
             quotes = _survey(path)
             with path.open(encoding="utf-8-sig", newline="") as file:
                 reader = csv.reader(file)
@@ -66,7 +66,7 @@ class CsvFile:
         import pyarrow.csv as pa_csv
 
         rows, last = 0, None
-        with _sentences(self.path):
+        with _explain_errors(self.path):
             reader = pa_csv.open_csv(
                 self.path,
                 pa_csv.ReadOptions(use_threads=False, block_size=BLOCK, skip_rows=self.lines, column_names=self.header),
@@ -119,7 +119,7 @@ def _check_header(path: Path, header: list[str]) -> None:
 
 
 @contextmanager
-def _sentences(path: Path) -> Iterator[None]:
+def _explain_errors(path: Path) -> Iterator[None]:
     """Errors of the file or its parser as one sentence."""
     import pyarrow as pa
 

@@ -63,7 +63,7 @@ def from_parquet(
         with pq.ParquetFile(path) as file:
             yield from file.iter_batches(ROWS, columns=names)
 
-    with _named(path):
+    with _name_file(path):
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
             if columns is not None:
@@ -123,7 +123,7 @@ def to_pandas(table: FactorColumns) -> Any:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _name_file(path: Path) -> Iterator[None]:
     """Errors about the values in a file name the file."""
     import pyarrow as pa
 
@@ -141,7 +141,7 @@ def _of_file(
     path: Path, blocks: Blocks, names: Sequence[str], factors: Sequence[Factor], kinds: Kinds, written: bool = False
 ) -> FactorColumns:
     """Table of a file: a small one by way of memory, a large one by way of a converted file."""
-    with _named(path):
+    with _name_file(path):
         if path.stat().st_size < LARGE:
             batches = list(blocks())
             return from_blocks(lambda: batches, names, factors, kinds, written=written)
@@ -151,20 +151,20 @@ def _of_file(
 
         kinds_given = {name: str(kind) for name, kind in (kinds or {}).items()}
         choice = [list(names), [factor.to_dict() for factor in factors], kinds_given]
-        return _converted(path, blocks, convert, choice)
+        return _convert(path, blocks, convert, choice)
 
 
-def _converted(
+def _convert(
     path: Path, blocks: Blocks, convert: Callable[[Blocks, Store], FactorColumns], choice: list[Any]
 ) -> FactorColumns:
     """Table from the cache folder, converted from the file first where it is not there yet."""
     found = path.stat()
     identity = json.dumps([_VERSION, str(path.resolve()), found.st_size, found.st_mtime_ns, choice], sort_keys=True)
     target = cache_folder() / "tables" / f"{hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()}.arrow"
-    if (table := _kept(target)) is not None:
+    if (table := _find_converted(target)) is not None:
         return table
     with locked(target):
-        if (table := _kept(target)) is not None:
+        if (table := _find_converted(target)) is not None:
             return table
         _log.info("converting %s once, to %s", path, target)
         with disk_errors(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as folder:
@@ -182,7 +182,7 @@ def _converted(
     return open_table(target)
 
 
-def _kept(target: Path) -> FactorColumns | None:
+def _find_converted(target: Path) -> FactorColumns | None:
     if not target.exists():
         return None
     try:

@@ -31,10 +31,10 @@ __all__ = [
     "is_factor",
     "leaf_column",
     "leaves",
-    "note",
-    "noted",
     "places",
+    "read_note",
     "to_huggingface",
+    "write_note",
 ]
 
 Leaf = tuple[tuple[str, ...], Any]
@@ -66,11 +66,11 @@ def from_huggingface(
         if isinstance(feature, datasets.ClassLabel)
     }
     known = {
-        name: {**labels.get(name, {}), **(noted(name, feature) or {})}
+        name: {**labels.get(name, {}), **(read_note(name, feature) or {})}
         for name, (_, feature) in found.items()
         if name not in given
     }
-    described = {name: _described(name, about, found) for name, about in known.items() if about}
+    described = {name: _describe(name, about, found) for name, about in known.items() if about}
     whole = [factor for factor in described.values() if isinstance(factor, Factor)]
     # levels that a note leaves out: sorted strings
     short = {name: about for name, about in described.items() if not isinstance(about, Factor)}
@@ -79,7 +79,7 @@ def from_huggingface(
         import pyarrow as pa
 
         for arrays in _leaf_blocks(dataset, [path for path, _ in found.values()]):
-            spelled = [_spelled(array, leaf[1]) for array, leaf in zip(arrays, found.values(), strict=True)]
+            spelled = [_decode_labels(array, leaf[1]) for array, leaf in zip(arrays, found.values(), strict=True)]
             yield pa.RecordBatch.from_arrays(spelled, names=list(found))
 
     # sorted strings, nominal until the note gives their kind
@@ -120,20 +120,20 @@ def columns_and_features(table: FactorColumns) -> tuple[dict[str, Any], dict[str
         about = factor.to_dict()
         del about["name"]
         if factor.levels is None:
-            feature = datasets.Value("float32", id=note(about))
+            feature = datasets.Value("float32", id=write_note(about))
         elif not isinstance(factor.levels[0], str):
             column = column.dictionary_decode()
-            feature = datasets.Value(str(column.type).replace("double", "float64"), id=note(about))
+            feature = datasets.Value(str(column.type).replace("double", "float64"), id=write_note(about))
         elif len(factor) > _MANY:
             if _implied(factor, table):
                 del about["levels"]
             column = column.dictionary_decode()
-            feature = datasets.Value("string", id=note(about))
+            feature = datasets.Value("string", id=write_note(about))
         else:
             column = column.indices.cast("int64")
             del about["levels"]
             feature = datasets.ClassLabel(
-                names=list(factor.levels), id=None if about == {"kind": Kind.NOMINAL} else note(about)
+                names=list(factor.levels), id=None if about == {"kind": Kind.NOMINAL} else write_note(about)
             )
         columns[factor.name], features[factor.name] = column, feature
     return columns, features
@@ -183,17 +183,17 @@ def is_factor(name: str, feature: Any) -> bool:
     return (
         isinstance(feature, datasets.Value)
         and is_usable(feature.pa_type)
-        and "modality" not in (noted(name, feature) or {})
+        and "modality" not in (read_note(name, feature) or {})
     )
 
 
-def note(about: Mapping[str, Any]) -> str:
+def write_note(about: Mapping[str, Any]) -> str:
     """What is kept in the ``id`` of a feature."""
     return _MARK + json.dumps(about, ensure_ascii=False)
 
 
-def noted(name: str, feature: Any) -> dict[str, Any] | None:
-    """What :func:`note` kept in the ``id`` of a feature; None where that is something else."""
+def read_note(name: str, feature: Any) -> dict[str, Any] | None:
+    """What :func:`write_note` kept in the ``id`` of a feature; None where that is something else."""
     text = getattr(feature, "id", None)
     if not isinstance(text, str) or not text.startswith(_MARK):
         return None
@@ -228,7 +228,7 @@ def _walk(features: Mapping[str, Any], outer: tuple[str, ...] = ()) -> Iterator[
             yield path, feature
 
 
-def _described(name: str, about: Mapping[str, Any], names: Mapping[str, Any]) -> Factor | dict[str, Any]:
+def _describe(name: str, about: Mapping[str, Any], names: Mapping[str, Any]) -> Factor | dict[str, Any]:
     """Factor that a note describes, or the description where the levels are left to be found."""
     about = {**about, "name": name}
     if about.get("within") not in names:
@@ -247,7 +247,7 @@ def _implied(factor: Factor, table: FactorColumns) -> bool:
     return "" not in levels and levels == sorted(map(str, levels)) and bool(table.counts(factor.name).all())
 
 
-def _spelled(column: Any, feature: Any) -> Any:
+def _decode_labels(column: Any, feature: Any) -> Any:
     """Class labels by their names; -1 is unknown. Anything else as it is."""
     import pyarrow as pa
     import pyarrow.compute as pc

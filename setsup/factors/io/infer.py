@@ -74,7 +74,7 @@ def from_blocks(
         _see(blocks, [field for field in fields if not field.given])
         _see(blocks, [field for field in fields if field.incomplete()])
         settled = [field.settle() for field in fields]
-        return FactorColumns(settled, _coded(blocks, fields, store or _in_memory))
+        return FactorColumns(settled, _encode(blocks, fields, store or _in_memory))
     except pa.ArrowException as error:
         raise FactorError(f"the columns {list(names)} cannot be read as factors: {error}") from error
 
@@ -130,7 +130,7 @@ def _see(blocks: Blocks, fields: Sequence[Field]) -> None:
         raise FactorError("there are no rows, so kinds and levels cannot be inferred")
 
 
-def _coded(blocks: Blocks, fields: Sequence[Field], store: Store) -> dict[str, Array]:
+def _encode(blocks: Blocks, fields: Sequence[Field], store: Store) -> dict[str, Array]:
     places = {field.name: store(field.name, field.dtype) for field in fields}
     for block in blocks():
         for field in fields:

@@ -76,21 +76,21 @@ def distinct(keys: Keys, sizes: Rows | int, slots: int) -> Rows:
     if isinstance(sizes, int):
         if sizes < CROWDED * slots:
             return leading(keys.order(), sizes, slots)
-        return _redrawn(keys, below(keys.bits(ROWS, slots), sizes), sizes)
+        return _redraw(keys, below(keys.bits(ROWS, slots), sizes), sizes)
     crowded = sizes < CROWDED * slots
     if not crowded.any():
-        return _redrawn(keys, below(keys.bits(ROWS, slots), sizes[:, None]), sizes)
+        return _redraw(keys, below(keys.bits(ROWS, slots), sizes[:, None]), sizes)
     if crowded.all():
         return leading(keys.order(), sizes, slots)
     found = np.empty((len(sizes), slots), dtype=np.int64)
     dense, loose = np.flatnonzero(crowded), np.flatnonzero(~crowded)
     found[dense] = leading(keys.part(dense).order(), sizes[dense], slots)
     part = keys.part(loose)
-    found[loose] = _redrawn(part, below(part.bits(ROWS, slots), sizes[loose, None]), sizes[loose])
+    found[loose] = _redraw(part, below(part.bits(ROWS, slots), sizes[loose, None]), sizes[loose])
     return found
 
 
-def _redrawn(keys: Keys, found: Rows, sizes: Rows | int) -> Rows:
+def _redraw(keys: Keys, found: Rows, sizes: Rows | int) -> Rows:
     """Replace later repeats by fresh positions, pass after pass."""
     slots = found.shape[1]
     for turn in range(1, PASSES + 1):

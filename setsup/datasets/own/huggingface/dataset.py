@@ -18,7 +18,7 @@ from setsup.datasets.images import checked_size
 from setsup.datasets.own.huggingface.columns import Arrays, Column, Leaf, Measured, Pictures, pictures
 from setsup.errors import DataError, imported, near
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.io.huggingface import is_factor, leaves, noted
+from setsup.factors.io.huggingface import is_factor, leaves, read_note
 from setsup.files.expand_user import expanded
 
 __all__ = ["HuggingFaceDataset", "from_huggingface"]
@@ -310,7 +310,7 @@ def _modality(label: str, feature: Any) -> Modality | None:
 def _about(label: str, feature: Any) -> dict[str, Any] | None:
     """What setsup noted of a modality that it wrote: in the feature, for lists in that of the values."""
     _, inner = _shape_and_values(feature)
-    about = noted(label, feature) or noted(label, inner) or {}
+    about = read_note(label, feature) or read_note(label, inner) or {}
     return about.get("modality")
 
 
