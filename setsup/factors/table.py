@@ -12,7 +12,8 @@ from setsup.errors import DataError, FactorError
 from setsup.factors.bins import add_bins
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind
-from setsup.factors.groups import Groups, group_by
+from setsup.factors.grouping import group_by
+from setsup.factors.groups import Groups
 from setsup.factors.io import arrow, frames, huggingface, infer
 from setsup.factors.join import join
 from setsup.factors.where import evaluate

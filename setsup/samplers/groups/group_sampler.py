@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from setsup.errors import SamplerError
-from setsup.factors.groups import group_by
+from setsup.factors.grouping import group_by
 from setsup.factors.table import FactorTable
 from setsup.factors.types import Array, Floats, Mask, Rows
 from setsup.samplers.groups.choose import Chooser
