@@ -33,7 +33,7 @@ def test_a_description_comes_back_from_plain_data(factor):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"name": "", "kind": "nominal", "levels": ("a",)}, "not empty"),
+        ({"name": "", "kind": "nominal", "levels": ("a",)}, "non-empty"),
         ({"name": "x", "kind": "nomnal", "levels": ("a",)}, "unknown kind 'nomnal'"),
         ({"name": "x", "kind": "nominal"}, "at least one level"),
         ({"name": "x", "kind": "nominal", "levels": "abc"}, "must be a tuple"),

@@ -376,7 +376,7 @@ def test_tolerances_have_names(wrong):
 def test_two_continuous_factors_in_one_list():
     with pytest.raises(SamplerError, match=r"at most one continuous factor .*not x and y.*table.binned") as error:
         SetSampler(table_of([0, 1], y=[0, 1]), ["x", "y"], size=1, tolerance={"x": 1.0, "y": 1.0})
-    assert "hold 'y_bin'" in str(error.value)
+    assert "fix 'y_bin'" in str(error.value)
 
 
 def test_a_continuous_factor_without_a_tolerance():
