@@ -70,7 +70,10 @@ class Field:
 
     def incomplete(self) -> bool:
         """Whether values seen as numbers are strings, which needs another first pass; prepares for it."""
-        if self.given or self._distinct is not None or self._sort() != "string" or self._kind is Kind.CONTINUOUS:
+        if self.given:
+            return False
+        sort = self._sort()  # first, so that the first column that mixes sorts is named, whatever the blocks
+        if self._distinct is not None or sort != "string" or self._kind is Kind.CONTINUOUS:
             return False
         self._as_text, self._distinct, self._rows = True, set(), 0
         return True

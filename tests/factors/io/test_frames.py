@@ -199,6 +199,15 @@ def test_a_path_is_text_even_of_digits(tmp_path):
     assert FactorTable.from_csv(csv(tmp_path, "path,a\n1,2\n2,2\n"))["path"].levels == ("1", "2")
 
 
+def test_the_first_column_that_mixes_is_named_whatever_the_blocks(tmp_path, monkeypatch, own_cache):
+    path = csv(tmp_path, "a,b\n" + "0.5,true\n" * 20 + "x,2.5\n")
+    for large in (frames.LARGE, 0):
+        monkeypatch.setattr(frames, "LARGE", large)
+        monkeypatch.setattr(csv_file, "BLOCK", 64 if not large else csv_file.BLOCK)
+        with pytest.raises(DataError, match="column 'a' mixes numbers and strings"):
+            FactorTable.from_csv(path)
+
+
 def test_a_large_file_is_converted_once(tmp_path, monkeypatch, own_cache, caplog):
     monkeypatch.setattr(frames, "LARGE", 0)
     path = csv(tmp_path, "a,b\n1,x\n2,y\n")
