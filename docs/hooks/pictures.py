@@ -79,7 +79,7 @@ def epochs() -> Image.Image:
     images = shapes().fetch(batches.indices[:, 0])["image"]
     captions = [f"step {step}, epoch {step // sampler.steps_per_epoch}" for step in range(len(sampler))]
     title = "EpochSampler(table, size=10, epochs=2, partial='pad', where=…)"
-    title += "\n16 rows: 2 steps an epoch; padded slots are grey"
+    title += "\n16 rows: 2 steps per epoch; padding is grey"
     mask = None if batches.mask is None else batches.mask[:, 0]
     return contact_sheet(images, captions, title, mask=mask, width=WIDTH)
 

@@ -89,7 +89,7 @@ class PixelPairSampler(SetSampler):
                 stream=stream,
             )
         except SamplerError as error:
-            if " groups that hold " not in str(error):
+            if " have fewer than the " not in str(error):
                 raise
             which = "no scene" if small == "drop" else "not every scene"
             raise SamplerError(

@@ -116,7 +116,7 @@ class Concat(Dataset):
 
     def __init__(self, datasets: Sequence[Dataset], parts: Sequence[str] | None = None) -> None:
         check_arguments(Concat.__init__, locals(), DataError)
-        from setsup.factors.combine import concat as concat_tables
+        from setsup.factors.concat import concat as concat_tables
 
         if not len(datasets):
             raise DataError("concat needs at least one dataset")

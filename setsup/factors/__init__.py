@@ -3,7 +3,7 @@
 A :class:`FactorTable` gives every sample's factors, :class:`Groups` the rows that share some of them.
 """
 
-from setsup.factors.combine import concat
+from setsup.factors.concat import concat
 from setsup.factors.factor import Factor, Kind, Level
 from setsup.factors.groups import Groups
 from setsup.factors.split import check_disjoint, split

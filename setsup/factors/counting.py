@@ -1,19 +1,47 @@
-"""The work behind the index of columns: combinations of levels as numbers, and rows sorted by counting them."""
+"""Combinations of levels as numbers, and rows sorted by counting them."""
 
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["counting_sort", "known_rows", "packed", "renumbered", "row_dtype"]
+from setsup.checks import check_strings
+from setsup.errors import FactorError
+from setsup.factors.columns import FactorColumns
+from setsup.factors.types import Array, Mask, Rows
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
+__all__ = ["count_equal", "counting_sort", "known_rows", "number_cells", "row_dtype", "with_outer"]
 
 _STRETCH = 1 << 16  # rows packed at a time
 
 
-def known_rows(columns: list[Array], mask: npt.NDArray[np.bool_] | None) -> Rows | None:
+def with_outer(table: FactorColumns, names: Iterable[str]) -> tuple[str, ...]:
+    """Names and the factors they are nested in, in table order, checked to be discrete."""
+    wanted: set[str] = set()
+    for name in [names] if isinstance(names, str) else check_strings(names, "the factors to group by", FactorError):
+        if table[name].continuous:
+            raise FactorError(
+                f"factor {name!r} is continuous, so no two rows need share a value: fix it with "
+                f"tolerance={{{name!r}: …}} (--tolerance), or fix {name + '_bin'!r} of table.binned({name!r}, width)"
+            )
+        wanted |= {table[name].name, *table.outer(name)}
+    return tuple(name for name in table.names if name in wanted)
+
+
+def count_equal(table: FactorColumns, name: str) -> Rows:
+    """Rows with the level of each row, and with those it is nested in: (rows,) int64, 0 where one is unknown."""
+    names = with_outer(table, [name])
+    columns = [table.column(name) for name in names]
+    rows = known_rows(columns, None)
+    known = columns if rows is None else [column[rows] for column in columns]
+    cell, _, _ = number_cells(known, [len(table[name]) for name in names])
+    found = np.zeros(len(table), dtype=np.int64)
+    found[slice(None) if rows is None else rows] = np.bincount(cell)[cell]
+    return found
+
+
+def known_rows(columns: list[Array], mask: Mask | None) -> Rows | None:
     """Numbers of the rows that the mask keeps and whose stored codes are all known, ascending; None for all rows."""
     kept = mask
     for column in columns:
@@ -23,7 +51,18 @@ def known_rows(columns: list[Array], mask: npt.NDArray[np.bool_] | None) -> Rows
     return None if kept is None else np.flatnonzero(kept)
 
 
-def packed(columns: list[Array], radix: list[int]) -> Array:
+def number_cells(columns: list[Array], radix: list[int]) -> tuple[Array, int, bool]:
+    """Number of each row's combination of levels, in lexicographic order, how many numbers, and whether they are ranks.
+
+    Where there are far more combinations than rows, their ranks among those that occur.
+    """
+    cells = math.prod(radix)
+    if cells <= max(4 * len(columns[0]), 1 << 20) and cells < 2**31:
+        return _pack(columns, radix), cells, False
+    return *_rank(columns, radix), True
+
+
+def _pack(columns: list[Array], radix: list[int]) -> Array:
     """Number of each row's combination of levels, lexicographic: (rows,) uint32 below the product of ``radix``.
 
     A stretch of rows at a time stays in the processor's cache from factor to factor.
@@ -38,11 +77,8 @@ def packed(columns: list[Array], radix: list[int]) -> Array:
     return cell
 
 
-def renumbered(columns: list[Array], radix: list[int]) -> tuple[Array, int]:
-    """Rank of each row's combination among those that occur, (rows,) int64, and how many occur.
-
-    For tables whose levels have far more combinations than there are rows.
-    """
+def _rank(columns: list[Array], radix: list[int]) -> tuple[Array, int]:
+    """Rank of each row's combination among those that occur, (rows,) int64, and how many occur."""
     cell = np.zeros(len(columns[0]), dtype=np.int64)
     cells = 1
     for column, size in zip(columns, radix, strict=True):
@@ -65,11 +101,11 @@ def counting_sort(cell: Array, cells: int) -> tuple[Rows, Array]:
     count = len(cell)
     index = np.int32 if max(count, cells) < 2**31 else np.int64
     matrix: Any = coo_array((cells, count), dtype=np.bool_)
-    # one entry a row, in the line of its cell; attributes are set directly, for the constructor would check and copy
+    # one entry per row, in the line of its cell; set directly, since the constructor would check and copy
     line = cell.view(index) if cell.dtype.itemsize == np.dtype(index).itemsize else cell.astype(index)
     matrix.coords = (line, np.arange(count, dtype=index))
     matrix.data = np.ones(count, dtype=np.bool_)
-    matrix.has_canonical_format = True  # no row stands twice, so nothing is summed
+    matrix.has_canonical_format = True  # no row occurs twice, so nothing is summed
     lines = matrix.tocsr()
     return lines.indptr.astype(np.int64), _as_rows(lines.indices, count)
 

@@ -16,16 +16,16 @@ import numpy.typing as npt
 from setsup.checks import check_instance
 from setsup.errors import FactorError, brief, near
 
-__all__ = ["PLURAL", "ROLES", "Factor", "Kind", "Level", "checked_factors", "level_array", "sort_of", "stored_level"]
+__all__ = ["PLURAL", "ROLES", "Factor", "Kind", "Level", "check_factors", "level_array", "sort_of", "stored_level"]
 
 Level = str | int | float | bool
-"""The value of a discrete factor: text, a number or a truth value."""
+"""The value of a discrete factor: a string, a number or a boolean."""
 
-PLURAL = {"number": "numbers", "truth": "truth values", "text": "texts"}
-"""What levels of a sort are called, by :func:`sort_of`."""
+PLURAL = {"number": "numbers", "boolean": "booleans", "string": "strings"}
+"""Plurals of the sorts of :func:`sort_of`."""
 
 ROLES = ("variation", "key", "split", "part")
-"""What a column is for. Only ``variation`` counts as a factor that sets may hold or vary by themselves."""
+"""What a column is for. Only ``variation`` is a factor that sets fix or vary unless it is named."""
 
 _NOISE = 4  # units in the last place by which two computations of a number differ at most
 _ROUNDED = 4  # decimals from which on levels may be rounded ones
@@ -53,17 +53,17 @@ class Factor:
     Parameters
     ----------
     name : str
-        What expressions and samplers call it; a Python identifier is best.
+        Name in expressions and samplers; preferably a Python identifier.
     kind : Kind
         Nominal, ordinal, cyclic or continuous.
     levels : sequence of str, int, float or bool, optional
         The values in order, also as a numpy array; kept as a tuple. None for a continuous factor, and only there.
     unit : str
-        ``"deg"``, ``"turn"``, ``"m"`` or nothing.
+        ``"deg"``, ``"turn"``, ``"m"`` or empty.
     period : float, optional
         Length of the cycle in units: 360.0 for degrees, 1.0 for turns.
     within : str, optional
-        The factor this one is nested in: holding ``instance`` within ``category`` holds the category too.
+        The factor this one is nested in: fixing ``instance`` within ``category`` fixes the category too.
     role : str
         ``variation`` for a factor proper, ``key`` for identifiers, ``split`` for a column that divides the rows into
         parts, ``part`` for the column that concatenation adds.
@@ -93,7 +93,7 @@ class Factor:
         """Check the description; accept lists and plain strings as they come from files."""
         where = f"factor {brief(self.name)}"
         if not isinstance(self.name, str) or not self.name:
-            raise FactorError(f"{where}: the name must be a text that is not empty")
+            raise FactorError(f"{where}: the name must be a non-empty string")
         try:
             object.__setattr__(self, "kind", Kind(self.kind))
         except (ValueError, TypeError):
@@ -102,11 +102,11 @@ class Factor:
             raise FactorError(f"{where}: unknown role {brief(self.role)}{near(self.role, ROLES)}")
         if not isinstance(self.unit, str) or not isinstance(self.within, str | None):
             raise FactorError(
-                f"{where}: unit and within must be texts, not {brief(self.unit)} and {brief(self.within)}"
+                f"{where}: unit and within must be strings, not {brief(self.unit)} and {brief(self.within)}"
             )
         if self.within == self.name:
             raise FactorError(f"{where} cannot be nested within itself")
-        if self.period is not None and not (_real(self.period) and 0 < self.period <= _LARGEST_32):
+        if self.period is not None and not (_is_real(self.period) and 0 < self.period <= _LARGEST_32):
             raise FactorError(f"{where}: the period must be a positive number, not {brief(self.period)}")
         if self.period is not None and not isinstance(self.period, int | float):
             object.__setattr__(self, "period", float(self.period))  # a number of numpy's is none to JSON
@@ -114,7 +114,7 @@ class Factor:
             if self.levels is not None:
                 raise FactorError(f"{where} is continuous and cannot have levels; make it ordinal or drop them")
         else:
-            object.__setattr__(self, "levels", _checked_levels(self.levels, where))
+            object.__setattr__(self, "levels", _check_levels(self.levels, where))
 
     def __len__(self) -> int:
         """Count the levels; 0 for a continuous factor."""
@@ -138,7 +138,7 @@ class Factor:
             raise FactorError(f"factor {self.name!r} is continuous and has no levels; compare it with < or >=")
         try:
             return self.levels.index(stored_level(level, self.levels))
-        except (ValueError, TypeError, RuntimeError):  # arrays and tensors are no truth value when compared
+        except (ValueError, TypeError, RuntimeError):  # arrays and tensors have no truth value
             raise FactorError(f"factor {self.name!r} has no level {brief(level)}{near(level, self.levels)}") from None
 
     def to_dict(self) -> dict[str, Any]:
@@ -169,7 +169,7 @@ class Factor:
         return cls(**data)
 
 
-def checked_factors(factors: Any) -> tuple[Factor, ...]:
+def check_factors(factors: Any) -> tuple[Factor, ...]:
     """Factors as a tuple; FactorError where one is something else."""
     if isinstance(factors, str) or not isinstance(factors, Iterable):
         raise FactorError(f"factors must be a list of Factor, not {brief(factors)}")
@@ -182,13 +182,13 @@ def checked_factors(factors: Any) -> tuple[Factor, ...]:
     return found
 
 
-def _real(number: Any) -> bool:
+def _is_real(number: Any) -> bool:
     return isinstance(number, Real) and not isinstance(number, bool)
 
 
 def sort_of(level: Level) -> str:
-    """What a level is: ``text``, ``truth`` or ``number``; values of different sorts never compare."""
-    return "text" if isinstance(level, str) else "truth" if isinstance(level, bool) else "number"
+    """Sort of a level: ``string``, ``boolean`` or ``number``; values of different sorts never compare."""
+    return "string" if isinstance(level, str) else "boolean" if isinstance(level, bool) else "number"
 
 
 def stored_level(value: Level, levels: Sequence[Level]) -> Level:
@@ -230,7 +230,7 @@ def _decimals(number: float) -> int:
     return max(0, -int(Decimal(repr(number)).as_tuple().exponent))
 
 
-def _checked_levels(levels: Any, where: str) -> tuple[Level, ...]:
+def _check_levels(levels: Any, where: str) -> tuple[Level, ...]:
     if hasattr(levels, "tolist"):  # an array of numpy or pandas, a tensor
         levels = levels.tolist()
     if levels is not None and (isinstance(levels, str | bytes) or not isinstance(levels, Sequence)):
@@ -242,19 +242,19 @@ def _checked_levels(levels: Any, where: str) -> tuple[Level, ...]:
     sorts = {sort_of(level) for level in found}
     if wrong is not None or len(sorts) > 1:
         raise FactorError(
-            f"{where}: levels must be all texts, all numbers or all truth values, not "
+            f"{where}: levels must be all strings, all numbers or all booleans, not "
             + (f"a {type(wrong).__name__}" if wrong is not None else "some of each")
         )
     if any(isinstance(level, float) and not math.isfinite(level) for level in found):
-        raise FactorError(f"{where}: levels must be finite numbers; an unknown value is no level")
+        raise FactorError(f"{where}: levels must be finite numbers; an unknown value is not a level")
     if len(set(found)) != len(found):
         twice = Counter(found).most_common(1)[0][0]
-        raise FactorError(f"{where}: the level {twice!r} stands there twice")
+        raise FactorError(f"{where}: the level {twice!r} is listed twice")
     return found
 
 
 def level_array(levels: Sequence[Level]) -> npt.NDArray[Any]:
-    """Levels as an array of their own type; whole numbers that numpy would round to floats stay Python's own."""
+    """Levels as an array of their own type; integers that numpy would round to floats stay Python's."""
     found = np.asarray(levels)
     if found.dtype.kind != "f":
         return found

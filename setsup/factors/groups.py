@@ -2,39 +2,21 @@
 
 Groups are ordered lexicographically by level code, in the order in which the table lists the factors; members are
 ordered by row; combinations that no row has are no groups. A grid needs arithmetic only; columns get a compressed
-index (offsets and an order: 4 bytes a row, 8 beyond 2³² rows). Both give the same groups for the same rows.
+index (offsets and an order: 4 bytes per row, 8 beyond 2³² rows). Both give the same groups for the same rows.
 """
 
-import hashlib
-import json
-import logging
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_strings, is_integer
-from setsup.errors import FactorError, RowError, brief
-from setsup.factors.counting import counting_sort, known_rows, packed, renumbered, row_dtype
-from setsup.factors.table import FactorTable
-from setsup.files import cache_folder, locked, written_folder
-from setsup.files.atomic import clear
+from setsup.checks import is_integer
+from setsup.errors import RowError, brief
+from setsup.factors.columns import FactorColumns
+from setsup.factors.types import Array, Rows
 from setsup.files.mapped import check_mapped
 
-__all__ = ["Groups", "group_by"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-
-CACHED_FROM = 50_000_000
-"""Rows from which an index of columns is kept on disk."""
-
-_VERSION = 1  # of the index on disk
-_log = logging.getLogger("setsup")
+__all__ = ["GridLayout", "Groups", "IndexLayout", "terms"]
 
 
 class Groups:
@@ -69,7 +51,7 @@ class Groups:
         self,
         names: tuple[str, ...],
         sizes: Rows,
-        layout: "_Arithmetic | _Index",
+        layout: "GridLayout | IndexLayout",
         *,
         unknown: int = 0,
         excluded: int = 0,
@@ -79,7 +61,7 @@ class Groups:
         self.rows = int(sizes.sum())
         self.unknown = unknown
         self.excluded = excluded
-        self._layout = layout
+        self.layout = layout
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -93,10 +75,10 @@ class Groups:
         (..., factors) int64, factors in the order of ``names``; all groups by default
 
         """
-        return self._layout.keys(np.arange(len(self)) if groups is None else np.asarray(groups, dtype=np.int64))
+        return self.layout.keys(np.arange(len(self)) if groups is None else np.asarray(groups, dtype=np.int64))
 
     def take(self, groups: npt.ArrayLike, positions: npt.ArrayLike) -> Rows:
-        """Rows at the given positions of groups; nothing is checked, for this is what every draw calls.
+        """Rows at the given positions of groups; unchecked, since every draw calls this.
 
         Parameters
         ----------
@@ -110,7 +92,7 @@ class Groups:
         int64 array of the broadcast shape
 
         """
-        return self._layout.take(np.asarray(groups), np.asarray(positions))
+        return self.layout.take(np.asarray(groups), np.asarray(positions))
 
     def members(self, group: int) -> Rows:
         """All rows of one group, ascending.
@@ -133,8 +115,8 @@ class Groups:
         found[self.take(which, np.arange(self.rows) - starts)] = which
         return found
 
-    def describe(self, table: FactorTable, group: int) -> str:
-        """Held values of a group in words: ``"wall_hue = 0.3 turn, shape = cube"``."""
+    def describe(self, table: FactorColumns, group: int) -> str:
+        """Values that the members of a group share, as in ``"wall_hue = 0.3 turn, shape = cube"``."""
         parts = []
         for name, code in zip(self.names, self.keys(group), strict=True):
             factor = table[name]
@@ -144,14 +126,15 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class _Arithmetic:
+class GridLayout:
     """Groups of a grid: a group's number is its key in mixed radix, a member's the rest of the row's digits."""
 
     radix: tuple[int, ...]
-    group_terms: "_Terms"
-    member_terms: "_Terms"
+    group_terms: "Terms"
+    member_terms: "Terms"
 
     def keys(self, groups: Rows) -> Rows:
+        """Level codes of groups, (..., factors)."""
         codes = np.empty((*groups.shape, len(self.radix)), dtype=np.int64)
         for place in range(len(self.radix) - 1, -1, -1):
             codes[..., place] = groups % self.radix[place]
@@ -159,22 +142,25 @@ class _Arithmetic:
         return codes
 
     def take(self, groups: Array, positions: Array) -> Rows:
+        """Rows at positions of groups."""
         return _spread_out(groups, self.group_terms) + _spread_out(positions, self.member_terms)
 
 
 @dataclass(frozen=True, slots=True)
-class _Index:
-    """Groups of columns: members of group g stand in ``order`` from ``offsets[g]`` on."""
+class IndexLayout:
+    """Groups of columns: members of group g start at ``offsets[g]`` in ``order``."""
 
     codes: Array  # (groups, factors)
     offsets: Rows  # (groups,)
     order: Array | None  # (rows in a group,); None where row and position are the same
 
     def keys(self, groups: Rows) -> Rows:
+        """Level codes of groups, (..., factors)."""
         check_mapped(self.codes)
         return self.codes[groups].astype(np.int64)
 
     def take(self, groups: Array, positions: Array) -> Rows:
+        """Rows at positions of groups."""
         check_mapped(self.offsets)
         if self.order is not None:
             check_mapped(self.order)
@@ -182,82 +168,14 @@ class _Index:
         return index if self.order is None else self.order[index].astype(np.int64, copy=False)
 
 
-def group_by(table: FactorTable, names: Iterable[str], where: str | npt.NDArray[np.bool_] | None = None) -> Groups:
-    """Partition rows by the levels of the named factors and of those they are nested in."""
-    chosen = closed(table, names)
-    if not isinstance(where, str | np.ndarray | None):
-        raise FactorError(f"where must be an expression or (rows,) bool, not a {type(where).__name__}")
-    if isinstance(where, np.ndarray) and (where.dtype != np.bool_ or where.shape != (len(table),)):
-        raise FactorError(f"where must be an expression or ({len(table)},) bool, not {where.shape} {where.dtype}")
-    if table.is_grid and where is None:
-        return _of_grid(table, chosen)
-    if len(table) >= CACHED_FROM and chosen and not isinstance(where, np.ndarray):
-        return _cached(table, chosen, where)
-    return _indexed(table, chosen, table.mask(where) if isinstance(where, str) else where)
+Terms = list[tuple[Array | None, Array | None]]
 
 
-def closed(table: FactorTable, names: Iterable[str]) -> tuple[str, ...]:
-    """Names and the factors they are nested in, in table order, checked to be discrete."""
-    wanted: set[str] = set()
-    for name in [names] if isinstance(names, str) else check_strings(names, "the factors to group by", FactorError):
-        if table[name].continuous:
-            raise FactorError(
-                f"factor {name!r} is continuous, so no two rows need share a value: hold it with "
-                f"tolerance={{{name!r}: …}} (--tolerance), or hold {name + '_bin'!r} of table.binned({name!r}, width)"
-            )
-        inner: str | None = name
-        while inner is not None:
-            wanted.add(table[inner].name)
-            inner = table[inner].within
-    return tuple(name for name in table.names if name in wanted)
-
-
-def _of_grid(table: FactorTable, names: tuple[str, ...]) -> Groups:
-    held = [factor.name in names for factor in table.factors]
-    sizes = [len(factor) for factor in table.factors]
-    radix = tuple(len(table[name]) for name in names)
-    count = math.prod(radix)
-    layout = _Arithmetic(radix, _terms(sizes, held), _terms(sizes, [not holds for holds in held]))
-    return Groups(names, np.broadcast_to(np.int64(len(table) // count), (count,)), layout)
-
-
-def _indexed(table: FactorTable, names: tuple[str, ...], mask: npt.NDArray[np.bool_] | None) -> Groups:
-    excluded = 0 if mask is None else len(table) - int(np.count_nonzero(mask))
-    columns, radix = [table.column(name) for name in names], [len(table[name]) for name in names]
-    rows = known_rows(columns, mask)
-    count = len(table) if rows is None else len(rows)
-    if not names:
-        sizes = np.array([count] if count else [], dtype=np.int64)
-        layout = _Index(np.empty((len(sizes), 0), dtype=np.uint8), np.zeros(len(sizes), np.int64), rows)
-        return Groups(names, sizes, layout, excluded=excluded)
-    if rows is not None:
-        columns = [column[rows] for column in columns]
-    cells = math.prod(radix)
-    plain = cells <= max(4 * count, 1 << 20) and cells < 2**31
-    cell, cells = (packed(columns, radix), cells) if plain else renumbered(columns, radix)
-    offsets, order = counting_sort(cell, cells)
-    sizes = np.diff(offsets)
-    filled = np.flatnonzero(sizes)
-    if plain:
-        digits = np.unravel_index(filled, radix)
-        codes = [digit.astype(column.dtype) for digit, column in zip(digits, columns, strict=True)]
-    else:
-        first = order[offsets[filled]]
-        codes = [column[first] for column in columns]
-    if rows is not None:
-        order = rows.astype(row_dtype(len(table)))[order]
-    layout = _Index(np.stack(codes, axis=-1), offsets[filled], order)
-    return Groups(names, sizes[filled], layout, unknown=len(table) - excluded - count, excluded=excluded)
-
-
-_Terms = list[tuple[Array | None, Array | None]]
-
-
-def _terms(sizes: list[int], chosen: list[bool]) -> _Terms:
+def terms(sizes: list[int], chosen: list[bool]) -> Terms:
     """Divisors and factors that turn a number m in mixed radix over chosen axes of a C-order grid into its row.
 
     With digits dᵢ = qᵢ − nᵢ·qᵢ₊₁ of the quotients qᵢ = m // (n₀⋯nᵢ₋₁), the row Σ dᵢ·strideᵢ is
-    Σ qᵢ·(strideᵢ − nᵢ₋₁·strideᵢ₋₁): one division a run of neighbouring axes, and no remainder.
+    Σ qᵢ·(strideᵢ − nᵢ₋₁·strideᵢ₋₁): one division per run of neighbouring axes, and no remainder.
     """
     runs: list[tuple[int, int]] = []  # (size, stride) of neighbouring chosen axes joined, fastest first
     stride, previous = 1, False
@@ -279,7 +197,7 @@ def _unless_one(number: int) -> Array | None:
     return None if number == 1 else np.array(number, dtype=np.int64)
 
 
-def _spread_out(number: Array, terms: _Terms) -> Rows:
+def _spread_out(number: Array, terms: Terms) -> Rows:
     if not terms:
         return np.zeros(number.shape, dtype=np.int64)
     rows: Rows | None = None
@@ -289,56 +207,3 @@ def _spread_out(number: Array, terms: _Terms) -> Rows:
             term = term * factor
         rows = term if rows is None else rows + term
     return np.asarray(rows, dtype=np.int64)
-
-
-def _cached(table: FactorTable, names: tuple[str, ...], where: str | None) -> Groups:
-    """Index of a large table from the cache on disk, built there first where it is missing or damaged."""
-    identity = json.dumps([_VERSION, table.fingerprint, names, where])
-    folder = cache_folder() / "groups" / hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
-    found = _stored(table, names, folder)
-    if found is None:
-        with locked(folder):
-            found = _stored(table, names, folder)  # another process may have been faster
-            if found is None:
-                _log.info("indexing %s rows by %s into %s", f"{len(table):,}", ", ".join(names), folder)
-                found = _indexed(table, names, None if where is None else table.mask(where))
-                clear(folder)
-                _store(found, folder)
-                found = _stored(table, names, folder) or found  # mapped pages cost no memory of their own
-    return found
-
-
-def _store(groups: Groups, folder: Path) -> None:
-    index = groups._layout
-    if not isinstance(index, _Index) or index.order is None:
-        raise FactorError("only the index of columns is kept on disk")
-    arrays = {"sizes": groups.sizes, "codes": index.codes, "offsets": index.offsets, "order": index.order}
-    with written_folder(folder) as beside:
-        for name, array in arrays.items():
-            np.save(beside / f"{name}.npy", array, allow_pickle=False)
-        counts = {"unknown": groups.unknown, "excluded": groups.excluded}
-        (beside / "counts.json").write_text(json.dumps(counts), encoding="utf-8")
-
-
-def _stored(table: FactorTable, names: tuple[str, ...], folder: Path) -> Groups | None:
-    """Index as it was stored; None where there is none, or no whole one."""
-    if not folder.exists():
-        return None
-
-    def array(name: str) -> Array:
-        return np.lib.format.open_memmap(folder / f"{name}.npy", mode="r").view(np.ndarray)
-
-    try:
-        counts = json.loads((folder / "counts.json").read_text(encoding="utf-8"))
-        unknown, excluded = int(counts["unknown"]), int(counts["excluded"])
-        codes, offsets, order = (array(name) for name in ("codes", "offsets", "order"))
-        sizes = np.array(array("sizes"))  # in memory, as samplers keep as much of each group themselves
-        whole = codes.shape == (len(sizes), len(names)) and sizes.shape == offsets.shape
-        whole = whole and order.shape == (int(sizes.sum()),) and len(order) + unknown + excluded == len(table)
-    except Exception as error:  # whatever is wrong with a cached file, it is built anew
-        _log.warning("the index %s is damaged and built anew: %s", folder, error)
-        return None
-    if not whole:
-        _log.warning("the index %s does not fit the table and is built anew", folder)
-        return None
-    return Groups(names, sizes, _Index(codes, offsets, order), unknown=unknown, excluded=excluded)

@@ -1,9 +1,9 @@
-"""Training, validation and test parts, drawn anew as factor columns.
+"""Random training, validation and test parts as factor columns.
 
 Convention
 ----------
 The units that are dealt out are rows, or the groups of ``disjoint``; the strata are the groups of ``stratify``, or one
-of all. In each stratum the units stand in the order of a permutation keyed by the seed, the repeat and the stratum. A
+of all. In each stratum the units are in the order of a permutation keyed by the seed, the repeat and the stratum. A
 unit goes to the part in whose share of the stratum's rows the middle of its own rows falls. So each part's rows differ
 from its share by less than one unit, in every stratum, and the outcome depends on the rows' factors only. With
 ``rounding="table"`` the shares of the strata are rounded up in some and down in others, in a keyed order of the strata,
@@ -16,20 +16,19 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_arguments, check_choice, check_integer, is_number
 from setsup.errors import FactorError, brief
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.stored import code_dtype
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Rows
 from setsup.random import fold, permute, stream_key
 
 __all__ = ["ROUNDINGS", "check_disjoint", "split"]
 
 _MOST = 10_000  # splits of one table
 
-Rows = npt.NDArray[np.int64]
 
 ROUNDINGS = ("strata", "table")
 """What the shares of a split are rounded for."""
@@ -61,7 +60,7 @@ def split(
     name : str
         Name of the new factor, whose role is ``split``.
     stratify : str or sequence of str, optional
-        Factors whose combinations are all divided in these shares.
+        Factors of which each combination is divided in these fractions.
     disjoint : str or sequence of str, optional
         Factors of which no combination may be in two parts: subjects, scenes, orbits.
     repeats : int
@@ -99,7 +98,7 @@ def split(
     for new in names:
         if new in table:
             raise FactorError(f"the table has a factor {new!r} already; choose another name=")
-    units, strata = _dealt(table, _listed(stratify), _listed(disjoint))
+    units, strata = _make_units(table, _listed(stratify), _listed(disjoint))
     for repeat, new in enumerate(names):
         codes = _parts(units, strata, shares, int(fold(key, repeat)), whole=rounding == "table")
         _check_filled(codes, fractions, new)
@@ -134,8 +133,8 @@ def check_disjoint(table: FactorTable, split: str, by: str | Sequence[str]) -> N
         raise FactorError(f"factor {split!r} is continuous and divides rows into no parts")
     known = (group >= 0) & (part >= 0)
     pairs = np.unique(group[known] * len(levels) + part[known])
-    held, counts = np.unique(pairs // len(levels), return_counts=True)
-    shared = held[counts > 1]
+    group_of, counts = np.unique(pairs // len(levels), return_counts=True)
+    shared = group_of[counts > 1]
     if len(shared):
         first = []
         for which in shared[:5].tolist():
@@ -166,7 +165,7 @@ def _shares(fractions: Mapping[str, float]) -> list[Fraction]:
     return [*ends[:-1], Fraction(1)]
 
 
-def _dealt(table: FactorTable, stratify: list[str], disjoint: list[str]) -> tuple[Rows, Rows]:
+def _make_units(table: FactorTable, stratify: list[str], disjoint: list[str]) -> tuple[Rows, Rows]:
     """Give the number of each row's unit, -1 where a factor is unknown, and the stratum of each unit."""
     stratum = table.group_by(stratify).of_rows() if stratify else np.zeros(len(table), dtype=np.int64)
     if not disjoint:
@@ -206,9 +205,9 @@ def _parts(units: Rows, strata: Rows, shares: list[Fraction], key: int, whole: b
         dealt = members[permute(stratum, len(members), np.arange(len(members)))]
         ends = np.cumsum(sizes[dealt])
         total = int(ends[-1])
-        # a unit's middle, twice, against the ends of the shares, twice: whole numbers on both sides
+        # a unit's middle, twice, against the ends of the shares, twice: integers on both sides
         if whole:
-            limits = [2 * (_rounded(share * (before + total)) - _rounded(share * before)) for share in shares[:-1]]
+            limits = [2 * (_round(share * (before + total)) - _round(share * before)) for share in shares[:-1]]
         else:
             limits = [-(-2 * total * share.numerator // share.denominator) for share in shares[:-1]]
         part[dealt] = np.searchsorted(np.array(limits, np.int64), 2 * ends - sizes[dealt], side="right")
@@ -216,7 +215,7 @@ def _parts(units: Rows, strata: Rows, shares: list[Fraction], key: int, whole: b
     return part[units]
 
 
-def _rounded(number: Fraction) -> int:
+def _round(number: Fraction) -> int:
     return (2 * number.numerator + number.denominator) // (2 * number.denominator)
 
 

@@ -10,10 +10,9 @@ import numpy.typing as npt
 from setsup.checks import check_array
 from setsup.errors import FactorError, RowError
 from setsup.factors.factor import Factor
+from setsup.factors.types import Array, Rows
 
-__all__ = ["as_array", "check_finite", "check_rows", "code_dtype", "owned", "stored_column", "without_signs"]
-
-Array = npt.NDArray[Any]
+__all__ = ["as_array", "check_finite", "check_rows", "code_dtype", "drop_signs", "freeze", "stored_column"]
 
 _BLOCK = 1 << 20  # numbers looked at at a time, so that temporary arrays stay small
 
@@ -26,14 +25,14 @@ def code_dtype(levels: int) -> np.dtype[Any]:
     return np.dtype(np.uint64)
 
 
-def check_rows(rows: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
+def check_rows(rows: npt.ArrayLike, length: int) -> Rows:
     """Row numbers as int64, checked to lie in 0 … length − 1."""
     index = rows if isinstance(rows, np.ndarray) else check_array(rows, "row numbers", RowError)
     if index.dtype.kind not in "iu":
         if index.size:
-            mend = "; table.rows(expression) gives those of a condition" if index.dtype == np.bool_ else ""
-            mend = "; the rows of a draw are draw.indices" if hasattr(rows, "indices") else mend
-            raise RowError(f"row numbers must be integers, not {_dtype_or_type(rows, index)}{mend}")
+            fix = "; table.rows(expression) gives those of a condition" if index.dtype == np.bool_ else ""
+            fix = "; the rows of a draw are draw.indices" if hasattr(rows, "indices") else fix
+            raise RowError(f"row numbers must be integers, not {_dtype_or_type(rows, index)}{fix}")
         index = index.astype(np.int64)
     if index.dtype == np.uint64 and index.size and index.max() >= 2**63:  # which int64 would make negative
         raise RowError(f"row {index.max()} is out of range: there are {length:,} rows, 0 to {length - 1}")
@@ -51,14 +50,14 @@ def as_array(values: Any, what: str) -> Array:
     return check_array(values, what, FactorError)
 
 
-def owned(array: Array) -> Array:
+def freeze(array: Array) -> Array:
     """Mark an array as read-only that nobody else writes to, so that a table keeps it rather than a copy."""
     array.flags.writeable = False
     return array
 
 
 def stored_column(factor: Factor, values: Any) -> Array:
-    """Column in its stored type, checked and read-only; a copy, unless nothing can write to what was given."""
+    """Column in its stored type, checked and read-only; a copy, unless the given array cannot be written to."""
     column = as_array(values, f"the column of factor {factor.name!r}")
     if column.ndim != 1:
         raise FactorError(f"the column of factor {factor.name!r} must have one axis, not the shape {column.shape}")
@@ -66,11 +65,11 @@ def stored_column(factor: Factor, values: Any) -> Array:
         if column.dtype.kind not in "fiu":
             raise FactorError(f"the column of continuous factor {factor.name!r} must hold numbers, not {column.dtype}")
         with np.errstate(over="ignore"):
-            stored = column if column.dtype == np.float32 else owned(column.astype(np.float32))
+            stored = column if column.dtype == np.float32 else freeze(column.astype(np.float32))
         check_finite(factor.name, column, stored)
     else:
         stored = _stored_codes(factor, column)
-    stored = owned(stored.copy() if _written_elsewhere(stored) else stored.view())
+    stored = freeze(stored.copy() if _written_elsewhere(stored) else stored.view())
     return stored
 
 
@@ -89,7 +88,7 @@ def check_finite(name: str, numbers: Array, stored: Array, first: int = 0) -> No
             )
 
 
-def without_signs(column: Array) -> Iterator[Array]:
+def drop_signs(column: Array) -> Iterator[Array]:
     """Blocks of a float32 column in which every NaN is the same one, and −0.0 is 0.0, as they compare."""
     for rows in _blocks(len(column)):
         part = column[rows]
@@ -97,7 +96,7 @@ def without_signs(column: Array) -> Iterator[Array]:
 
 
 def _dtype_or_type(rows: Any, index: Array) -> str:
-    """What the row numbers are, in a word that tells more than ``object``."""
+    """Dtype of row numbers, or the type of an object."""
     if index.dtype != object:
         return str(index.dtype)
     return type(rows if index.ndim == 0 else index.flat[0]).__name__
@@ -132,7 +131,7 @@ def _stored_codes(factor: Factor, column: Array) -> Array:
         wrong = (column >= len(factor)) | ((column < -1) if signed else np.False_)
         if not signed:
             wrong &= column != np.iinfo(column.dtype).max
-        stored = owned(
+        stored = freeze(
             np.where((column == -1) | wrong if signed else column >= len(factor), unknown, column).astype(dtype)
         )
     if wrong.any():

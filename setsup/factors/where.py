@@ -1,9 +1,9 @@
-"""Conditions on rows in words: ``"digit != 9 and split == 'train'"``.
+"""Conditions on rows: ``"digit != 9 and split == 'train'"``.
 
 An expression is Python's own grammar cut down to comparisons of factors with values or with each other, joined by
 ``and``, ``or``, ``not``; ``in`` takes a tuple, list or set. In place of a factor may stand ``count(identity)``, how
-many rows of the table have the same known value as this one, and ``digit % 2``, the remainder of a whole number. A name
-that is no identifier, or is one of Python's keywords, stands in backticks, as in pandas: ```age (years)` > 30``; a
+many rows of the table have the same known value as this one, and ``digit % 2``, the remainder of an integer. A name
+that is no identifier, or is one of Python's keywords, is written in backticks, as in pandas: ```age (years)` > 30``; a
 backtick within a name is doubled. An expression is parsed, checked and looked up, never executed.
 
 Convention
@@ -18,23 +18,22 @@ identifiers, by their NFKC normal form, unless a factor is called exactly so.
 """
 
 import ast
-import keyword
 import operator
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.errors import FactorError, brief, near
+from setsup.errors import FactorError, near
+from setsup.factors.columns import FactorColumns
+from setsup.factors.counting import count_equal
+from setsup.factors.expression import Expression, clip
 from setsup.factors.factor import PLURAL, Factor, Kind, Level, sort_of, stored_level
-from setsup.factors.table import FactorTable
+from setsup.factors.types import Mask
 
 __all__ = ["evaluate"]
-
-Mask = npt.NDArray[np.bool_]
 
 _ORDERED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
@@ -54,18 +53,12 @@ _REFUSED = {
     ast.JoinedStr: "an f-string",
     ast.IfExp: "if … else",
 }
-_QUOTED = re.compile(
-    r"""'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|\#[^\n]*"""
-    r"""|`(?P<name>(?:[^`\n]|``)*)`""",
-    re.DOTALL,
-)
-"""Texts and comments, in which a backtick is a letter, and names in backticks."""
+_FORM = {"number": "a number without quotes", "boolean": "True or False", "string": "a string in quotes"}
 _BLOCK = 1 << 20  # rows at a time, so that temporary arrays stay small
-_SHOWN = 120  # characters of an expression in an error
 
 
-def evaluate(expression: str, table: FactorTable) -> Mask:
-    """Rows for which an expression holds.
+def evaluate(expression: str, table: FactorColumns) -> Mask:
+    """Rows for which an expression is true.
 
     Returns (rows,) bool.
 
@@ -73,200 +66,137 @@ def evaluate(expression: str, table: FactorTable) -> Mask:
     other factors, joined by ``and``, ``or``, ``not``; ``factor is None`` asks for unknown values;
     ``count(factor)`` and ``factor % 2`` are compared with numbers.
     """
-    if not isinstance(expression, str):
-        raise FactorError(f'an expression must be a text such as "digit != 9", not {brief(expression)}')
-    text = expression.strip().encode("utf-8", "backslashreplace").decode()
-    text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Python counts lines
+    text = Expression.of(expression, table.names)
     try:
-        return _Condition(text, table).holds(_parsed(text, table), True)
+        return _Condition(text, table).holds(text.parse(), True)
     except (RecursionError, MemoryError):
-        raise FactorError(f"the expression is nested too deeply: {_clipped(text)}") from None
-
-
-def _parsed(text: str, table: FactorTable) -> ast.expr:
-    plain, names = _unquoted(text)
-    try:
-        parsed = ast.parse(plain, mode="eval").body
-    except SyntaxError as error:
-        spot = _pointed(text, error.lineno or 1, (error.offset or 1) - 1, 1)
-        raise FactorError(f"this is no expression ({error.msg}){_grammar(text, table)}{spot}") from None
-    except ValueError as error:
-        raise FactorError(f"this is no expression ({error}){_grammar(text, table)}: {_clipped(text)}") from None
-    lines = plain.split("\n")
-    for node in ast.walk(parsed):
-        if isinstance(node, ast.Name):
-            # Python has the normal form of an identifier, and a factor may be called as it is written
-            written = lines[node.lineno - 1].encode()[node.col_offset : node.end_col_offset].decode()
-            exact = written if written in table.names else node.id
-            node.id = names.get((node.lineno, node.col_offset), exact)
-    return parsed
-
-
-def _unquoted(text: str) -> tuple[str, dict[tuple[int, int], str]]:
-    """Expression with underscores, byte for byte, in place of names in backticks, and those names by line and byte."""
-    names: dict[tuple[int, int], str] = {}
-
-    def underscores(match: re.Match[str]) -> str:
-        if match["name"] is None:
-            return match[0]
-        line, start = text.count("\n", 0, match.start()) + 1, text.rfind("\n", 0, match.start()) + 1
-        names[line, len(text[start : match.start()].encode())] = match["name"].replace("``", "`")
-        return "_" * len(match[0].encode())
-
-    return _QUOTED.sub(underscores, text), names
-
-
-def _grammar(text: str, table: FactorTable) -> str:
-    """What to do about something that is no expression."""
-    plain, _ = _unquoted(text)
-    if "`" in _QUOTED.sub("", plain):
-        return "; a name in backticks must end with a backtick, on the same line"
-    for name in table.names:
-        odd = not name.isidentifier() or keyword.iskeyword(name)
-        if odd and name in plain and any(map(str.isalpha, name)):
-            quoted = name.replace("`", "``")
-            return f"; the name {name!r} must stand in backticks, `{quoted}`"
-    return "; it must compare factors with values, as in \"digit != 9 and split == 'train'\""
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-
-
-def _pointed(text: str, lineno: int, column: int, width: int) -> str:
-    """Line of an expression with carets under a word, both cut where the line is long."""
-    lines = text.splitlines() or [""]
-    line = "".join(letter if letter.isprintable() else " " for letter in lines[min(lineno, len(lines)) - 1])
-    start = max(0, column - _SHOWN // 2)
-    width = max(1, min(width, len(line) - column, start + _SHOWN - column))
-    shown = ("…" if start else "") + _clipped(line[start:])
-    return f"\n  {shown}\n  {' ' * (column - start + bool(start))}{'^' * width} column {column + 1}"
+        raise FactorError(f"the expression is nested too deeply: {clip(text.text)}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    text: str
-    table: FactorTable
+    expression: Expression
+    table: FactorColumns
 
     def holds(self, node: ast.expr, wanted: bool) -> Mask:
         """Rows for which it is known that a condition is as wanted."""
         match node:
             case ast.BoolOp():
                 masks = (self.holds(value, wanted) for value in node.values)
-                return _joined(masks, isinstance(node.op, ast.And) == wanted)
+                return _join(masks, isinstance(node.op, ast.And) == wanted)
             case ast.UnaryOp(op=ast.Not()):
                 return self.holds(node.operand, not wanted)
             case ast.Compare():
                 sides = [node.left, *node.comparators]
                 links = zip(sides, node.ops, sides[1:], strict=False)
-                return _joined((self._compared(*link, wanted) for link in links), wanted)
+                return _join((self._compare(*link, wanted) for link in links), wanted)
             case ast.Name():
                 factor = self._factor(node)
-                self._refuse(node, f"factor {factor.name!r} alone is no condition; compare it with a value")
+                self._refuse(node, f"factor {factor.name!r} alone is not a condition; compare it with a value")
         self._refuse_kind(node)
 
-    def _compared(self, left: ast.expr, link: ast.cmpop, right: ast.expr, wanted: bool) -> Mask:
+    def _compare(self, left: ast.expr, link: ast.cmpop, right: ast.expr, wanted: bool) -> Mask:
         if isinstance(link, ast.In | ast.NotIn):
-            return self._contained(left, right, wanted == isinstance(link, ast.In))
+            return self._find_in(left, right, wanted == isinstance(link, ast.In))
         if isinstance(link, ast.Is | ast.IsNot):
             return self._unknown(left, right, wanted == isinstance(link, ast.Is))
         mirrored = _MIRRORED.get(type(link), type(link))
         if isinstance(left, ast.Call | ast.BinOp):
-            return self._calculated(left, type(link), right, wanted)
+            return self._compare_calculated(left, type(link), right, wanted)
         if isinstance(right, ast.Call | ast.BinOp):
-            return self._calculated(right, mirrored, left, wanted)
+            return self._compare_calculated(right, mirrored, left, wanted)
         if isinstance(left, ast.Name) and isinstance(right, ast.Name):
             for word, other in ((left, right), (right, left)):
                 if word.id not in self.table and other.id in self.table:
                     self._refuse_word(word, self.table[other.id])
-            return self._two(left, type(link), right, wanted)
+            return self._compare_two(left, type(link), right, wanted)
         if isinstance(left, ast.Name):
-            return self._one(left, type(link), right, wanted)
+            return self._compare_one(left, type(link), right, wanted)
         if isinstance(right, ast.Name):
-            return self._one(right, mirrored, left, wanted)
+            return self._compare_one(right, mirrored, left, wanted)
         for side in (left, right):
             self._constant(side)
-        self._refuse(left, "this comparison names no factor; the name of a factor stands without quotes")
+        self._refuse(left, "this comparison names no factor; names of factors have no quotes")
 
-    def _one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Mask:
+    def _compare_one(self, name: ast.Name, link: type[ast.cmpop], node: ast.expr, wanted: bool) -> Mask:
         """Compare a factor with a value."""
         factor = self._factor(name)
+        if link not in _ORDERED:
+            return self._among(factor, [node], wanted == (link is ast.Eq))
+        compare = _ORDERED[link]
         value = stored_level(self._constant(node, factor), factor.levels or ())
         if factor.levels is None:
             number = self._number(node, factor, value)
-            return _tested(self.table.column(factor.name), lambda column: _COMPARED[link](column, number), wanted)
-        if link not in _ORDERED:
-            code = self._code(node, factor, value)
-            chosen = np.arange(len(factor)) == code
-            return self._looked_up(factor, chosen if wanted == (link is ast.Eq) else ~chosen)
-        compare = _ORDERED[link]
-        if sort_of(factor.levels[0]) == "number":
-            if sort_of(value) != "number":
-                self._code(node, factor, value)
+            return _test(self.table.column(factor.name), lambda column: compare(column, number), wanted)
+        if sort_of(factor.levels[0]) != "number":
+            self._need_order(node, factor)
+            if value not in factor.levels:
+                self._refuse_value(node, factor, value)
+            chosen = compare(np.arange(len(factor)), factor.levels.index(value))
+        elif sort_of(value) == "number":
             chosen = np.array([compare(level, value) for level in factor.levels])
         else:
-            self._need_order(node, factor)
-            chosen = compare(np.arange(len(factor)), self._code(node, factor, value))
-        return self._looked_up(factor, chosen if wanted else ~chosen)
+            self._refuse_value(node, factor, value)
+        return self._look_up(factor, chosen if wanted else ~chosen)
 
-    def _calculated(self, node: ast.expr, link: type[ast.cmpop], other: ast.expr, wanted: bool) -> Mask:
+    def _compare_calculated(self, node: ast.expr, link: type[ast.cmpop], other: ast.expr, wanted: bool) -> Mask:
         """Compare what follows from a factor's level with a number."""
         match node:
             case ast.Call(func=ast.Name(id="count"), args=[ast.Name() as name], keywords=[]):
                 factor = self._factor(name)
                 if factor.levels is None:
                     self._refuse(name, f"factor {factor.name!r} is continuous: it has no levels to count the rows of")
-                groups = self.table.group_by([factor.name])  # levels that are nested count within their outer ones
-                known = groups.of_rows()
-                numbers = np.append(groups.sizes, 0)[known]
+                numbers = count_equal(self.table, factor.name)
             case ast.Call(func=ast.Name(id="count")):
                 self._refuse(node, "count takes one factor, as in count(identity) >= 20")
             case ast.BinOp(ast.Name() as name, ast.Mod(), ast.Constant(int() as by)) if by > 0 and by is not True:
                 factor = self._factor(name)
                 whole = [level for level in factor.levels or () if type(level) is int]
                 if not whole or len(whole) != len(factor):
-                    self._refuse(name, f"factor {factor.name!r} has no whole numbers as levels, which % needs")
-                value = self._calculated_value(other)
-                return self._looked_up(factor, np.array([(_COMPARED[link](n % by, value)) == wanted for n in whole]))
+                    self._refuse(name, f"factor {factor.name!r} has no integers as levels, which % needs")
+                value = self._number_of(other)
+                return self._look_up(factor, np.array([(_COMPARED[link](n % by, value)) == wanted for n in whole]))
             case ast.BinOp(op=ast.Mod()):
-                self._refuse(node, "% takes a factor and a whole number above 0, as in digit % 2 == 0")
+                self._refuse(node, "% takes a factor and an integer above 0, as in digit % 2 == 0")
             case _:
                 self._refuse_kind(node)
-        value = self._calculated_value(other)
-        return np.asarray((_COMPARED[link](numbers, value) == wanted) & (known >= 0))
+        value = self._number_of(other)
+        return np.asarray((_COMPARED[link](numbers, value) == wanted) & (numbers > 0))
 
-    def _calculated_value(self, node: ast.expr) -> Any:
+    def _number_of(self, node: ast.expr) -> Any:
         """Number that a count or a remainder is compared with."""
         value = self._constant(node)
         if sort_of(value) != "number":
             self._refuse(node, f"this is compared with a number, not {value!r}")
         return value
 
-    def _contained(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
-        """Find a factor among values."""
+    def _find_in(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
+        """Find a factor among the values of a tuple, list or set."""
         if not isinstance(name, ast.Name):
             if isinstance(name, ast.BinOp | ast.Call):
                 self._refuse(
                     name, "a remainder or a count is compared with one number by ==, != or an order, not by in"
                 )
             self._constant(name)
-            self._refuse(name, "what stands before 'in' must be a factor, without quotes")
+            self._refuse(name, "before 'in' there must be a factor, without quotes")
         factor = self._factor(name)
         if not isinstance(node, ast.Tuple | ast.List | ast.Set):
-            self._refuse(
-                node, "what stands after 'in' must be a tuple such as ('a', 'b'); one value needs a comma: (9,)"
-            )
-        values = [stored_level(self._constant(element, factor), factor.levels or ()) for element in node.elts]
-        pairs = list(zip(node.elts, values, strict=True))
+            self._refuse(node, "after 'in' there must be a tuple such as ('a', 'b'); one value needs a comma: (9,)")
+        return self._among(factor, node.elts, wanted)
+
+    def _among(self, factor: Factor, nodes: Sequence[ast.expr], wanted: bool) -> Mask:
+        """Find a factor among values."""
+        pairs = [(node, stored_level(self._constant(node, factor), factor.levels or ())) for node in nodes]
         if factor.levels is None:
-            numbers = np.array([self._number(*(element, factor, value)) for element, value in pairs], dtype=np.float32)
-            return _tested(self.table.column(factor.name), lambda column: np.isin(column, numbers), wanted)
+            numbers = np.array([self._number(node, factor, value) for node, value in pairs], dtype=np.float32)
+            return _test(self.table.column(factor.name), lambda column: np.isin(column, numbers), wanted)
         codes = {(sort_of(level), level): code for code, level in enumerate(factor.levels)}
-        chosen = np.zeros(len(factor), dtype=np.bool_)
-        for element, value in pairs:
-            code = codes.get((sort_of(value), value))
-            chosen[self._code(element, factor, value) if code is None else code] = True
-        return self._looked_up(factor, chosen if wanted else ~chosen)
+        chosen = np.full(len(factor), not wanted)
+        for node, value in pairs:
+            if (code := codes.get((sort_of(value), value))) is None:
+                self._refuse_value(node, factor, value)
+            chosen[code] = wanted
+        return self._look_up(factor, chosen)
 
     def _unknown(self, name: ast.expr, node: ast.expr, wanted: bool) -> Mask:
         if not isinstance(name, ast.Name) or not (isinstance(node, ast.Constant) and node.value is None):
@@ -279,14 +209,14 @@ class _Condition:
             return np.equal(np.isnan(column), wanted)
         return np.equal(np.equal(column, np.iinfo(column.dtype).max), wanted)
 
-    def _two(self, left: ast.Name, link: type[ast.cmpop], right: ast.Name, wanted: bool) -> Mask:
+    def _compare_two(self, left: ast.Name, link: type[ast.cmpop], right: ast.Name, wanted: bool) -> Mask:
         """Compare two factors by their values."""
         one, two = self._factor(left), self._factor(right)
         sorts = [("number" if factor.levels is None else sort_of(factor.levels[0])) for factor in (one, two)]
         if sorts[0] != sorts[1]:
             self._refuse(
                 right,
-                f"{one.name!r} holds {PLURAL[sorts[0]]} and {two.name!r} {PLURAL[sorts[1]]}, which never compare",
+                f"{one.name!r} has {PLURAL[sorts[0]]} and {two.name!r} {PLURAL[sorts[1]]}, which never compare",
             )
         if link in _ORDERED and sorts[0] != "number":
             self._need_order(left, one)
@@ -306,7 +236,7 @@ class _Condition:
             found[rows] = (_COMPARED[link](a, b) == wanted) & ~(np.isnan(a) | np.isnan(b))
         return found
 
-    def _looked_up(self, factor: Factor, chosen: Mask) -> Mask:
+    def _look_up(self, factor: Factor, chosen: Mask) -> Mask:
         """Rows whose level is among the chosen ones; an unknown value is never."""
         if self.table.is_grid:
             stride = self.table.strides[factor.name]
@@ -318,7 +248,7 @@ class _Condition:
             chosen.take(column[rows], mode="clip", out=found[rows])
         return found
 
-    # -- words -----------------------------------------------------------------------------------------------------
+    # -- values ----------------------------------------------------------------------------------------------------
 
     def _factor(self, node: ast.Name) -> Factor:
         if node.id not in self.table:
@@ -337,7 +267,7 @@ class _Condition:
             case ast.Name() if factor is not None:
                 self._refuse_word(node, factor)
             case ast.Tuple() | ast.List() | ast.Set():
-                self._refuse(node, "several values stand after 'in' only")
+                self._refuse(node, "several values are allowed after 'in' only")
         self._refuse_kind(node)
 
     def _number(self, node: ast.expr, factor: Factor, value: Any) -> np.float32:
@@ -346,47 +276,39 @@ class _Condition:
         with np.errstate(over="ignore"):
             try:
                 return np.float32(value)
-            except OverflowError:  # a whole number beyond all floats
+            except OverflowError:  # an integer beyond all floats
                 return np.float32(np.inf if value > 0 else -np.inf)
-
-    def _code(self, node: ast.expr, factor: Factor, value: Level) -> int:
-        """Place of a value among the levels."""
-        levels = factor.levels or ()
-        sort, known = sort_of(value), sort_of(levels[0])
-        if sort == known and value in levels:
-            return levels.index(value)
-        if sort != known:
-            mend = {"number": "a number without quotes", "truth": "True or False", "text": "a text in quotes"}[known]
-            self._refuse(node, f"factor {factor.name!r} has {PLURAL[known]} as levels: write {mend}, not {value!r}")
-        hint = _near_numbers(value, levels) if sort == "number" else near(value, levels)
-        self._refuse(node, f"factor {factor.name!r} has no level {value!r}{hint}")
 
     def _need_order(self, node: ast.expr, factor: Factor) -> None:
         levels = factor.levels or ()
-        if factor.kind is Kind.NOMINAL or sort_of(levels[0]) == "truth":
+        if factor.kind is Kind.NOMINAL or sort_of(levels[0]) == "boolean":
             self._refuse(node, f"the levels of factor {factor.name!r} have no order; compare with ==, != or in")
 
     # -- errors ----------------------------------------------------------------------------------------------------
 
     def _refuse_word(self, node: ast.Name, factor: Factor) -> NoReturn:
         if node.id in self.table:
-            self._refuse(node, f"{node.id!r} is a factor; only values may stand here")
+            self._refuse(node, f"{node.id!r} is a factor; only values are allowed here")
         texts = [level for level in factor.levels or () if isinstance(level, str)]
         if node.id in (factor.levels or ()):
             self._refuse(node, f"{node.id!r} is a level of factor {factor.name!r}: put it in quotes, {node.id!r}")
         close = near(node.id, [*self.table.names, *texts])
-        self._refuse(node, f"{node.id!r} is no factor, and a text needs quotes{close}")
+        self._refuse(node, f"{node.id!r} is no factor, and a string needs quotes{close}")
+
+    def _refuse_value(self, node: ast.expr, factor: Factor, value: Level) -> NoReturn:
+        levels, name = factor.levels or (), factor.name
+        sort, known = sort_of(value), sort_of(levels[0])
+        if sort != known:
+            self._refuse(node, f"factor {name!r} has {PLURAL[known]} as levels: write {_FORM[known]}, not {value!r}")
+        hint = _near_numbers(value, levels) if sort == "number" else near(value, levels)
+        self._refuse(node, f"factor {name!r} has no level {value!r}{hint}")
 
     def _refuse_kind(self, node: ast.AST) -> NoReturn:
         what = _REFUSED.get(type(node), "this")
-        self._refuse(node, f"{what} cannot stand in an expression{_grammar(self.text, self.table)}")
+        self._refuse(node, f"{what} is not allowed in an expression{self.expression.hint()}")
 
     def _refuse(self, node: ast.AST, sentence: str) -> NoReturn:
-        lineno, start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-        line = self.text.split("\n")[lineno - 1].encode()
-        end = getattr(node, "end_col_offset", start) if getattr(node, "end_lineno", lineno) == lineno else len(line)
-        column = len(line[:start].decode(errors="replace"))
-        raise FactorError(sentence + _pointed(self.text, lineno, column, len(line[start:end].decode(errors="replace"))))
+        self.expression.refuse(node, sentence)
 
 
 def _near_numbers(value: Any, levels: tuple[Any, ...]) -> str:
@@ -395,7 +317,7 @@ def _near_numbers(value: Any, levels: tuple[Any, ...]) -> str:
     return "; the nearest are " + " and ".join(str(level) for level in (below, above) if level is not None)
 
 
-def _joined(masks: Iterator[Mask], every: bool) -> Mask:
+def _join(masks: Iterator[Mask], every: bool) -> Mask:
     found = next(masks)
     for mask in masks:
         if every:
@@ -409,8 +331,8 @@ def _blocks(rows: int) -> Iterator[slice]:
     return (slice(start, min(start + _BLOCK, rows)) for start in range(0, rows, _BLOCK))
 
 
-def _tested(column: npt.NDArray[Any], test: Callable[[npt.NDArray[Any]], Any], wanted: bool) -> Mask:
-    """Known numbers for which a test comes out as wanted."""
+def _test(column: npt.NDArray[Any], test: Callable[[npt.NDArray[Any]], Any], wanted: bool) -> Mask:
+    """Known numbers for which a test gives the wanted result."""
     found = np.empty(len(column), dtype=np.bool_)
     for rows in _blocks(len(column)):
         found[rows] = (test(column[rows]) == wanted) & ~np.isnan(column[rows])
@@ -426,6 +348,6 @@ def _values(one: Factor, two: Factor) -> list[npt.NDArray[Any] | None]:
         ]
     levels: Any = dict.fromkeys([*one.levels, *two.levels])
     if sort_of(one.levels[0]) == "number":
-        levels = sorted(levels)  # by Python, which compares whole numbers of any size exactly
+        levels = sorted(levels)  # by Python, which compares integers of any size exactly
     places = {level: place for place, level in enumerate(levels)}
     return [np.array([*(places[level] for level in factor.levels or ()), np.nan]) for factor in (one, two)]

@@ -1,10 +1,9 @@
 """Stateless draws: pure functions from a step number to rows of a factor table.
 
-Where to read: :mod:`~setsup.samplers.sampler` says what a sampler is and what follows from it, and each kind has a
-module of its own: ``sets`` (ABC), ``domains`` (DCoDR), ``orbits`` and ``triplets`` (orbit losses), ``epochs``,
-``mixture``. Below them, in the order in which a draw passes through them: ``plan`` (which sets of a step hold what),
-``holding`` (the groups of a list of held factors), ``choose`` and ``different`` (which group), ``members`` and
-``window`` (which of its rows), ``within`` (rows without repeats).
+Each kind of sampler has a module of its own: ``sets`` (ABC), ``domains`` (DCoDR), ``orbits`` and ``triplets`` (orbit
+losses), ``epochs``, ``mixture``; :mod:`~setsup.samplers.sampler` says what all samplers share. The folder ``groups``
+has what they draw from: ``group_sampler`` (the groups of a list of inactive factors), ``choose`` and ``different``
+(which group), ``members`` and ``window`` (which rows), ``within`` (no repeats) and ``plan`` (all sets of a step).
 """
 
 from setsup.samplers.domains import DomainSampler

@@ -15,61 +15,58 @@ References
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.checks import check_choice
+from setsup.checks import check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Array, Rows, Steps
 from setsup.random import below, fold, permute, stream_key
+from setsup.samplers.arguments import MOST_ROWS, MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.group_sampler import GroupSampler, named_factors
+from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
+from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import Keys
-from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
+from setsup.samplers.report import Report
+from setsup.samplers.sampler import Sampler
 
 __all__ = ["DomainSampler"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 DOMAINS = ("balanced", "independent", "all")
 _ROUND, _VISIT, _STEP = 0, 1, 2  # what a key is for
 
 
 class DomainSampler(Sampler):
-    """Draws batches of several domains with equally many rows each.
+    """Draws batches of several domains with the same number of rows each.
 
     With D drawable domains, P ``sets`` and g = gcd(D, P), a round is D/g steps in which every domain comes P/g times;
-    no step repeats a domain. A domain of n ≥ K rows gives its v-th visit K consecutive places of a permutation of its
-    rows, which is renewed every n/gcd(n, K) visits: until then every row comes equally often.
+    no step repeats a domain. The v-th visit to a domain of n ≥ K rows takes K consecutive positions of a permutation of
+    its rows, which is renewed every n/gcd(n, K) visits: until then every row comes equally often.
 
     Parameters
     ----------
     table : FactorTable
-        The factors of a data set; draws are rows of it.
+        The factors of a dataset; draws are rows of it.
     domain : str or list of str
         Factors whose combinations are the domains.
     sets : int
-        Domains a batch, P; more than there are is an error unless ``domains="all"``.
+        Domains per batch, P; more than there are is an error unless ``domains="all"``.
     size : int
-        Rows of each, K.
+        Rows per domain, K.
     domains : str
-        ``balanced``: in rounds; ``all``: the same with min(P, D) domains; ``independent``: a fresh choice of P
-        domains and of their rows each step, which promises no pass over the data (DCoDR's published choice).
+        ``balanced``: in rounds; ``all``: the same with min(P, D) domains; ``independent``: an independent choice of P
+        domains and of their rows for each step, without full passes over the data (as published for DCoDR).
     small : str
         What to do with domains of fewer than K rows: ``error``, ``drop``, ``short`` (all rows once, the rest masked)
-        or ``replace`` (K rows with repeats).
+        or ``replace`` (K rows with replacement).
     where : str, optional
         Expression that drawn rows satisfy; rows keep their numbers.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two samplers of one class with one seed are correlated unless this differs.
+        Two samplers of one class with one seed are correlated unless their streams differ.
 
     Raises
     ------
@@ -101,21 +98,22 @@ class DomainSampler(Sampler):
         seed: int = 0,
         stream: str = "DomainSampler",
     ) -> None:
-        self.arguments = stated(locals())
+        self.arguments = copy_arguments(locals())
         check_choice(domains, DOMAINS, "domains", SamplerError)
-        names = named_factors(domain, "domain")
-        self.table, self.size, self._small = checked_table(table), positive(size, "size"), check_small(small)
-        self._holding = GroupSampler(table, names, self.size, choose="groups", small=small, tolerance={}, where=where)
-        self._count = len(self._holding.drawable)
-        self.sets = positive(sets, "sets", MOST_SETS + 1)
+        names = check_names(domain, "domain")
+        self.table, self._small = check_table(table), check_small(small)
+        self.size = check_integer(size, "size", SamplerError, 1, MOST_ROWS)
+        self._domains = GroupSampler(table, names, self.size, choose="groups", small=small, tolerance={}, where=where)
+        self._count = len(self._domains.drawable)
+        self.sets = check_integer(sets, "sets", SamplerError, 1, MOST_SETS)
         if domains == "all":
             self.sets = min(self.sets, self._count)
         if self.sets > self._count:
             raise SamplerError(
-                f"sets={sets} asks for more domains than the {self._count} drawable ones of "
-                f"{self._holding.describe()}; lower sets, or pass domains='all' to take all there are"
+                f"sets={sets} is more than the {self._count} drawable domains of {self._domains.describe()}; "
+                "lower sets, or pass domains='all' to draw all of them"
             )
-        need_memory(self.size * self.sets, "a draw", "size or sets", 80)
+        check_draw_memory(self.size * self.sets, "a draw", "size or sets", 80)
         self._independent = domains == "independent"
         key = stream_key(seed, stream)
         self._round_key, self._visit_key, self._step_key = (int(fold(key, tag)) for tag in (_ROUND, _VISIT, _STEP))
@@ -125,7 +123,7 @@ class DomainSampler(Sampler):
         rows, mask, chosen = self._independently(steps) if self._independent else self._in_rounds(steps)
         if mask is not None and mask.all():
             mask = None
-        return Draw(rows, self._holding.codes(chosen), mask)
+        return Draw(rows, self._domains.codes(chosen), mask)
 
     def _in_rounds(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
         shared = math.gcd(self._count, self.sets)
@@ -139,8 +137,8 @@ class DomainSampler(Sampler):
 
     def _visited(self, chosen: Rows, visit: Rows) -> tuple[Rows, Array | None]:
         """Rows that the given visits of drawable domains take."""
-        groups = self._holding.number(chosen)
-        sizes = self._holding.groups.sizes[groups]
+        groups = self._domains.number(chosen)
+        sizes = self._domains.groups.sizes[groups]
         slot = np.arange(self.size)
         domain_key = fold(self._visit_key, chosen)
         few = sizes < self.size
@@ -156,24 +154,22 @@ class DomainSampler(Sampler):
         if few.any() and self._small == "replace":
             words = fold(fold(key[few], 1)[:, None], slot)
             found[few] = below(words, sizes[few, None])
-        return self._holding.groups.take(groups[:, None], found), mask
+        return self._domains.groups.take(groups[:, None], found), mask
 
     def _independently(self, steps: Steps) -> tuple[Rows, Array | None, Rows]:
         key = fold(self._step_key, steps)
         places = np.broadcast_to(np.arange(self.sets), (len(steps), self.sets))
         chosen = permute(fold(key, _ROUND), self._count, places)
         keys = Keys(fold(key, _VISIT), np.arange(self.sets, dtype=np.uint64))
-        groups = self._holding.number(chosen).reshape(-1)
-        rows, mask = self._holding.members.draw(keys, groups, self.size, self._small)
-        shape = (*chosen.shape, self.size)
-        return rows.reshape(shape), None if mask is None else mask.reshape(shape), chosen
+        return *self._domains.draw(keys, chosen, self.size), chosen
 
     def report(self) -> Report:
-        """What will be drawn, and what never can be, before any training."""
+        """What is drawn, and what never is, before any training."""
         title = f"DomainSampler: {self.sets} of {self._count} domains with {self.size} rows each"
         lap = self._count // math.gcd(self._count, self.sets)
-        note = "a fresh choice each step" if self._independent else f"every domain comes equally often in {lap:,} steps"
-        entry = holding_report(self.table, self._holding, self.size, self.sets, "different")
+        balanced = f"every domain comes equally often in {lap:,} steps"
+        note = "an independent choice each step" if self._independent else balanced
+        entry = group_entry(self.table, self._domains, self.size, self.sets, "different")
         if self.sets == 1 and not self._independent:
             entry = replace(entry, shared_rows=math.nan)  # what two steps share depends on how far apart they are
         return Report(title, [entry], [note])

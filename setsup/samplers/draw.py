@@ -1,15 +1,14 @@
-"""What a sampler hands out: row numbers and what is known about them."""
+"""What a sampler returns: row numbers and what is known about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Draw"]
+from setsup.factors.types import Array
 
-Array = npt.NDArray[Any]
+__all__ = ["Draw"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +20,10 @@ class Draw:
     indices : (sets, size) int64
         Rows of the table that the sampler was given.
     inactive : mapping of str to (sets,) int64 or float32
-        Code of the level that each set holds, -1 where that set does not hold the factor; for a factor held within a
+        Code of the level that each set fixes, -1 where a set does not fix the factor; for a factor fixed within a
         tolerance the anchor's value, or NaN.
     mask : (sets, size) bool, optional
-        False where a slot only pads; None when every slot counts.
+        False at padding; None where there is none.
     canonical : (sets,) int64, optional
         Row of each set's canonical member.
 

@@ -1,14 +1,16 @@
-"""Ordinary passes over the data: every row once an epoch, in keyed order or as it stands."""
+"""Ordinary passes over the data: every row once per epoch, shuffled or in table order."""
 
 import numpy as np
 
-from setsup.checks import check_boolean, check_choice
+from setsup.checks import check_boolean, check_choice, check_integer
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Steps
 from setsup.random import fold, permute, stream_key
+from setsup.samplers.arguments import MOST_ROWS, check_draw_memory, check_table, copy_arguments
 from setsup.samplers.draw import Draw
 from setsup.samplers.report import Entry, Report
-from setsup.samplers.sampler import Sampler, Steps, checked_table, length_of, need_memory, positive, stated
+from setsup.samplers.sampler import Sampler, length_of
 
 __all__ = ["EpochSampler"]
 
@@ -18,38 +20,38 @@ _ENDLESS = 2**63  # steps are below
 class EpochSampler(Sampler):
     """Draws batches that together pass over all rows, epoch after epoch.
 
-    Step s belongs to epoch s // ``steps_per_epoch``. Each epoch has an order of its own; ``epochs=1, shuffle=False``
-    is the ordered pass of an evaluation.
+    Step s belongs to epoch s // ``steps_per_epoch``. Each epoch has its own order; ``epochs=1, shuffle=False`` is the
+    ordered pass of an evaluation.
 
     Parameters
     ----------
     table : FactorTable
-        The factors of a data set; draws are rows of it.
+        The factors of a dataset; draws are rows of it.
     size : int
-        Rows a batch.
+        Rows per batch.
     epochs : int, optional
-        Passes until the sampler ends; without an end by default.
+        Passes until the sampler ends; infinite by default.
     shuffle : bool
-        Whether each epoch has a keyed order, or the table's.
+        Whether to shuffle each epoch, or to keep the order of the table.
     partial : str
         What to do when the rows are no multiple of ``size``: ``drop`` leaves the last rows of an epoch's order out,
-        ``pad`` repeats the order from its start and masks these slots.
+        ``pad`` repeats the order from its start and masks these positions.
     where : str, optional
         Expression that drawn rows satisfy; rows keep their numbers.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two samplers of one class with one seed are correlated unless this differs.
+        Two samplers of one class with one seed are correlated unless their streams differ.
 
     Attributes
     ----------
     steps_per_epoch : int
-        Draws an epoch.
+        Draws per epoch.
 
     Raises
     ------
     SamplerError
-        When nothing is left to draw, or less than one batch with ``partial="drop"``.
+        When no row is left to draw, or less than one batch with ``partial="drop"``.
 
     Examples
     --------
@@ -73,11 +75,11 @@ class EpochSampler(Sampler):
         seed: int = 0,
         stream: str = "EpochSampler",
     ) -> None:
-        self.arguments = stated(locals())
+        self.arguments = copy_arguments(locals())
         check_choice(partial, ("drop", "pad"), "partial", SamplerError)
-        self.table, self.size = checked_table(table), positive(size, "size")
+        self.table, self.size = check_table(table), check_integer(size, "size", SamplerError, 1, MOST_ROWS)
         self._shuffle = check_boolean(shuffle, "shuffle", SamplerError)
-        need_memory(self.size, "a draw", "size", 88 if self._shuffle else 16)
+        check_draw_memory(self.size, "a draw", "size", 88 if self._shuffle else 16)
         self._rows = None if where is None else table.rows(where)
         self._count = len(table) if self._rows is None else len(self._rows)
         if self._count == 0:
@@ -87,14 +89,16 @@ class EpochSampler(Sampler):
                 f"{self._count:,} rows do not fill one batch of size={size}; lower size, or pass partial='pad'"
             )
         self.steps_per_epoch = self._count // self.size if partial == "drop" else -(-self._count // self.size)
-        self.length = None if epochs is None else positive(epochs, "epochs", _ENDLESS) * self.steps_per_epoch
+        self.length = None
+        if epochs is not None:
+            self.length = check_integer(epochs, "epochs", SamplerError, 1, _ENDLESS - 1) * self.steps_per_epoch
         if self.length is not None and self.length >= _ENDLESS:
             raise SamplerError(f"epochs={epochs} of {self.steps_per_epoch:,} steps are too many: steps are below 2**63")
-        self.free_sets = frozenset({0})
+        self.unconstrained_sets = frozenset({0})
         self._key = stream_key(seed, stream)
 
     def __len__(self) -> int:
-        """Count the draws of all epochs; EndlessError, a TypeError, without ``epochs``, for there is no end."""
+        """Count the draws of all epochs; EndlessError, a TypeError, without ``epochs``."""
         return length_of(self)
 
     def draws(self, steps: Steps) -> Draw:
@@ -110,14 +114,14 @@ class EpochSampler(Sampler):
         return Draw(rows[:, None], mask=None if mask.all() else mask[:, None])
 
     def report(self) -> Report:
-        """What will be drawn, and what never can be, before any training."""
+        """What is drawn, and what never is, before any training."""
         left = self._count - self.steps_per_epoch * self.size
         never = 0 if self._shuffle else max(left, 0)
         excluded = len(self.table) - self._count
         entry = Entry("nothing", 1, 1, self._count, self._count, unreachable=never, excluded=excluded)
-        notes = [f"{self.steps_per_epoch:,} steps an epoch"]
+        notes = [f"{self.steps_per_epoch:,} steps per epoch"]
         if left > 0:
             notes.append(
-                f"{left:,} rows are left out of each epoch" + (", other ones each time" if self._shuffle else "")
+                f"{left:,} rows are left out of each epoch" + (", different ones each time" if self._shuffle else "")
             )
         return Report(f"EpochSampler: batches of {self.size}", [entry], notes)

@@ -1,7 +1,7 @@
-"""Sets of which a part is replaced by rows of another source, more and more as training goes on.
+"""Sets in which some rows are replaced by those of another source, more and more during training.
 
 ABC's pose networks see synthetic views in one set and, in the unconstrained one, a growing share of real
-photographs [1]_. Both sources are one concatenated table; the factor ``part`` tells where a slot came from.
+photographs [1]_. Both sources are one concatenated table; the factor ``part`` tells the source of a row.
 
 References
 ----------
@@ -20,11 +20,12 @@ import numpy.typing as npt
 from setsup.checks import check_array, check_integer, check_number
 from setsup.errors import RowError, SamplerError, brief
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Steps
 from setsup.random import fold, stream_key, uniform
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.report import Entry, Report
-from setsup.samplers.sampler import Sampler, Steps, length_of
+from setsup.samplers.sampler import Sampler, from_dict, length_of
 
 __all__ = ["Mixture", "Stepwise"]
 
@@ -38,9 +39,9 @@ class Stepwise:
     end : float
         Last value, reached at step ``every·(levels − 1)``.
     every : int
-        Steps between two rises.
+        Steps between two increases.
     levels : int
-        Values in all, 0 and ``end`` among them; at least 2.
+        Number of values, with 0 and ``end``; at least 2.
 
     Examples
     --------
@@ -70,27 +71,27 @@ class Stepwise:
 
 
 class Mixture(Sampler):
-    """Replaces slots of some sets by rows of a pool, each independently with a given probability.
+    """Replaces rows of some sets by rows of a pool, each independently with a given probability.
 
     Parameters
     ----------
     base : Sampler
-        Drawn from the concatenated table, kept to its own rows: ``where="part == 'a'"``.
+        Sampler of the concatenated table, restricted to one source: ``where="part == 'a'"``.
     pool : str
-        Expression for the alternative rows: ``"part == 'b'"``. They must be none of the base's rows.
+        Expression for the alternative rows: ``"part == 'b'"``. None may be a row of the base sampler.
     sets : sequence of int
-        Numbers of the sets to mix; they must hold no factor.
+        Numbers of the sets to mix; they must fix no factor.
     p : float or Stepwise
-        Probability that a slot is replaced, constant or by step.
+        Probability that a row is replaced, constant or by step.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two samplers of one class with one seed are correlated unless this differs.
+        Two samplers of one class with one seed are correlated unless their streams differ.
 
     Raises
     ------
     SamplerError
-        When a mixed set holds a factor, or the pool is too small or shares rows with the base.
+        When a mixed set fixes a factor, or the pool is too small or shares rows with the base.
 
     Examples
     --------
@@ -116,21 +117,25 @@ class Mixture(Sampler):
     ) -> None:
         if not isinstance(base, Sampler):
             raise SamplerError(f"a mixture is over another sampler, not over a {type(base).__name__}")
-        self._schedule = _checked_schedule(p)
+        self._schedule = _check_schedule(p)
         plain = asdict(self._schedule) if isinstance(self._schedule, Stepwise) else self._schedule
-        numbers = _checked_numbers(sets)
+        numbers = _check_numbers(sets)
         self.arguments = {"base": base.to_dict(), "pool": pool, "sets": numbers, "p": plain}
         self.arguments |= {"seed": seed, "stream": stream}
         self.table: FactorTable = base.table
-        self.base, self.length, self.free_sets = base, base.length, base.free_sets
+        self.base, self.length, self.unconstrained_sets = base, base.length, base.unconstrained_sets
         self._key = stream_key(seed, stream)
-        self._pool = self._checked_pool(pool)
+        self._pool = self._pool_rows(pool)
         first = base.draws(np.zeros(1, dtype=np.int64))
-        self._sets = self._checked_sets(numbers, first)
+        self._sets = self._check_sets(numbers, first)
         if len(self._pool) < first.indices.shape[-1]:
             raise SamplerError(f"the pool {pool!r} has {len(self._pool)} rows; a set takes {first.indices.shape[-1]}")
 
-    def _checked_pool(self, pool: str) -> npt.NDArray[np.int64]:
+    @classmethod
+    def _from_arguments(cls, arguments: Mapping[str, Any], table: FactorTable) -> Sampler:
+        return cls(**{**arguments, "base": from_dict(arguments.get("base", {}), table)})
+
+    def _pool_rows(self, pool: str) -> npt.NDArray[np.int64]:
         mask = self.table.mask(pool)
         where = self.base.arguments.get("where")
         shared = mask if where is None else mask & self.table.mask(where)
@@ -141,13 +146,15 @@ class Mixture(Sampler):
             )
         return np.flatnonzero(mask)
 
-    def _checked_sets(self, sets: Sequence[int], draw: Draw) -> npt.NDArray[np.int64]:
+    def _check_sets(self, sets: Sequence[int], draw: Draw) -> npt.NDArray[np.int64]:
         count = draw.indices.shape[1]
         for number in sets:
             if not 0 <= number < count:
                 raise SamplerError(f"set {number} is out of range: the base draws sets 0 to {count - 1}")
-            if number not in self.base.free_sets:
-                raise SamplerError(f"set {number} holds factors, which rows of the pool need not share; mix a free set")
+            if number not in self.base.unconstrained_sets:
+                raise SamplerError(
+                    f"set {number} fixes factors, which rows of the pool need not share; mix an unconstrained set"
+                )
         return np.unique(np.array(sets, dtype=np.int64))
 
     def draws(self, steps: Steps) -> Draw:
@@ -166,20 +173,20 @@ class Mixture(Sampler):
         return Draw(indices, draw.inactive, draw.mask, draw.canonical)
 
     def __len__(self) -> int:
-        """Count the draws; EndlessError, a TypeError, where the base has no end."""
+        """Count the draws; EndlessError, a TypeError, where the base is infinite."""
         return length_of(self)
 
     def report(self) -> Report:
-        """What will be drawn, and what never can be, before any training."""
+        """What is drawn, and what never is, before any training."""
         found = self.base.report()
         p = self._schedule
         share = f"{p:g}" if not isinstance(p, Stepwise) else f"0 to {p.end:g} in steps of {p.every}"
         sets = ", ".join(str(number) for number in self._sets)
-        note = f"slots of set {sets} come from a pool of {len(self._pool):,} rows with probability {share}"
-        entries = [self._mixed(entry) if entry.held == "nothing" and p != 0 else entry for entry in found.entries]
+        note = f"rows of set {sets} come from a pool of {len(self._pool):,} rows with probability {share}"
+        entries = [self._mix(entry) if entry.inactive == "nothing" and p != 0 else entry for entry in found.entries]
         return Report(f"Mixture over {found.title}", entries, [*found.notes, note])
 
-    def _mixed(self, entry: Entry) -> Entry:
+    def _mix(self, entry: Entry) -> Entry:
         """Entry of sets whose rows are also those of the pool, which the base leaves out."""
         excluded = entry.excluded - len(self._pool)
         return replace(
@@ -187,8 +194,8 @@ class Mixture(Sampler):
         )
 
 
-def _checked_schedule(p: Any) -> float | Stepwise:
-    """A probability or a schedule, the latter also from its plain data; SamplerError otherwise."""
+def _check_schedule(p: Any) -> float | Stepwise:
+    """A probability or a schedule, which may be plain data; SamplerError otherwise."""
     if isinstance(p, Stepwise):
         return p
     if isinstance(p, Mapping):
@@ -198,7 +205,7 @@ def _checked_schedule(p: Any) -> float | Stepwise:
     return check_number(p, "p, unless it is a Stepwise schedule,", SamplerError, 0, 1)
 
 
-def _checked_numbers(sets: Any) -> list[int]:
+def _check_numbers(sets: Any) -> list[int]:
     numbers = list(sets) if isinstance(sets, Sequence) or (isinstance(sets, np.ndarray) and sets.ndim) else []
     if not numbers or not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in numbers):
         raise SamplerError(f"sets must be a list of set numbers, at least one, as in [1], not {brief(sets)}")

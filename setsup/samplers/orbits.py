@@ -16,26 +16,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.checks import check_choice, check_number
+from setsup.checks import check_choice, check_integer, check_number
 from setsup.errors import SamplerError, brief
 from setsup.factors.factor import Level
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Array, Floats, Mask, Rows, Steps
 from setsup.random import fold, mix, spread, stream_key
+from setsup.samplers.arguments import MOST_ROWS, MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.group_sampler import GroupSampler, named_factors
+from setsup.samplers.groups.group_sampler import GroupSampler
 from setsup.samplers.groups.members import check_small
+from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, Keys, word
-from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
+from setsup.samplers.report import Report
+from setsup.samplers.sampler import Sampler
 
 __all__ = ["OrbitSampler"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 
 class OrbitSampler(Sampler):
@@ -44,13 +42,13 @@ class OrbitSampler(Sampler):
     Parameters
     ----------
     table : FactorTable
-        The factors of a data set; draws are rows of it.
+        The factors of a dataset; draws are rows of it.
     orbit : str or list of str
         Factors whose combinations are the orbits.
     sets : int
-        Orbits a step.
+        Orbits per step.
     size : int, optional
-        Members of each, without repeats. None takes whole orbits: the width is that of the largest drawable orbit,
+        Members per orbit, without repeats. None takes whole orbits: the width is that of the largest drawable orbit,
         and shorter ones are padded with their first member and masked.
     canonical : str or mapping, optional
         ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least value of a factor;
@@ -66,7 +64,7 @@ class OrbitSampler(Sampler):
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two samplers of one class with one seed are correlated unless this differs.
+        Two samplers of one class with one seed are correlated unless their streams differ.
 
     Raises
     ------
@@ -100,24 +98,24 @@ class OrbitSampler(Sampler):
         seed: int = 0,
         stream: str = "OrbitSampler",
     ) -> None:
-        self.arguments = stated(locals())
-        names = named_factors(orbit, "orbit")
+        self.arguments = copy_arguments(locals())
+        names = check_names(orbit, "orbit")
         check_choice(values, ("different", "independent"), "values", SamplerError)
-        self.table, self._small = checked_table(table), check_small(small)
-        self.sets = positive(sets, "sets", MOST_SETS + 1)
-        need = 1 if size is None else positive(size, "size")
+        self.table, self._small = check_table(table), check_small(small)
+        self.sets = check_integer(sets, "sets", SamplerError, 1, MOST_SETS)
+        need = 1 if size is None else check_integer(size, "size", SamplerError, 1, MOST_ROWS)
         taken = "short" if size is None else small  # a whole orbit repeats no row, however few it has
-        self._holding = GroupSampler(table, names, need, choose=choose, small=taken, tolerance={}, where=where)
+        self._orbits = GroupSampler(table, names, need, choose=choose, small=taken, tolerance={}, where=where)
         self._left_out = 0
         self._canonical = None if canonical is None else self._with_canonical(canonical)
-        drawable, chooser = self._holding.drawable, self._holding.chooser
+        drawable, chooser = self._orbits.drawable, self._orbits.chooser
         self._whole = size is None
-        self.size = int(self._holding.groups.sizes[drawable].max()) if size is None else need
-        need_memory(self.size * self.sets, "a draw", "sets" if size is None else "size or sets")
+        self.size = int(self._orbits.groups.sizes[drawable].max()) if size is None else need
+        check_draw_memory(self.size * self.sets, "a draw", "sets" if size is None else "size or sets")
         self._different = chooser.different() if values == "different" else None
         if self._different is not None and self.sets > len(drawable):
             raise SamplerError(
-                f"sets={sets} asks for more different orbits than the {len(drawable)} drawable ones; "
+                f"sets={sets} is more than the {len(drawable)} drawable orbits; "
                 "lower sets, or pass values='independent'"
             )
         self._key = stream_key(seed, stream)
@@ -127,48 +125,45 @@ class OrbitSampler(Sampler):
 
     def _with_canonical(self, canonical: str | Mapping[str, Level]) -> Rows:
         """Canonical row of each orbit; orbits without one are left out, where that is allowed."""
-        groups, drawable = self._holding.groups, self._holding.drawable
+        groups, drawable = self._orbits.groups, self._orbits.drawable
         rows = canonical_rows(self.table, groups, canonical)
         found = rows[drawable] >= 0
         lost = drawable[~found]
         if len(lost) and (self._small != "drop" or not found.any()):
             named = "; ".join(groups.describe(self.table, int(group)) for group in lost[:5])
-            mend = "pass small='drop' to leave them out" if found.any() else "name another canonical row"
+            fix = "pass small='drop' to leave them out" if found.any() else "name another canonical row"
             raise SamplerError(
                 f"{len(lost):,} of {len(drawable):,} orbits have no row with canonical={canonical!r} "
-                f"(first: {named}); {mend}"
+                f"(first: {named}); {fix}"
             )
         self._left_out = len(lost)
         if self._left_out:
-            self._holding.restrict(drawable[found])
+            self._orbits.restrict(drawable[found])
         return rows
 
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block."""
         key = fold(self._key, steps)
         bits = mix(key[:, None, None], self._spread)
-        chosen = self._holding.chooser.pick(bits[:, :, 0]) if self._different is None else self._different.pick(bits)
-        groups = self._holding.number(chosen)
-        rows, mask = self._everyone(groups) if self._whole else self._some(key, groups)
+        chosen = self._orbits.chooser.pick(bits[:, :, 0]) if self._different is None else self._different.pick(bits)
+        groups = self._orbits.number(chosen)
+        if self._whole:
+            rows, mask = self._whole_orbits(groups)
+        else:
+            rows, mask = self._orbits.draw(Keys(key, self._numbers), chosen, self.size)
         canonical = None if self._canonical is None else self._canonical[groups]
-        return Draw(rows, self._holding.codes(chosen), None if mask is None or mask.all() else mask, canonical)
+        return Draw(rows, self._orbits.codes(chosen), None if mask is None or mask.all() else mask, canonical)
 
-    def _everyone(self, groups: Rows) -> tuple[Rows, Array | None]:
-        slot = np.arange(self.size)
-        mask = slot < self._holding.groups.sizes[groups][..., None]
-        return self._holding.groups.take(groups[..., None], np.where(mask, slot, 0)), mask
-
-    def _some(self, key: Words, groups: Rows) -> tuple[Rows, Array | None]:
-        keys = Keys(key, self._numbers)
-        rows, mask = self._holding.members.draw(keys, groups.reshape(-1), self.size, self._small)
-        shape = (*groups.shape, self.size)
-        return rows.reshape(shape), None if mask is None else mask.reshape(shape)
+    def _whole_orbits(self, groups: Rows) -> tuple[Rows, Array | None]:
+        position = np.arange(self.size)
+        mask = position < self._orbits.groups.sizes[groups][..., None]
+        return self._orbits.groups.take(groups[..., None], np.where(mask, position, 0)), mask
 
     def report(self) -> Report:
-        """What will be drawn, and what never can be, before any training."""
+        """What is drawn, and what never is, before any training."""
         values = "independent" if self._different is None else "different"
-        entry = holding_report(self.table, self._holding, self.size, self.sets, values)
-        title = f"OrbitSampler: {self.sets} orbits a step, {'whole' if self._whole else f'{self.size} members each'}"
+        entry = group_entry(self.table, self._orbits, self.size, self.sets, values)
+        title = f"OrbitSampler: {self.sets} orbits per step, {'whole' if self._whole else f'{self.size} members each'}"
         left_out = f"{self._left_out:,} orbits without a canonical row are left out"
         return Report(title, [entry], [left_out] if self._left_out else [])
 
@@ -198,7 +193,7 @@ def canonical_rows(table: FactorTable, groups: Groups, canonical: str | Mapping[
     return found
 
 
-def _equals(table: FactorTable, name: str, level: Level) -> npt.NDArray[np.bool_]:
+def _equals(table: FactorTable, name: str, level: Level) -> Mask:
     factor = table[name]
     if factor.continuous:
         number = check_number(level, f"factor {name!r} is continuous: its canonical value", SamplerError)
@@ -207,7 +202,7 @@ def _equals(table: FactorTable, name: str, level: Level) -> npt.NDArray[np.bool_
     return np.asarray(table.column(name) == factor.code(level))
 
 
-def _comparable(table: FactorTable, name: str) -> npt.NDArray[np.float64]:
+def _comparable(table: FactorTable, name: str) -> Floats:
     """Numbers of a factor, or the places of its levels in their order; NaN where unknown."""
     factor = table[name]
     codes = table.codes(name)

@@ -1,47 +1,31 @@
 """Random access first: a sampler is a function from steps to draws, and everything else follows from that."""
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.checks import check_memory, is_integer
+from setsup.checks import check_integer, is_integer
 from setsup.errors import EndlessError, RowError, SamplerError, brief, near
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Steps
+from setsup.samplers.arguments import check_draw_memory, check_table
 from setsup.samplers.draw import Draw
+from setsup.samplers.report import Report
 
-if TYPE_CHECKING:
-    from setsup.samplers.report import Report
-
-__all__ = [
-    "MOST_SETS",
-    "Sampler",
-    "Shard",
-    "checked_table",
-    "from_dict",
-    "length_of",
-    "need_memory",
-    "positive",
-    "stated",
-]
-
-Steps = npt.NDArray[np.int64]
+__all__ = ["Sampler", "Shard", "from_dict", "length_of"]
 
 _BLOCK = 64  # steps drawn at a time while iterating
 _LAST = 2**63  # steps are below
 _MANY = 1 << 12  # steps of a block from which its memory is looked at
 
-MOST_SETS = 1 << 24
-"""Sets, or triplets, of a step: their numbers are 24 bits of the key words."""
-
 
 class Sampler(ABC):
     """A pure function from a step number to a draw; what all samplers share.
 
-    A subclass keeps its constructor's ``arguments`` (plain data) and implements :meth:`draws`.
+    A subclass keeps its constructor's ``arguments`` (plain data) and implements :meth:`draws` and :meth:`report`.
+    :func:`from_dict` finds it by the name of its class.
 
     Attributes
     ----------
@@ -57,15 +41,23 @@ class Sampler(ABC):
     table: FactorTable
     arguments: Mapping[str, Any]
     length: int | None = None
-    free_sets: frozenset[int] = frozenset()
-    """Numbers of the sets of a step that hold no factor."""
+    unconstrained_sets: frozenset[int] = frozenset()
+    """Numbers of the sets of a step that fix no factor."""
+
+    _kinds: ClassVar[dict[str, type["Sampler"]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Register a sampler by the name of its class, unless that is private or taken."""
+        super().__init_subclass__()
+        if not cls.__name__.startswith("_"):
+            Sampler._kinds.setdefault(cls.__name__, cls)
 
     @abstractmethod
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block: every array has a leading axis (steps,)."""
 
     @abstractmethod
-    def report(self) -> "Report":
+    def report(self) -> Report:
         """What will be drawn, and what never can be, before any training."""
 
     def __repr__(self) -> str:
@@ -87,29 +79,29 @@ class Sampler(ABC):
 
         """
         _check(step, self.length)
-        return _drawn(self, np.array([step], dtype=np.int64)).at(0)
+        return _draw(self, np.array([step], dtype=np.int64)).at(0)
 
     def block(self, start: int, stop: int) -> Draw:
         """Draws of the steps start … stop − 1 with a leading axis; equal to stacking the single draws."""
         _check_block(start, stop, self.length)
         _check_memory(self, int(start), int(stop))
-        return _drawn(self, np.arange(start, stop, dtype=np.int64))
+        return _draw(self, np.arange(start, stop, dtype=np.int64))
 
     def __iter__(self) -> Iterator[Draw]:
         """All draws from step 0."""
         return self.iterate()
 
     def iterate(self, start: int = 0) -> Iterator[Draw]:
-        """Draws from a step on, without end unless the sampler has one.
+        """Draws from a step on, without end unless the sampler is finite.
 
         Raises
         ------
         SamplerError
-            When ``start`` is no step; the end of a finite sampler is one, for there a run that is done resumes.
+            When ``start`` is no step; the end of a finite sampler is allowed, where a finished run resumes.
 
         """
         last = _LAST if self.length is None else self.length
-        return _one_by_one(self, _start(start, last), last)
+        return _one_by_one(self, _check_start(start, last), last)
 
     def shard(self, rank: int, world: int, start: int = 0) -> "Shard":
         """Every ``world``-th draw from ``start + rank`` on: whole draws, never parts of one."""
@@ -122,6 +114,11 @@ class Sampler(ABC):
             "fingerprint": self.table.fingerprint,
             "arguments": {key: _plain(value) for key, value in self.arguments.items()},
         }
+
+    @classmethod
+    def _from_arguments(cls, arguments: Mapping[str, Any], table: FactorTable) -> "Sampler":
+        make: Callable[..., Sampler] = cls
+        return make(table, **arguments)
 
 
 class Shard:
@@ -138,13 +135,10 @@ class Shard:
     """
 
     def __init__(self, sampler: Sampler, rank: int, world: int, start: int = 0) -> None:
-        if not (is_integer(world) and is_integer(rank)) or not 0 <= rank < world < _LAST:
-            raise SamplerError(
-                "rank must be a whole number from 0 to world - 1, and world below 2**63, "
-                f"not rank {brief(rank)} of {brief(world)}"
-            )
-        self.start = _start(start, _LAST if sampler.length is None else sampler.length)
-        self.sampler, self.rank, self.world = sampler, int(rank), int(world)
+        self.world = check_integer(world, "world", SamplerError, 1, _LAST - 1)
+        self.rank = check_integer(rank, "rank", SamplerError, 0, self.world - 1)
+        self.start = _check_start(start, _LAST if sampler.length is None else sampler.length)
+        self.sampler = sampler
         self.length = None if sampler.length is None else -(-(sampler.length - self.start) // self.world)
 
     def __len__(self) -> int:
@@ -168,9 +162,9 @@ class Shard:
         _check_memory(self.sampler, self.start, self.start + int(stop) - int(start))
         steps = self.start + np.arange(start, stop, dtype=np.int64) * self.world + self.rank
         if self.sampler.length is None or steps[-1] < self.sampler.length:
-            return _drawn(self.sampler, steps)
+            return _draw(self.sampler, steps)
         over = steps >= self.sampler.length
-        draw = _drawn(self.sampler, np.minimum(steps, self.sampler.length - 1))
+        draw = _draw(self.sampler, np.minimum(steps, self.sampler.length - 1))
         mask = np.ones(draw.indices.shape, dtype=bool) if draw.mask is None else draw.mask.copy()
         mask[over] = False
         return Draw(draw.indices, draw.inactive, mask, draw.canonical)
@@ -190,7 +184,7 @@ def _one_by_one(source: Sampler | Shard, start: int, last: int) -> Iterator[Draw
 
 def _check(step: Any, length: int | None) -> None:
     if not is_integer(step):
-        raise RowError(f"a step must be a whole number, not {brief(step)}; use block(start, stop) for several")
+        raise RowError(f"a step must be an integer, not {brief(step)}; use block(start, stop) for several")
     if not 0 <= step < (_LAST if length is None else length):
         end = "2**63" if length is None else f"{length}, the number of draws"
         raise RowError(f"step {step} is out of range: steps are from 0 and below {end}")
@@ -199,7 +193,7 @@ def _check(step: Any, length: int | None) -> None:
 def _check_block(start: Any, stop: Any, length: int | None) -> None:
     _check(start, length)
     if not is_integer(stop) or stop <= start:
-        raise RowError(f"a block needs whole numbers start < stop, not {start} and {brief(stop)}")
+        raise RowError(f"a block needs integers start < stop, not {start} and {brief(stop)}")
     _check(int(stop) - 1, length)
 
 
@@ -207,19 +201,11 @@ def _check_memory(sampler: Sampler, start: int, stop: int) -> None:
     """Refuse a block that does not fit into memory, before it is made."""
     if stop - start >= _MANY:
         first = min(start, (sampler.length or _LAST) - 1)
-        rows = _drawn(sampler, np.array([first], dtype=np.int64)).indices.size
-        need_memory(rows * (stop - start), f"a block of {stop - start:,} steps", "the number of steps")
+        rows = _draw(sampler, np.array([first], dtype=np.int64)).indices.size
+        check_draw_memory(rows * (stop - start), f"a block of {stop - start:,} steps", "the number of steps")
 
 
-def need_memory(rows: int, what: str, reduce: str, each: int = 48) -> None:
-    """Refuse draws for which this machine has no memory; SamplerError says what to reduce.
-
-    A row takes ``each`` bytes with all that is needed while it is drawn; samplers need 16 to 100.
-    """
-    check_memory(rows * each, f"{what} with {rows:,} rows", reduce, SamplerError)
-
-
-def _drawn(sampler: Sampler, steps: Steps) -> Draw:
+def _draw(sampler: Sampler, steps: Steps) -> Draw:
     """Draws of some steps; SamplerError where memory runs out after all."""
     try:
         return sampler.draws(steps)
@@ -238,42 +224,11 @@ def length_of(source: Sampler | Shard) -> int:
     return source.length
 
 
-def _start(start: Any, last: int) -> int:
+def _check_start(start: Any, last: int) -> int:
+    end = "2**63" if last == _LAST else f"{last}, the number of draws"
     if not is_integer(start) or not 0 <= start <= last:
-        end = "2**63" if last == _LAST else f"{last}, the number of draws"
-        raise SamplerError(f"start must be a step of the sampler, a whole number from 0 to {end}, not {brief(start)}")
+        raise SamplerError(f"start must be a step of the sampler, an integer from 0 to {end}, not {brief(start)}")
     return int(start)
-
-
-def positive(number: Any, option: str, limit: int = 2**31) -> int:
-    """A whole number from 1 on and below a limit, by default what one draw can hold; SamplerError otherwise."""
-    if not is_integer(number) or number < 1:
-        raise SamplerError(f"{option} must be a whole number from 1 on, not {brief(number)}")
-    if number >= limit:
-        raise SamplerError(f"{option}={brief(number)} is too many: it must be below {limit:,}")
-    return int(number)
-
-
-def checked_table(table: Any) -> FactorTable:
-    """The table itself; SamplerError when it is something else, such as the data set that it belongs to."""
-    if not isinstance(table, FactorTable):
-        raise SamplerError(f"a sampler draws from a FactorTable, such as dataset.factors, not {type(table).__name__}")
-    return table
-
-
-def stated(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a constructor, from its ``locals()``: copied, so that no later change of a list reaches them."""
-    found = {}
-    for key, value in given.items():
-        if key in ("self", "table"):
-            continue
-        try:
-            found[key] = copy.deepcopy(value)
-        except (TypeError, RuntimeError, copy.Error):  # generators, open files, tensors with a gradient
-            raise SamplerError(
-                f"{key} must be plain data, which a sampler can keep, not a {type(value).__name__}"
-            ) from None
-    return found
 
 
 def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
@@ -295,28 +250,21 @@ def from_dict(data: Mapping[str, Any], table: FactorTable) -> Sampler:
     True
 
     """
-    from setsup.samplers import DomainSampler, EpochSampler, Mixture, OrbitSampler, SetSampler, TripletSampler
-
-    kinds: dict[str, Callable[..., Sampler]] = {
-        kind.__name__: kind for kind in (DomainSampler, EpochSampler, Mixture, OrbitSampler, SetSampler, TripletSampler)
-    }
     try:
         name, fingerprint, arguments = data["sampler"], data["fingerprint"], dict(data["arguments"])
     except (LookupError, TypeError, ValueError):
         raise SamplerError(
             "a sampler is described by sampler, fingerprint and arguments; see Sampler.to_dict"
         ) from None
-    if not isinstance(name, str) or name not in kinds:
-        raise SamplerError(f"unknown sampler {name!r}{near(name, kinds)}")
-    if not checked_table(table).has_fingerprint(fingerprint):
+    if not isinstance(name, str) or name not in Sampler._kinds:
+        raise SamplerError(f"unknown sampler {name!r}{near(name, Sampler._kinds)}")
+    if not check_table(table).has_fingerprint(fingerprint):
         raise SamplerError(
             f"this {name} was made for the table with fingerprint {fingerprint}, not {table.fingerprint}: load the "
-            "same data set with the same split and where"
+            "same dataset with the same split and where"
         )
     try:
-        if name == "Mixture":  # its table is that of the sampler that it mixes
-            return Mixture(**{**arguments, "base": from_dict(arguments.get("base", {}), table)})
-        return kinds[name](table, **arguments)
+        return Sampler._kinds[name]._from_arguments(arguments, table)
     except TypeError as error:
         raise SamplerError(f"the arguments of {name} do not fit: {error}") from None
 

@@ -14,14 +14,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from setsup.checks import check_integer
 from setsup.errors import SamplerError, brief
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Steps
 from setsup.random import below, fold, mix, spread, stream_key
+from setsup.samplers.arguments import MOST_SETS, check_draw_memory, check_names, check_table, copy_arguments
 from setsup.samplers.draw import Draw
-from setsup.samplers.groups.group_sampler import GroupSampler, named_factors
+from setsup.samplers.groups.group_sampler import GroupSampler
+from setsup.samplers.groups.statistics import group_entry
 from setsup.samplers.groups.within import GROUP, word
-from setsup.samplers.report import Report, holding_report
-from setsup.samplers.sampler import MOST_SETS, Sampler, Steps, checked_table, need_memory, positive, stated
+from setsup.samplers.report import Report
+from setsup.samplers.sampler import Sampler
 
 __all__ = ["TripletSampler"]
 
@@ -37,11 +41,11 @@ class TripletSampler(Sampler):
     Parameters
     ----------
     table : FactorTable
-        The factors of a data set; draws are rows of it.
+        The factors of a dataset; draws are rows of it.
     orbit : str or list of str
         Factors whose combinations are the orbits.
     triplets : int
-        Triplets a step.
+        Triplets per step.
     choose : str
         ``rows`` (default: every row of an orbit with two or more members is an equally likely anchor), ``groups`` or
         ``levels``.
@@ -52,7 +56,7 @@ class TripletSampler(Sampler):
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two samplers of one class with one seed are correlated unless this differs.
+        Two samplers of one class with one seed are correlated unless their streams differ.
 
     Raises
     ------
@@ -82,20 +86,20 @@ class TripletSampler(Sampler):
         seed: int = 0,
         stream: str = "TripletSampler",
     ) -> None:
-        self.arguments = stated(locals())
-        names = named_factors(orbit, "orbit")
+        self.arguments = copy_arguments(locals())
+        names = check_names(orbit, "orbit")
         if not isinstance(small, str) or small not in _SMALL:
             raise SamplerError(
                 f"small must be error or drop, for an orbit of one row has no positive, not {brief(small)}"
             )
-        self.table, self.triplets = checked_table(table), positive(triplets, "triplets", MOST_SETS + 1)
-        need_memory(3 * self.triplets, "a draw", "triplets")
-        self._holding = GroupSampler(
+        self.table, self.triplets = check_table(table), check_integer(triplets, "triplets", SamplerError, 1, MOST_SETS)
+        check_draw_memory(3 * self.triplets, "a draw", "triplets")
+        self._orbits = GroupSampler(
             table, names, 2, choose=choose, small=small, tolerance={}, where=where, policies=_SMALL
         )
-        groups = self._holding.groups
+        groups = self._orbits.groups
         if len(groups) < 2:
-            raise SamplerError(f"there is only one orbit of {self._holding.describe()}, so no row is a negative")
+            raise SamplerError(f"there is only one orbit of {self._orbits.describe()}, so no row is a negative")
         self._ends = np.cumsum(groups.sizes)
         self._key = stream_key(seed, stream)
         self._spread = spread(word(np.arange(self.triplets)[:, None], GROUP, np.arange(4)))
@@ -103,8 +107,8 @@ class TripletSampler(Sampler):
     def draws(self, steps: Steps) -> Draw:
         """Draws of any steps as one block; indices (steps, triplets, 3)."""
         bits = mix(fold(self._key, steps)[:, None, None], self._spread)
-        groups = self._holding.groups
-        orbit = self._holding.number(self._holding.chooser.pick(bits[..., 0]))
+        groups = self._orbits.groups
+        orbit = self._orbits.number(self._orbits.chooser.pick(bits[..., 0]))
         size = groups.sizes[orbit]
         anchor = below(bits[..., 1], size)
         positive_ = below(bits[..., 2], size - 1)
@@ -117,10 +121,10 @@ class TripletSampler(Sampler):
         return Draw(np.stack([groups.take(orbit, anchor), groups.take(orbit, positive_), negative], axis=-1))
 
     def report(self) -> Report:
-        """What will be drawn, and what never can be, before any training."""
-        groups, drawable = self._holding.groups, self._holding.drawable
+        """What is drawn, and what never is, before any training."""
+        groups, drawable = self._orbits.groups, self._orbits.drawable
         sizes = groups.sizes[drawable].astype(np.float64)
-        entry = holding_report(self.table, self._holding, 2)
+        entry = group_entry(self.table, self._orbits, 2)
         entry = replace(
             entry,
             unreachable=0,  # rows of orbits too small for an anchor are negatives

@@ -44,7 +44,7 @@ def test_the_first_command_of_the_readme(setsup: Run, tmp_path: Path) -> None:
     assert (hues == arrays["inactive_wall_hue"][..., None]).all()
     assert all(f"wall_hue = {hue / 10:.4g} turn" in found.out for hue in hues[0, :, 0].tolist())
     assert "shape 4 of 4" in found.out
-    assert "groups of rows with equal held values: 10, of 48,000 rows each; all can be drawn\n" in found.out
+    assert "groups of rows with equal values: 10, of 48,000 rows each; all can be drawn\n" in found.out
 
 
 def test_the_draws_are_those_of_the_library(setsup: Run, tmp_path: Path) -> None:

@@ -63,8 +63,8 @@ def test_the_commands_of_the_page(site: Path, tmp_path: Path) -> None:
     about = yaml.safe_load(block("yaml"))
     for part in (about["title"], about["description"], "CC-BY-4.0", "@misc{rooms", "27 samples", "split plain"):
         assert part in " ".join(card.split()), part
-    assert "held: wall" in first
-    assert "held: edge" in second
+    assert "inactive: wall" in first
+    assert "inactive: edge" in second
     with Image.open(tmp_path / "plain" / "sheet.png") as sheet:
         assert min(sheet.size) > 64
 

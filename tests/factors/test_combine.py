@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from setsup.errors import FactorError
 from setsup.factors import Factor, FactorTable, Kind, concat
-from setsup.factors.combine import binned, join
 
 SHAPE = Factor("shape", Kind.NOMINAL, ("cube", "ball"))
 
@@ -69,7 +68,7 @@ def test_rows_stand_one_table_after_another(columns):
         (Factor("shape", Kind.NOMINAL, ("cube",), unit="m"), "the unit '' in one table and 'm'"),
         (Factor("shape", Kind.NOMINAL, ("cube",), period=1.0), "the period 'None' .* '1.0'"),
         (Factor("shape", Kind.NOMINAL, ("cube",), role="key"), "the role"),
-        (Factor("shape", Kind.NOMINAL, (1, 2)), "texts, numbers and truth values cannot be mixed"),
+        (Factor("shape", Kind.NOMINAL, (1, 2)), "strings, numbers and booleans cannot be mixed"),
         (Factor("part", Kind.NOMINAL, ("x",)), "table 1 has a factor 'part' already"),
     ],
 )
@@ -85,7 +84,7 @@ def test_texts_in_an_order_must_be_in_the_same_everywhere():
         "high",
         "top",
     )
-    with pytest.raises(FactorError, match=r"'low' before 'high' in one table and behind it|'high' before 'low'"):
+    with pytest.raises(FactorError, match=r"'low' before 'high' in one table and after it|'high' before 'low'"):
         concat([low, FactorTable([Factor("x", Kind.ORDINAL, ("high", "low"))])])
 
 
@@ -108,7 +107,7 @@ def test_rows_are_matched_by_value():
     people = FactorTable.from_values(
         {"subject": ["zoe", "bob", "ann"], "age": [9, 41, None], "height": [1.5, 1.75, 1.25]}
     )
-    joined = join(photos, people, "subject")
+    joined = photos.join(people, "subject")
     assert joined.names == ("subject", "light", "age", "height")
     assert joined.values("age").tolist() == [None, 41, None, None, None]
     assert [row["height"] for row in plain(joined)] == [1.25, 1.75, None, None, 1.25]
@@ -127,7 +126,7 @@ def test_a_grid_is_joined():
     [
         ({"s": ["a", "a"], "x": [1, 2]}, "s", "2 rows with s = 'a'"),
         ({"s": ["a", None], "x": [1, 2]}, "s", "row 1 of the joined table has no known 's'"),
-        ({"s": [1, 2], "x": [1, 2]}, "s", "texts in one table and numbers"),
+        ({"s": [1, 2], "x": [1, 2]}, "s", "strings in one table and numbers"),
         ({"s": [0.5, 2], "x": [1, 2]}, "s", "is continuous"),
         ({"s": ["a", "b"], "y": [1, 2]}, "s", "both tables have 'y'"),
         ({"t": ["a", "b"]}, "s", "unknown factor 's'"),
@@ -135,7 +134,7 @@ def test_a_grid_is_joined():
 )
 def test_what_cannot_be_matched_is_refused(other, on, sentence):
     with pytest.raises(FactorError, match=sentence):
-        join(FactorTable.from_values({"s": ["a", "b"], "y": [1, 2]}), FactorTable.from_values(other), on)
+        FactorTable.from_values({"s": ["a", "b"], "y": [1, 2]}).join(FactorTable.from_values(other), on)
 
 
 # -- bins --------------------------------------------------------------------------------------------------------------
@@ -146,21 +145,21 @@ def continuous(values, **more):
 
 
 def test_bins_start_at_multiples_of_the_width():
-    table = binned(continuous([0.05, 0.31, np.nan, -0.15, 0.3], unit="m"), "x", 0.1)
+    table = continuous([0.05, 0.31, np.nan, -0.15, 0.3], unit="m").binned("x", 0.1)
     assert table["x_bin"] == Factor("x_bin", Kind.ORDINAL, (-0.2, -0.1, 0.0, 0.1, 0.2, 0.3), unit="m")
     assert table.values("x_bin").tolist() == [0.0, 0.3, None, -0.2, 0.3]
 
 
 def test_whole_edges_are_whole_numbers():
-    assert binned(continuous([0, 45]), "x", 30).factors[1].levels == (0, 30)
-    assert [type(level) for level in binned(continuous([0, 45]), "x", 30.0)["x_bin"].levels] == [int, int]
+    assert continuous([0, 45]).binned("x", 30).factors[1].levels == (0, 30)
+    assert [type(level) for level in continuous([0, 45]).binned("x", 30.0)["x_bin"].levels] == [int, int]
 
 
 @given(st.integers(-500, 500), st.sampled_from([0.1, 0.2, 0.3, 0.05, 1.1, 2.5, 1 / 3]))
 def test_an_edge_belongs_to_the_bin_that_it_starts(place, width):
     """Though it is rounded to float32."""
     edge = float(str(round(place * width, 10)))
-    level = binned(continuous([edge]), "x", width).values("x_bin")[0]
+    level = continuous([edge]).binned("x", width).values("x_bin")[0]
     assert level == pytest.approx(edge, abs=1e-9)
 
 
@@ -168,7 +167,7 @@ def test_an_edge_belongs_to_the_bin_that_it_starts(place, width):
 @given(st.lists(st.floats(-1000, 1000, width=32), min_size=1, max_size=20), st.sampled_from([0.25, 0.5, 1.0, 8.0]))
 def test_every_number_is_in_its_bin(values, width):
     """Widths that are powers of two leave no rounding."""
-    table = binned(continuous(values), "x", width)
+    table = continuous(values).binned("x", width)
     for value, lower in zip(values, table.values("x_bin"), strict=True):
         assert lower <= value < lower + width
     levels = table["x_bin"].levels
@@ -179,31 +178,31 @@ def test_every_number_is_in_its_bin(values, width):
 
 @given(st.lists(st.floats(-1000, 1000, width=32), min_size=1, max_size=20))
 def test_a_period_wraps_numbers(values):
-    table = binned(continuous(values, period=360.0), "x", 45)
+    table = continuous(values, period=360.0).binned("x", 45)
     assert table["x_bin"] == Factor("x_bin", Kind.CYCLIC, tuple(range(0, 360, 45)), period=360.0)
     for value, lower in zip(values, table.values("x_bin"), strict=True):
         assert lower == min(value % 360 // 45 * 45, 315) or value % 360 > 359.99998  # float32 next to a whole turn
 
 
 def test_bins_that_fill_a_period_in_decimals():
-    assert binned(continuous([0.35], period=1.0), "x", 0.1)["x_bin"].levels == tuple(
+    assert continuous([0.35], period=1.0).binned("x", 0.1)["x_bin"].levels == tuple(
         round(k * 0.1, 1) for k in range(10)
     )
-    assert len(binned(continuous([0.35], period=1.0), "x", 1 / 3)["x_bin"]) == 3
+    assert len(continuous([0.35], period=1.0).binned("x", 1 / 3)["x_bin"]) == 3
 
 
 def test_numeric_levels_are_binned():
     table = FactorTable(
         [Factor("age", Kind.ORDINAL, (3, 17, 25, 29)), Factor("d", Kind.CYCLIC, (0.0, 0.3, 0.6), period=0.9)]
     )
-    assert binned(table, "age", 10).values("age_bin")[::3].tolist() == [0, 10, 20, 20]
+    assert table.binned("age", 10).values("age_bin")[::3].tolist() == [0, 10, 20, 20]
     assert table.binned("d", 0.3).values("d_bin")[:3].tolist() == [0.0, 0.3, 0.6]
 
 
 @pytest.mark.parametrize(
     ("table", "width", "sentence"),
     [
-        (continuous([1], period=360.0), 50, "do not fill the period 360.0 .* a whole number of times; 51.42"),
+        (continuous([1], period=360.0), 50, "do not fill the period 360.0 .* an integer number of times; 51.42"),
         (continuous([1], period=360.0), 1000, "do not fill the period"),
         (continuous([1]), 0, "must be a finite number above 0, not 0"),
         (continuous([1]), -1, "must be a finite number above 0"),
@@ -221,22 +220,22 @@ def test_numeric_levels_are_binned():
 )
 def test_what_cannot_be_binned_is_refused(table, width, sentence):
     with pytest.raises(FactorError, match=sentence):
-        binned(table, "x", width)
+        table.binned("x", width)
 
 
 def test_truth_values_and_numbers_never_match():
     truths = FactorTable.from_values({"key": [True, False]})
     numbers = FactorTable([Factor("key", Kind.NOMINAL, (0, 1))]).with_factor(Factor("x", Kind.ORDINAL, (5,)), [0, 0])
-    with pytest.raises(FactorError, match="holds truth values in one table and numbers in the other"):
-        join(truths, numbers, "key")
-    with pytest.raises(FactorError, match="texts, numbers and truth values cannot be mixed"):
+    with pytest.raises(FactorError, match="has booleans in one table and numbers in the other"):
+        truths.join(numbers, "key")
+    with pytest.raises(FactorError, match="strings, numbers and booleans cannot be mixed"):
         concat([truths, numbers])
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "key", [1]])
 def test_only_a_table_is_joined(wrong):
     with pytest.raises(FactorError, match="must be a FactorTable"):
-        join(FactorTable.from_values({"key": [True, False]}), wrong, "key")
+        FactorTable.from_values({"key": [True, False]}).join(wrong, "key")
 
 
 def test_nothing_is_nested_in_a_continuous_factor():

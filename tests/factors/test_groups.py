@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setsup.errors import FactorError, RowError
-from setsup.factors import Factor, FactorTable, Kind, groups
-from setsup.factors.groups import group_by
+from setsup.factors import Factor, FactorTable, Kind, grouping
+from setsup.factors.grouping import group_by
 from setsup.files import cache_folder
 
 NAMES = "abcd"
@@ -278,7 +278,7 @@ def test_a_mask_of_another_shape_or_type(wrong):
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
     """Every index of columns is kept on disk, in a cache of this test."""
-    monkeypatch.setattr(groups, "CACHED_FROM", 1)
+    monkeypatch.setattr(grouping, "CACHED_FROM", 1)
     monkeypatch.setenv("SETSUP_CACHE", str(tmp_path))
     return tmp_path / "groups"
 
@@ -294,13 +294,13 @@ def folders(cache):
 
 
 def count_builds(monkeypatch):
-    built, original = [], groups._indexed
+    built, original = [], grouping._index
 
     def counted(table, names, mask):
         built.append(names)
         return original(table, names, mask)
 
-    monkeypatch.setattr(groups, "_indexed", counted)
+    monkeypatch.setattr(grouping, "_index", counted)
     return built
 
 
@@ -345,7 +345,7 @@ def test_small_tables_are_not_kept(tmp_path, table, monkeypatch):
 
 @pytest.mark.parametrize("name", ["sizes.npy", "codes.npy", "offsets.npy", "order.npy", "counts.json"])
 @pytest.mark.parametrize("damage", ["missing", "empty", "half", "other", "junk", "folder"])
-def test_a_damaged_index_is_built_anew(kept, table, monkeypatch, caplog, name, damage):
+def test_a_damaged_index_is_rebuilt(kept, table, monkeypatch, caplog, name, damage):
     table.group_by(["a", "b"])
     path = folders(kept)[0] / name
     content = path.read_bytes()
@@ -400,14 +400,14 @@ def _index(number, table, cache, results):
     import os
 
     os.environ["SETSUP_CACHE"] = str(cache)
-    groups.CACHED_FROM = 1
-    built, original = [], groups._indexed
+    grouping.CACHED_FROM = 1
+    built, original = [], grouping._index
 
     def counted(*arguments):
         built.append(1)
         return original(*arguments)
 
-    groups._indexed = counted
+    grouping._index = counted
     found = table.group_by(["a", "b"])
     results.put((len(built), [found.members(g).tolist() for g in range(len(found))]))
 

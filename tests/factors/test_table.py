@@ -123,7 +123,7 @@ def test_counts_leave_unknown_values_out():
     assert table.joint_counts(["size", "hue"]).tolist() == [[0, 1], [0, 0], [2, 0]]
 
 
-def test_combinations_that_memory_could_not_hold_are_not_counted():
+def test_too_many_combinations_are_not_counted():
     many = tuple(range(50_000))
     table = FactorTable([Factor("a", Kind.ORDINAL, many), Factor("b", Kind.ORDINAL, many)])
     with pytest.raises(FactorError, match=r"a, b have 2,500,000,000 combinations.*group_by"):
@@ -197,7 +197,7 @@ def test_tables_share_the_columns_that_nobody_writes_to():
 
 
 @pytest.mark.parametrize("wrong", [np.inf, -np.inf, 1e300, 3.5e38])
-def test_numbers_that_float32_does_not_hold_are_refused_with_their_row(wrong):
+def test_numbers_beyond_float32_are_refused_with_their_row(wrong):
     with pytest.raises(FactorError, match=r"row 2 \(from 0\) of column 'angle' has .*finite numbers"):
         FactorTable([ANGLE], {"angle": np.array([0.0, np.nan, wrong])})
 
@@ -295,9 +295,9 @@ def test_memory_of_others_is_copied_though_numpy_may_not_write_to_it():
     [
         ({"hue": "size"}, "two factors share a name, 'size'"),
         ({"hu": "x"}, "unknown factor 'hu'; did you mean 'hue'"),
-        ({"hue": ""}, "must be a text that is not empty"),
-        ({"hue": None}, "must be a text"),
-        ({"hue": ["x"]}, "must be a text"),
+        ({"hue": ""}, "must be a non-empty string"),
+        ({"hue": None}, "must be a (non-empty )?string"),
+        ({"hue": ["x"]}, "must be a (non-empty )?string"),
         (["hue"], "rename takes new names by old ones"),
         (None, "rename takes new names by old ones"),
     ],

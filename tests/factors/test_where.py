@@ -256,59 +256,59 @@ def test_wide_codes_with_unknown_values():
         ("shape == cube", "put it in quotes, 'cube'", "         ^^^^ column 10"),
         ("cube == shape", "put it in quotes, 'cube'", "^^^^ column 1"),
         ("shape in (cube, 'ball')", "put it in quotes, 'cube'", "          ^^^^ column 11"),
-        ("shape == cubo", "is no factor, and a text needs quotes", "         ^^^^ column 10"),
+        ("shape == cubo", "is no factor, and a string needs quotes", "         ^^^^ column 10"),
         ("digit != 12", "no level 12; the nearest are 9", "         ^^ column 10"),
         ("scale == 0.8", "the nearest are 0.75 and 1.0", "         ^^^ column 10"),
         ("digit in (1, 99)", "no level 99", "             ^^ column 14"),
         ("digit == '3'", "write a number without quotes, not '3'", "         ^^^ column 10"),
         ("digit == True", "write a number without quotes, not True", "^"),
         ("glasses == 1", "write True or False, not 1", "^"),
-        ("shape == 3", "write a text in quotes, not 3", "^"),
+        ("shape == 3", "write a string in quotes, not 3", "^"),
         ("digit < '3'", "write a number without quotes", "^"),
         ("shape < 'cube'", "the levels of factor 'shape' have no order", "^^^^^^ column 9"),
         ("glasses < True", "have no order", "^"),
         ("light < 'bright'", "no level 'bright'", "^"),
         ("angle == 'x'", "compare it with a number", "^"),
-        ("shape", "factor 'shape' alone is no condition", "^^^^^"),
+        ("shape", "factor 'shape' alone is not a condition", "^^^^^"),
         ("shape == None", 'write "is None"', "^^^^"),
         ("shape is 'cube'", "'is' asks for unknown values only", "^"),
         ("shape in 'cube'", "must be a tuple", "^"),
         ("shape in ('cube')", "one value needs a comma", "^"),
         ("'cube' in shape", "must be a factor, without quotes", "^"),
-        ("shape in (digit,)", "is a factor; only values may stand here", "^"),
+        ("shape in (digit,)", "is a factor; only values are allowed here", "^"),
         ("'shape' == 'cube'", "names no factor", "^"),
         ("1 == 1", "names no factor", "^"),
-        ("shape == digit", "holds texts and 'digit' numbers", "^"),
+        ("shape == digit", "has strings and 'digit' numbers", "^"),
         ("shape < other", "have no order", "^"),
-        ("len(shape) == 3", "a function call cannot stand", "^"),
-        ("shape.upper == 'x'", "an attribute cannot stand", "^"),
+        ("len(shape) == 3", "a function call is not allowed", "^"),
+        ("shape.upper == 'x'", "an attribute is not allowed", "^"),
         ("count(angle) > 3", "'angle' is continuous", "      ^^^^^ column 7"),
         ("count(shap) > 3", "did you mean 'shape'", "      ^^^^ column 7"),
         ("count('shape') > 3", "count takes one factor", "^"),
         ("count(shape, digit) > 3", "count takes one factor", "^"),
         ("count(shape) == 'cube'", "compared with a number, not 'cube'", "^"),
-        ("count(shape) == count(digit)", "a function call cannot stand", "^"),
-        ("count(shape)", "a function call cannot stand", "^"),
+        ("count(shape) == count(digit)", "a function call is not allowed", "^"),
+        ("count(shape)", "a function call is not allowed", "^"),
         ("count(shape) in (1, 2)", "compared with one number", "^"),
         ("digit % 3 in (0, 1)", "compared with one number", "^"),
-        ("scale % 2 == 0", "'scale' has no whole numbers", "^"),
-        ("angle % 2 == 0", "'angle' has no whole numbers", "^"),
-        ("glasses % 2 == 0", "'glasses' has no whole numbers", "^"),
-        ("digit % 0 == 0", "a whole number above 0", "^"),
-        ("digit % digit == 0", "a whole number above 0", "^"),
-        ("count(digit) % 2 == 0", "a whole number above 0", "^"),
-        ("digit + 1 == 3", "arithmetic cannot stand", "^"),
-        ("digit == 1 + 1", "arithmetic cannot stand", "^"),
-        ("shape == f'{digit}'", "an f-string cannot stand", "^"),
-        ("(lambda: 1) == digit", "a lambda cannot stand", "^"),
-        ("(x := digit) == 1", "an assignment cannot stand", "^"),
-        ("digit[0] == 1", "an index cannot stand", "^"),
-        ("digit == 1 if glasses else 2", "if … else cannot stand", "^"),
-        ("shape == b'cube'", "cannot stand", "^"),
-        ("digit == 1j", "cannot stand", "^"),
-        ("digit == ...", "cannot stand", "^"),
-        ("digit == (1, 2)", "several values stand after 'in' only", "^"),
-        ("True", "cannot stand", "^"),
+        ("scale % 2 == 0", "'scale' has no integers", "^"),
+        ("angle % 2 == 0", "'angle' has no integers", "^"),
+        ("glasses % 2 == 0", "'glasses' has no integers", "^"),
+        ("digit % 0 == 0", "an integer above 0", "^"),
+        ("digit % digit == 0", "an integer above 0", "^"),
+        ("count(digit) % 2 == 0", "an integer above 0", "^"),
+        ("digit + 1 == 3", "arithmetic is not allowed", "^"),
+        ("digit == 1 + 1", "arithmetic is not allowed", "^"),
+        ("shape == f'{digit}'", "an f-string is not allowed", "^"),
+        ("(lambda: 1) == digit", "a lambda is not allowed", "^"),
+        ("(x := digit) == 1", "an assignment is not allowed", "^"),
+        ("digit[0] == 1", "an index is not allowed", "^"),
+        ("digit == 1 if glasses else 2", "if … else is not allowed", "^"),
+        ("shape == b'cube'", "is not allowed", "^"),
+        ("digit == 1j", "is not allowed", "^"),
+        ("digit == ...", "is not allowed", "^"),
+        ("digit == (1, 2)", "several values are allowed after 'in' only", "^"),
+        ("True", "is not allowed", "^"),
         ("digit ==", "this is no expression", "^"),
         ("digit = 3", "this is no expression", "^"),
         ("", "this is no expression", "^"),
@@ -346,7 +346,7 @@ def test_a_long_expression_is_shown_around_the_word():
 def test_names_that_python_keeps_for_itself_are_explained():
     table = FactorTable([Factor("class", Kind.NOMINAL, ("a", "b")), Factor("wall hue", Kind.NOMINAL, ("a", "b"))])
     for expression in ("class == 'a'", "wall hue == 'a'"):
-        with pytest.raises(FactorError, match=r"must stand in backticks, `(class|wall hue)`"):
+        with pytest.raises(FactorError, match=r"must be in backticks, `(class|wall hue)`"):
             evaluate(expression, table)
 
 
@@ -375,7 +375,7 @@ def test_an_error_after_a_name_in_backticks_points_at_its_word():
     for expression in ("`größe (m) == 1", "größe == '`'` "):
         with pytest.raises(FactorError, match="must end with a backtick"):
             evaluate(expression, table)
-    with pytest.raises(FactorError, match=r"the name 'größe \(m\)' must stand in backticks, `größe \(m\)`"):
+    with pytest.raises(FactorError, match=r"the name 'größe \(m\)' must be in backticks, `größe \(m\)`"):
         evaluate("größe (m) == 1", table)
 
 
@@ -440,7 +440,7 @@ def test_remainders_of_large_numbers_are_exact():
 
 @pytest.mark.parametrize("wrong", [None, 3, b"digit == 1"])
 def test_only_text_is_an_expression(wrong):
-    with pytest.raises(FactorError, match="must be a text"):
+    with pytest.raises(FactorError, match="must be a string"):
         evaluate(wrong, TABLE)
 
 

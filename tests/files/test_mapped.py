@@ -92,7 +92,7 @@ def test_a_prepared_array(tmp_path):
 
 def test_groups_of_a_large_table(tmp_path, monkeypatch):
     monkeypatch.setenv("SETSUP_CACHE", str(tmp_path))
-    monkeypatch.setattr("setsup.factors.groups.CACHED_FROM", ROWS)
+    monkeypatch.setattr("setsup.factors.grouping.CACHED_FROM", ROWS)
     table = FactorTable.from_values({"hue": np.arange(ROWS) % 7, "id": np.arange(ROWS)})
     sampler = DomainSampler(table, "hue", sets=2, size=3)
     groups = table.group_by(["hue"])

@@ -125,10 +125,10 @@ def test_without_epochs_there_is_no_end():
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [
-        ({"size": 0}, SamplerError, "size must be a whole number"),
+        ({"size": 0}, SamplerError, "size must be an integer"),
         ({"size": 11}, SamplerError, "10 rows do not fill one batch of size=11"),
-        ({"epochs": 0}, SamplerError, "epochs must be a whole number"),
-        ({"epochs": 1.0}, SamplerError, "epochs must be a whole number"),
+        ({"epochs": 0}, SamplerError, "epochs must be an integer"),
+        ({"epochs": 1.0}, SamplerError, "epochs must be an integer"),
         ({"epochs": 2**62}, SamplerError, "too many"),
         ({"partial": "keep"}, SamplerError, "partial must be one of drop, pad, not 'keep'"),
         ({"where": "third > 2"}, SamplerError, "no row is left.*third > 2"),

@@ -119,7 +119,7 @@ def test_sets(grid, options):
     assert_even(grid, draw.indices, ["a"])
 
 
-def test_sets_that_hold_nothing_or_a_factor_in_the_middle(grid):
+def test_sets_that_fix_nothing_or_a_factor_in_the_middle(grid):
     assert_even(grid, SetSampler(grid, [], size=64, sets=1).block(0, 100).indices)
     middle = SetSampler(grid, ["c"], size=64, sets=1, choose="groups").block(0, 100)
     assert (grid.codes("c", middle.indices) == middle.inactive["c"][..., None]).all()

@@ -162,17 +162,17 @@ def test_plain_data_and_back():
 
 def test_the_report_tells_the_pool():
     report = str(Mixture(base_of(both()), "part == 'b'", p=0.25).report())
-    assert "slots of set 1 come from a pool of 9 rows with probability 0.25" in report
+    assert "rows of set 1 come from a pool of 9 rows with probability 0.25" in report
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
-def test_only_sets_that_hold_nothing_are_mixed():
+def test_only_unconstrained_sets_are_mixed():
     table = both()
-    with pytest.raises(SamplerError, match=r"set 0 holds factors"):
+    with pytest.raises(SamplerError, match=r"set 0 fixes factors"):
         Mixture(base_of(table), "part == 'b'", sets=[0, 1])
-    with pytest.raises(SamplerError, match=r"set 1 holds factors"):
+    with pytest.raises(SamplerError, match=r"set 1 fixes factors"):
         Mixture(SetSampler(table, inactive=["hue"], size=4, where="part == 'a'"), "part == 'b'")
     Mixture(SetSampler(table, inactive=["hue"], unconstrained=1, size=4, where="part == 'a'"), "part == 'b'")
     for base in (
@@ -180,7 +180,7 @@ def test_only_sets_that_hold_nothing_are_mixed():
         OrbitSampler(table, "hue", sets=2, where="part == 'a'"),
         TripletSampler(table, "hue", where="part == 'a'"),
     ):
-        with pytest.raises(SamplerError, match=r"set 1 holds factors"):
+        with pytest.raises(SamplerError, match=r"set 1 fixes factors"):
             Mixture(base, "part == 'b'")
 
 

@@ -76,7 +76,7 @@ def test_a_full_grid_by_counting(table, size):
     report = SetSampler(table, ["a"], size=size).report()
     entry = report.entries[0]
     assert report.title == f"SetSampler: 2 sets of {size}, independent values"
-    assert (entry.held, entry.groups, entry.drawable, entry.smallest, entry.largest) == ("a", 2, 2, 6, 6)
+    assert (entry.inactive, entry.groups, entry.drawable, entry.smallest, entry.largest) == ("a", 2, 2, 6, 6)
     assert (entry.unreachable, entry.unknown, entry.excluded) == (0, 0, 0)
     groups = [list(range(6)), list(range(6, 12))]
     check(entry, table, groups, [Fraction(1, 2)] * 2, size, ["b", "c"])
@@ -123,9 +123,9 @@ def test_where_and_unknown_rows_are_counted_apart():
     assert entry.unreachable == 1
 
 
-def test_nothing_held_is_one_group_of_all_rows():
+def test_no_inactive_factor_is_one_group_of_all_rows():
     entry = SetSampler(RAGGED, [], size=3).report().entries[0]
-    assert (entry.held, entry.groups, entry.smallest) == ("nothing", 1, 10)
+    assert (entry.inactive, entry.groups, entry.smallest) == ("nothing", 1, 10)
     check(entry, RAGGED, [list(range(10))], [Fraction(1)], 3, ["a", "b", "c"])
 
 
@@ -143,13 +143,13 @@ def test_the_numbers_are_those_of_draws():
 
 def test_each_list_has_an_entry_once():
     sampler = SetSampler(grid_of(2, 3, 4), [["a"], [], ["a"], ["b", "a"]], size=2, sets=4)
-    assert [entry.held for entry in sampler.report().entries] == ["a", "nothing", "a, b"]
+    assert [entry.inactive for entry in sampler.report().entries] == ["a", "nothing", "a, b"]
     random = SetSampler(grid_of(2, 3, 4), ["a", "b", "c"], size=2, random=2)
-    assert [entry.held for entry in random.report().entries] == ["a, b", "a, c", "b, c"]
+    assert [entry.inactive for entry in random.report().entries] == ["a, b", "a, c", "b, c"]
 
 
 def test_many_groups_are_looked_at_by_sample(monkeypatch):
-    monkeypatch.setattr("setsup.samplers.report._ROWS", 5000)  # of the 9,000
+    monkeypatch.setattr("setsup.samplers.groups.statistics._ROWS", 5000)  # of the 9,000
     rng = np.random.default_rng(3)
     table = FactorTable([factor("a", 900), factor("b", 6)], {"a": np.arange(9000) % 900, "b": rng.integers(0, 6, 9000)})
     entry = SetSampler(table, ["a"], size=3).report().entries[0]
@@ -198,14 +198,14 @@ def test_weights_and_tolerances_leave_out_what_is_not_known():
         assert "distinct" not in str(report)
         assert json.loads(json.dumps(report.to_dict()))["entries"][0]["log10_sets"] is None
     assert (heavy.entries[0].excluded, heavy.entries[0].unknown, heavy.entries[0].unreachable) == (1, 1, 1)
-    assert near.entries[0].held == "a, x"
+    assert near.entries[0].inactive == "a, x"
 
 
 def test_the_report_in_words():
     text = str(SetSampler(RAGGED, ["a"], size=2, small="drop", where="b != 3").report()).splitlines()
     assert text[0] == "SetSampler: 2 sets of 2, independent values"
-    assert text[1] == "held: a"
-    assert text[2] == "  groups of rows with equal held values: 3, of 1 to 3 rows each; 2 can be drawn"
+    assert text[1] == "inactive: a"
+    assert text[2] == "  groups of rows with equal values: 3, of 1 to 3 rows each; 2 can be drawn"
     assert text[3] == (
         "  rows never drawn: 1 in groups too small or left out, 1 with an unknown value, 2 left out by where or weights"
     )
@@ -217,6 +217,6 @@ def test_the_report_in_words():
 def test_plain_data():
     data = SetSampler(grid_of(2, 3, 2), ["a"], size=2).report().to_dict()
     assert json.loads(json.dumps(data)) == data
-    assert data["entries"][0]["held"] == "a"
+    assert data["entries"][0]["inactive"] == "a"
     assert set(data["entries"][0]["distinct"]) == {"b", "c"}
     assert str(Report("t", [Entry("a", 1, 1, 2, 2)], ["n"])).splitlines()[-1] == "note: n"

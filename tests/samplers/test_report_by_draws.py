@@ -59,7 +59,7 @@ def check_rows(entry, table, names, where=None):
     codes = np.stack([table.codes(name) for name in names] or [np.zeros(len(table), int)], axis=1)
     known = (codes >= 0).all(axis=1)
     _, counts = np.unique(codes[mask & known], axis=0, return_counts=True)
-    assert entry.held == (", ".join(names) or "nothing")
+    assert entry.inactive == (", ".join(names) or "nothing")
     assert (entry.groups, entry.smallest, entry.largest) == (len(counts), counts.min(), counts.max())
     assert (entry.excluded, entry.unknown) == ((~mask).sum(), (mask & ~known).sum())
     return set(np.flatnonzero(mask & known).tolist()), counts
@@ -100,7 +100,7 @@ def check(sampler, table, where=None):
     draw = sampler.block(0, STEPS)
     times = times_drawn(draw, len(table))
     for entry in sampler.report().entries:
-        names = [] if entry.held == "nothing" else entry.held.split(", ")
+        names = [] if entry.inactive == "nothing" else entry.inactive.split(", ")
         known, counts = check_rows(entry, table, names, where)
         # sets that hold this list, in the steps that have any
         holds = np.ones(draw.indices.shape[:2], bool)
@@ -269,17 +269,17 @@ def test_what_cannot_vary_is_not_said_to():
     assert "b" in fixed.distinct
 
 
-def test_advice_fits_what_is_held():
+def test_advice_fits_the_inactive_factors():
     for names, fewer in ((["a"], False), (["a", "c"], True), ([], False)):
         with pytest.raises(SamplerError) as error:
             SetSampler(RAGGED, names, size=100)
-        assert ("hold fewer factors" in str(error.value)) == fewer
+        assert ("fix fewer factors" in str(error.value)) == fewer
         assert "lower size" in str(error.value)
 
 
 def test_columns_in_a_pattern_are_not_missed(monkeypatch):
     """A group of which some rows are looked at only; every second of them would have one level."""
-    monkeypatch.setattr("setsup.samplers.report._ROWS", 3000)
+    monkeypatch.setattr("setsup.samplers.groups.statistics._ROWS", 3000)
     row = np.arange(6000)
     table = FactorTable([factor("b", 2), factor("c", 3)], {"b": row % 2, "c": row % 3})
     entry = SetSampler(table, [], size=8).report().entries[0]

@@ -152,7 +152,7 @@ def test_every_set_is_exact_without_repeats_and_every_row_reachable(table, data)
 def test_lists_for_each_set(table, data):
     lists = data.draw(st.lists(st.lists(st.sampled_from(table.names), unique=True), min_size=1, max_size=3))
     sampler = SetSampler(table, [[]] * len(lists), size=2, sets=len(lists), small="replace")
-    assert sampler.free_sets == frozenset(range(len(lists)))
+    assert sampler.unconstrained_sets == frozenset(range(len(lists)))
     try:
         sampler = SetSampler(table, lists, size=2, sets=len(lists), small="short")
     except SamplerError:  # a factor that no row knows
@@ -160,7 +160,7 @@ def test_lists_for_each_set(table, data):
         return
     closed = [closure(table, names) for names in lists]
     check_sets(table, sampler.block(0, 20), closed, 2, small="short")
-    assert sampler.free_sets == {place for place, names in enumerate(lists) if not names}
+    assert sampler.unconstrained_sets == {place for place, names in enumerate(lists) if not names}
 
 
 @given(table=tables(), data=st.data(), seed=st.integers(0, 2**64 - 1))
@@ -338,7 +338,7 @@ def test_equal_values_share_the_group_and_no_rows(table, choose):
 
 def test_equal_values_need_the_sum_of_the_sizes():
     table = columns_of(a=[0] * 3 + [1] * 4)
-    with pytest.raises(SamplerError, match=r"1 of 2 groups that hold a have fewer than the 4 rows"):
+    with pytest.raises(SamplerError, match=r"1 of 2 groups of a have fewer than the 4 rows"):
         SetSampler(table, ["a"], size=2, values="equal")
     draw = SetSampler(table, ["a"], size=2, values="equal", small="drop").block(0, 50)
     assert (draw.inactive["a"] == 1).all()
@@ -374,10 +374,10 @@ def test_different_counts_drawable_groups_only():
         SetSampler(table, ["a"], size=2, sets=3, values="different", small="drop")
 
 
-def test_unconstrained_sets_hold_nothing_and_see_all_rows():
+def test_unconstrained_sets_fix_nothing_and_draw_from_all_rows():
     table = columns_of(a=[0, 0, 0, 1, 1, -1])
     sampler = SetSampler(table, ["a"], size=2, sets=3, unconstrained=2)
-    assert sampler.free_sets == {1, 2}
+    assert sampler.unconstrained_sets == {1, 2}
     draw = sampler.block(0, 6000)
     check_sets(table, draw, [{"a"}, set(), set()], 2)
     for place in (1, 2):
@@ -454,13 +454,13 @@ def test_active_is_all_the_rest():
 
 def test_continuous_factors_left_out_are_named_in_the_report():
     report = str(SetSampler(mixed(), active=["view"], size=2, tolerance={"yaw": 30.0}).report())
-    assert "x not held: a continuous factor needs a tolerance" in report
-    assert "yaw, x not held" in str(SetSampler(mixed(), active=["view"], size=2).report())
-    assert "not held" not in str(SetSampler(mixed(), active=["view", "x", "yaw"], size=2).report())
-    assert "not held" not in str(SetSampler(mixed(), ["view"], size=2).report())
+    assert "x not fixed: a continuous factor needs a tolerance" in report
+    assert "yaw, x not fixed" in str(SetSampler(mixed(), active=["view"], size=2).report())
+    assert "not fixed" not in str(SetSampler(mixed(), active=["view", "x", "yaw"], size=2).report())
+    assert "not fixed" not in str(SetSampler(mixed(), ["view"], size=2).report())
 
 
-def test_columns_left_out_of_active_may_be_held_by_name():
+def test_columns_left_out_of_active_may_be_fixed_by_name():
     assert set(SetSampler(mixed(), ["split", "id", "part"], size=2)[0].inactive) == {"split", "part", "id"}
 
 
@@ -471,10 +471,10 @@ def test_inactive_and_active_say_the_same():
     same(SetSampler(grid, "b", size=2).block(0, 9), SetSampler(grid, ("b",), size=2).block(0, 9))
 
 
-def test_everything_may_be_held_where_rows_repeat():
+def test_every_factor_may_be_fixed_where_rows_repeat():
     table = columns_of(a=[0, 0, 1, 1], b=[0, 0, 1, 1])
     check_sets(table, SetSampler(table, active=[], size=2).block(0, 9), [{"a", "b"}] * 2, 2)
-    with pytest.raises(SamplerError, match="6 of 6 groups that hold a, b have fewer than the 2 rows"):
+    with pytest.raises(SamplerError, match="6 of 6 groups of a, b have fewer than the 2 rows"):
         SetSampler(grid_of(2, 3), active=[], size=2)
 
 
@@ -487,7 +487,7 @@ def test_error_names_the_smallest_five():
     with pytest.raises(SamplerError) as error:
         SetSampler(UNEVEN, ["a"], size=8)
     text = str(error.value)
-    assert "6 of 7 groups that hold a have fewer than the 8 rows" in text
+    assert "6 of 7 groups of a have fewer than the 8 rows" in text
     assert "smallest: a = 0: 1; a = 1: 2; a = 2: 3; a = 3: 4; a = 4: 5)" in text
     assert all(mend in text for mend in ("lower size", "small='drop'", "'short'", "'replace'"))
 
@@ -545,12 +545,12 @@ def test_unknown_values_are_in_no_group():
 # -- bad arguments -----------------------------------------------------------------------------------------------------
 
 WRONG = [
-    ({}, "say which factors sets hold, inactive=.*there are a, b, c"),
+    ({}, "name the factors that sets fix, inactive=.*: a, b, c"),
     ({"inactive": ["a"], "active": ["b"]}, "not both"),
-    ({"inactive": [["a"], ["b"]], "active": ["b"]}, "one list a set goes with"),
-    ({"inactive": [["a"], ["b"]], "random": 1}, "one list a set goes with"),
-    ({"inactive": [["a"], ["b"]], "unconstrained": 1}, "one list a set goes with"),
-    ({"inactive": [["a"], ["a"]], "values": "equal"}, "one list a set goes with"),
+    ({"inactive": [["a"], ["b"]], "active": ["b"]}, "one list per set goes with"),
+    ({"inactive": [["a"], ["b"]], "random": 1}, "one list per set goes with"),
+    ({"inactive": [["a"], ["b"]], "unconstrained": 1}, "one list per set goes with"),
+    ({"inactive": [["a"], ["a"]], "values": "equal"}, "one list per set goes with"),
     ({"inactive": [["a"], ["b"]], "sets": 3}, "inactive has 2 lists for sets=3"),
     ({"inactive": [["a"], "b"]}, "inactive must be a list of factor names"),
     ({"inactive": [5, 6]}, "inactive must be a list of factor names"),
@@ -558,20 +558,20 @@ WRONG = [
     ({"inactive": {"a"}}, "inactive must be a list of factor names"),
     ({"active": "a"}, "active must be a list of factor names, not 'a'"),
     ({"active": 7}, "active must be a list of factor names"),
-    ({"inactive": ["a"], "size": 0}, "size must be a whole number from 1 on, not 0"),
-    ({"inactive": ["a"], "size": -3}, "size must be a whole number from 1 on, not -3"),
-    ({"inactive": ["a"], "size": 2.0}, "size must be a whole number from 1 on, not 2.0"),
-    ({"inactive": ["a"], "size": "2"}, "size must be a whole number"),
-    ({"inactive": ["a"], "size": True}, "size must be a whole number"),
-    ({"inactive": ["a"], "sets": 0}, "sets must be a whole number from 1 on, not 0"),
-    ({"inactive": ["a"], "unconstrained": 3}, "unconstrained must be a whole number from 0 to sets = 2, not 3"),
+    ({"inactive": ["a"], "size": 0}, "size must be an integer from 1 to [0-9,]+, not 0"),
+    ({"inactive": ["a"], "size": -3}, "size must be an integer from 1 to [0-9,]+, not -3"),
+    ({"inactive": ["a"], "size": 2.0}, "size must be an integer from 1 to [0-9,]+, not 2.0"),
+    ({"inactive": ["a"], "size": "2"}, "size must be an integer"),
+    ({"inactive": ["a"], "size": True}, "size must be an integer"),
+    ({"inactive": ["a"], "sets": 0}, "sets must be an integer from 1 to [0-9,]+, not 0"),
+    ({"inactive": ["a"], "unconstrained": 3}, "unconstrained must be an integer from 0 to 2, not 3"),
     ({"inactive": ["a"], "unconstrained": -1}, "unconstrained must be"),
     ({"inactive": ["a"], "unconstrained": 0.5}, "unconstrained must be"),
     ({"inactive": ["a"], "unconstrained": 1, "values": "equal"}, "needs the same list in all sets"),
     ({"inactive": ["a"], "unconstrained": 1, "values": "different"}, "needs the same list in all sets"),
-    ({"inactive": ["a", "b"], "random": 3}, "random must be a whole number from 0 to the 2 listed factors, not 3"),
-    ({"inactive": ["a", "b"], "random": -1}, "random must be"),
-    ({"inactive": ["a", "b"], "random": 1.5}, "random must be"),
+    ({"inactive": ["a", "b"], "random": 3}, "random, of 2 listed factors, must be an integer from 0 to 2, not 3"),
+    ({"inactive": ["a", "b"], "random": -1}, "random, of 2 listed factors, must be"),
+    ({"inactive": ["a", "b"], "random": 1.5}, "random, of 2 listed factors, must be"),
     ({"inactive": ["a"], "choose": "level"}, "choose must be one of levels, groups, rows, not 'level'; did you mean"),
     ({"inactive": ["a"], "values": "equals"}, r"values must be one of .*did you mean 'equal'\?"),
     ({"inactive": ["a"], "small": "drops"}, r"small must be one of .*did you mean 'drop'\?"),
@@ -580,7 +580,7 @@ WRONG = [
     ({"inactive": ["a"], "seed": 2**64}, "seed must be"),
     ({"inactive": ["a"], "stream": 1}, "stream must be a string"),
     ({"inactive": ["a"], "tolerance": {"b": 1.0}}, "'b' has levels and is fixed exactly: .*continuous"),
-    ({"inactive": ["a"], "where": "a == 0 and a == 1"}, "no group holds a: where or weights leave out all 24 rows"),
+    ({"inactive": ["a"], "where": "a == 0 and a == 1"}, "no group of a: where or weights leave out all 24 rows"),
 ]
 
 
@@ -607,7 +607,7 @@ def test_an_expression_that_is_wrong():
 
 def test_an_outer_factor_cannot_be_active_alone():
     table = FactorTable([factor("kind", 2), factor("thing", 3, "kind"), factor("part", 2, "thing"), factor("view", 9)])
-    with pytest.raises(SamplerError, match="'kind' cannot be active while 'thing', which is nested in it, is held"):
+    with pytest.raises(SamplerError, match="'kind' cannot be active while 'thing', which is nested in it, is fixed"):
         SetSampler(table, active=["kind"])
     with pytest.raises(SamplerError, match=r"'thing' cannot be active while 'part'.*add 'part' to active"):
         SetSampler(table, active=["kind", "thing"])
@@ -643,7 +643,7 @@ def test_the_first_and_the_last_step():
 # -- plain data --------------------------------------------------------------------------------------------------------
 
 
-def test_plain_data_holds_every_argument():
+def test_plain_data_has_every_argument():
     table = mixed()
     sampler = SetSampler(
         table,
@@ -696,7 +696,7 @@ def test_another_table_is_refused():
             from_dict(data, other)
         assert other.fingerprint in str(error.value)
         assert data["fingerprint"] in str(error.value)
-        assert "same data set" in str(error.value)
+        assert "same dataset" in str(error.value)
     same(from_dict(data, spelled_out(grid_of(2, 3)))[0], SetSampler(grid_of(2, 3), ["a"], size=2)[0])
 
 

@@ -196,18 +196,18 @@ def test_even_weights_are_no_weights_in_law_and_where_applies():
 @pytest.mark.parametrize(
     ("weights", "sentence"),
     [
-        ([1.0, 2.0], r"weights must be one number a row, \(4,\), not \(2,\)"),
-        (np.ones((4, 1)), r"weights must be one number a row, \(4,\), not \(4, 1\)"),
-        (3.0, "weights must be one number a row"),
+        ([1.0, 2.0], r"weights must be one number per row, \(4,\), not \(2,\)"),
+        (np.ones((4, 1)), r"weights must be one number per row, \(4,\), not \(4, 1\)"),
+        (3.0, "weights must be one number per row"),
         ([1, 2, 3, -1], "weights must be finite numbers from 0 on"),
         ([1, 2, 3, np.inf], "weights must be finite"),
         ([1, 2, 3, -np.inf], "weights must be finite"),
         ([0, 0, 0, 0], "not all 0"),
         ([np.nan] * 4, "not all 0"),
-        (["x"] * 4, "weights, one number a row, must be an array"),
-        (object(), "weights, one number a row, must be an array"),
-        ([1, [2], 3, 4], "weights, one number a row, must be an array"),
-        ("word", "names a factor of texts"),
+        (["x"] * 4, "weights, one number per row, must be an array"),
+        (object(), "weights, one number per row, must be an array"),
+        ([1, [2], 3, 4], "weights, one number per row, must be an array"),
+        ("word", "names a factor of strings"),
     ],
 )
 def test_wrong_weights_are_one_clear_sentence(weights, sentence):

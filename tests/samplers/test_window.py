@@ -329,7 +329,7 @@ def test_different_sets_differ_in_the_group():
         SetSampler(table, ["x"], size=2, values="different", tolerance={"x": 1.0})
 
 
-def test_sets_that_do_not_hold_the_factor_record_nan():
+def test_sets_that_do_not_fix_the_factor_record_nan():
     table = table_of([0, 1, math.nan, 3])
     draw = SetSampler(table, [["x"], []], size=2, tolerance={"x": 1.0}).block(0, 400)
     assert np.isnan(draw.inactive["x"][:, 1]).all()
@@ -376,7 +376,7 @@ def test_tolerances_have_names(wrong):
 def test_two_continuous_factors_in_one_list():
     with pytest.raises(SamplerError, match=r"at most one continuous factor .*not x and y.*table.binned") as error:
         SetSampler(table_of([0, 1], y=[0, 1]), ["x", "y"], size=1, tolerance={"x": 1.0, "y": 1.0})
-    assert "hold 'y_bin'" in str(error.value)
+    assert "fix 'y_bin'" in str(error.value)
 
 
 def test_a_continuous_factor_without_a_tolerance():
@@ -384,9 +384,9 @@ def test_a_continuous_factor_without_a_tolerance():
         SetSampler(table_of([0, 1]), ["x"], size=1)
 
 
-def test_a_tolerance_of_a_factor_that_no_set_holds():
+def test_a_tolerance_of_a_factor_that_no_set_fixes():
     for options in ({"inactive": ["a"]}, {"active": ["x"]}, {"inactive": [["a"], []]}):
-        with pytest.raises(SamplerError, match="tolerance names 'x', which no set holds"):
+        with pytest.raises(SamplerError, match="tolerance names 'x', which no set fixes"):
             SetSampler(table_of([0, 1], [0, 0]), size=1, tolerance={"x": 1.0}, **options)
 
 
@@ -400,7 +400,7 @@ def test_error_names_the_smallest_neighbourhoods():
     with pytest.raises(SamplerError) as error:
         SetSampler(table, ["a", "x"], size=3, tolerance={"x": 1.0})
     text = str(error.value)
-    assert "2 of 3 groups that hold a have fewer than the 3 rows within 1 deg of some x" in text
+    assert "2 of 3 groups of a have fewer than the 3 rows within 1 deg of some x" in text
     assert "smallest: a = 0: 1; a = 1: 2; a = 2: 3" in text
 
 

@@ -143,9 +143,7 @@ def open(root: Path | None) -> ImageTable:
 def _from_csv(
     path: Path, image: str | None, factors: Sequence[Factor], kinds: Mapping[str, Kind | str]
 ) -> tuple[FactorTable, ImageFiles]:
-    from setsup.factors.frames import from_csv
-
-    table = from_csv(path, factors, kinds)
+    table = FactorTable.from_csv(path, factors, kinds=kinds)
     column = _image_column(path, image, table.names)
     return _without(path, table, column), ImageFiles(path, _texts(table, column))
 
@@ -156,15 +154,13 @@ def _from_parquet(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from setsup.factors.frames import from_parquet
-
     try:
         schema = pq.read_schema(path)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path} is no Parquet file, or it is damaged: {error}") from error
     packed = [field.name for field in schema if _holds_images(field.type)]
     column = _image_column(path, image, schema.names, packed)
-    table = from_parquet(path, factors, kinds)
+    table = FactorTable.from_parquet(path, factors, kinds=kinds)
     if column in packed:
         return table, PackedImages(path, column)
     if column not in table:

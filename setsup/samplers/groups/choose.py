@@ -1,17 +1,15 @@
 """Which group a set is drawn from: a distribution over the drawable groups.
 
-``levels`` takes the held factors in table order, each uniform over the levels that still have a drawable group; it is
-a walk down the tree of keys. ``groups`` is uniform over the groups, ``rows`` proportional to their rows. All agree on
-a full grid.
+``levels`` takes the inactive factors in table order, each uniform over the levels that still have a drawable group: a
+walk down the tree of keys. ``groups`` is uniform over the groups, ``rows`` proportional to their rows. All agree on a
+full grid.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_choice
 from setsup.errors import SamplerError
+from setsup.factors.types import Array, Floats, Rows, Words
 from setsup.random import below, fold, stream_key, uniform
 from setsup.samplers.groups.different import Different
 
@@ -21,12 +19,8 @@ CHOICES = ("levels", "groups", "rows")
 
 _TRIED = 100_000  # sets drawn to find what share of them a group has
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
-
-def level_probabilities(keys: Rows) -> npt.NDArray[np.float64]:
+def level_probabilities(keys: Rows) -> Floats:
     """Probability of each group when factors are chosen one after the other, uniformly over levels.
 
     `keys` (groups, factors) int64; returns (groups,) float64.
@@ -66,13 +60,13 @@ class Chooser:
         # as floats: a search among whole numbers would convert them all at each draw
         self._ends = None if flat or weights is None else np.cumsum(weights).astype(np.float64)
 
-    def probabilities(self) -> npt.NDArray[np.float64]:
+    def probabilities(self) -> Floats:
         """Chance of each group to be chosen for one set, (groups,) float64."""
         if self._ends is None:
             return np.full(self.count, 1 / self.count)
         return np.asarray(np.diff(self._ends, prepend=0.0) / self._ends[-1], dtype=np.float64)
 
-    def shares(self, sets: int) -> tuple[npt.NDArray[np.float64], bool]:
+    def shares(self, sets: int) -> tuple[Floats, bool]:
         """Share of a step's sets that each group is expected to have where no two are the same; whether it is exact."""
         if sets == self.count:
             return np.full(self.count, 1 / self.count), True

@@ -1,15 +1,12 @@
 """Numbers of combinations by their logarithms, as exact for 2⁶⁰ rows as for ten."""
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from setsup.factors.types import Array, Floats
 
 __all__ = ["chance_of_any", "log_combinations", "log_sum"]
-
-Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 _log_gamma = np.frompyfunc(math.lgamma, 1, 1)
 _SERIES = 1000  # rows from which Stirling's series has all digits

@@ -9,15 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.factors.types import Array, Rows, Words
 from setsup.random import below_few, uniform
 
 __all__ = ["Different"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 _NONE = np.iinfo(np.int64).max  # number of nothing, behind all others
 _ENDS = np.array([0, 1])

@@ -1,15 +1,15 @@
-"""How rows of a chosen group are drawn: evenly, or by weight. Small groups are treated as the policy says."""
+"""How rows of a chosen group are drawn: uniformly or by weight, with a policy for small groups."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_choice
 from setsup.errors import SamplerError
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Floats, Mask, Rows
 from setsup.random import below, permute
 from setsup.samplers.groups.within import CROWDED, ROWS, Keys, by_weight, distinct, distinct_weighted
 
@@ -17,14 +17,9 @@ __all__ = ["SMALL", "EvenMembers", "GroupMembers", "WeightedMembers", "check_sma
 
 SMALL = ("error", "drop", "short", "replace")
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
-Mask = npt.NDArray[np.bool_]
-
 
 class GroupMembers(Protocol):
-    """Rows of groups, drawn by one law."""
+    """Rows of groups, drawn from one distribution."""
 
     sizes: Rows
     """(groups,) int64: rows that a draw from each group can have without repeats."""
@@ -62,7 +57,7 @@ class EvenMembers:
             positions, mask = distinct(keys, self.common, slots), None
         else:
             sizes = self.sizes[groups]
-            positions, mask = filled(
+            positions, mask = fill(
                 sizes,
                 slots,
                 small,
@@ -79,7 +74,7 @@ class WeightedMembers:
     `weights` (rows of the table,) float64.
     """
 
-    def __init__(self, groups: Groups, weights: npt.NDArray[np.float64]) -> None:
+    def __init__(self, groups: Groups, weights: Floats) -> None:
         self.sizes = groups.sizes
         self._groups = groups
         self._start = np.cumsum(groups.sizes) - groups.sizes
@@ -97,7 +92,7 @@ class WeightedMembers:
     def draw(self, keys: Keys, groups: Rows, slots: int, small: str) -> tuple[Rows, Mask | None]:
         """Rows (draws, slots) of the given groups, and which slots count."""
         start, sizes = self._start[groups], self.sizes[groups]
-        positions, mask = filled(
+        positions, mask = fill(
             sizes,
             slots,
             small,
@@ -111,7 +106,7 @@ class WeightedMembers:
 Drawn = Callable[[Keys, Any], Rows]
 
 
-def filled(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, again: Drawn) -> tuple[Rows, Mask | None]:
+def fill(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, repeating: Drawn) -> tuple[Rows, Mask | None]:
     """Positions for groups of which some have fewer rows than slots.
 
     `sizes` (draws,) int64; returns `positions` (draws, slots) int64; returns `mask` (draws, slots) bool or None.
@@ -125,7 +120,7 @@ def filled(sizes: Rows, slots: int, small: str, keys: Keys, apart: Drawn, again:
         found[ample] = apart(keys.part(ample), ample)
     part = keys.part(scarce)
     if small == "replace":
-        found[scarce] = again(part, scarce)
+        found[scarce] = repeating(part, scarce)
         return found, None
     slot = np.arange(slots)
     counts = slot < sizes[scarce, None]
@@ -152,15 +147,15 @@ def drawable_groups(
 ) -> Rows:
     """Numbers of the groups that may be chosen.
 
-    ``nearby`` says in words what else limits their ``sizes``, ``policies`` which ``small`` an error may offer.
+    ``nearby`` says what else limits their ``sizes``, ``policies`` which ``small`` an error may offer.
     """
-    held = ", ".join(groups.names) or "nothing"
+    names = ", ".join(groups.names) or "nothing"
     if not len(groups):
         if groups.excluded and not groups.unknown:
-            raise SamplerError(f"no group holds {held}: where or weights leave out all {groups.excluded:,} rows")
+            raise SamplerError(f"no group of {names}: where or weights leave out all {groups.excluded:,} rows")
         raise SamplerError(
-            f"no group holds {held}: {groups.unknown:,} rows have an unknown value there, "
-            f"and {groups.excluded:,} are left out by where or weights; let more rows in"
+            f"no group of {names}: {groups.unknown:,} rows have an unknown value there, and {groups.excluded:,} are "
+            "left out by where or weights; draw from more rows"
         )
     few = sizes < need
     if small in ("short", "replace"):
@@ -168,19 +163,19 @@ def drawable_groups(
     if few.any() and (small == "error" or few.all()):
         smallest = np.argsort(sizes, kind="stable")[:5]
         named = "; ".join(f"{groups.describe(table, int(g))}: {sizes[g]}" for g in smallest)
-        fewer = ", hold fewer factors" if len(groups.names) > 1 else ""  # without the last one, nothing would be held
+        fewer = ", fix fewer factors" if len(groups.names) > 1 else ""  # without the last one, nothing would be fixed
         if nearby:
-            mend = "widen the tolerance or lower size"
+            fix = "widen the tolerance or lower size"
         elif "short" not in policies:
-            mend = "pass small='drop' to leave them out"
+            fix = "pass small='drop' to leave them out"
             if few.all():
-                mend = "name fewer factors" if fewer else "name another factor"
+                fix = "name fewer factors" if fewer else "name another factor"
         elif few.all():
-            mend = f"lower size{fewer}, or pass small='short' or 'replace' (--small short)"
+            fix = f"lower size{fewer}, or pass small='short' or 'replace' (--small short)"
         else:
-            mend = "lower size, or pass small='drop' to leave them out, 'short' or 'replace' (--small drop)"
+            fix = "lower size, or pass small='drop' to leave them out, 'short' or 'replace' (--small drop)"
         raise SamplerError(
-            f"{int(few.sum()):,} of {len(groups):,} groups that hold {held} have fewer than the {need} rows{nearby} "
-            f"that a draw takes (smallest: {named}); {mend}"
+            f"{int(few.sum()):,} of {len(groups):,} groups of {names} have fewer than the {need} rows{nearby} "
+            f"that a draw takes (smallest: {named}); {fix}"
         )
     return np.flatnonzero(~few)

@@ -1,4 +1,4 @@
-"""Holding a continuous factor: an anchor row, and rows whose value lies within a tolerance of the anchor's.
+"""A continuous factor fixed within a tolerance: an anchor row, and rows whose values are near the anchor's.
 
 Members of a group are sorted by value once; the rows near an anchor are then a run of that order (one that may wrap
 around where the factor is periodic).
@@ -11,16 +11,12 @@ import numpy.typing as npt
 
 from setsup.factors.groups import Groups
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Array, Floats, Mask, Rows
 from setsup.random import below
-from setsup.samplers.groups.members import filled
+from setsup.samplers.groups.members import fill
 from setsup.samplers.groups.within import ANCHOR, ROWS, Keys, distinct
 
 __all__ = ["WindowMembers"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
-Mask = npt.NDArray[np.bool_]
 
 _RESOLVED = 16  # no more than this part of a tolerance is left to rounding, lest neighbours in float32 be one
 _BLOCK = 1 << 14  # rows whose neighbourhoods are sought at a time: what that takes stays in the processor's cache
@@ -67,15 +63,13 @@ class WindowMembers:
         """Never known: neighbourhoods differ in size."""
         return False
 
-    def _windows(
-        self, which: Rows, anchor: npt.NDArray[np.float64], tolerance: float, period: float | None
-    ) -> tuple[Rows, Rows]:
+    def _windows(self, which: Rows, anchor: Floats, tolerance: float, period: float | None) -> tuple[Rows, Rows]:
         """First position within the group, and number, of the rows near rows of given groups and values."""
         begin = self._begin[which]
         end = begin + self._count[which]
         error = self._errors(anchor)
 
-        def near(one: Array, other: Array, value: Array) -> npt.NDArray[np.bool_]:
+        def near(one: Array, other: Array, value: Array) -> Mask:
             """Whether ``one`` is beyond ``other`` by the tolerance at most, or was before both became float32."""
             slack = np.minimum(error + self._errors(value), tolerance / _RESOLVED)
             return np.asarray(one - other <= tolerance + slack)
@@ -93,7 +87,7 @@ class WindowMembers:
         whole = width >= count
         return np.where(whole, 0, first), np.where(whole, count, width)
 
-    def _errors(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _errors(self, values: Floats) -> Floats:
         """Largest errors that rounding to float32 left in values, which were taken into their period since."""
         return np.maximum(_half_place(values), self._coarse)
 
@@ -123,7 +117,7 @@ class WindowMembers:
         some = np.flatnonzero(others > 0) if small == "short" else np.arange(len(others))
         part = keys.part(some)
         sizes = others[some]
-        found, counts = filled(
+        found, counts = fill(
             sizes,
             slots - 1,
             small,
@@ -165,6 +159,6 @@ class WindowMembers:
         return int((np.cumsum(edges[:-1]) == 0).sum())
 
 
-def _half_place(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _half_place(values: Floats) -> Floats:
     """Largest error of numbers that were rounded to these float32 values."""
     return np.asarray(np.spacing(np.abs(values).astype(np.float32)), dtype=np.float64) / 2

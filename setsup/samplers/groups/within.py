@@ -1,25 +1,19 @@
-"""Rows of a group without repeats, at a cost that follows the rows drawn.
+"""Rows of a group without repeats, at a cost proportional to the rows drawn.
 
-Positions are drawn independently and the rare repeats redrawn, which leaves every ordered choice equally likely: the
-rule treats all positions alike. A group that is crowded (fewer than four rows a slot), or where repeats outlast eight
-passes, takes the first slots of a keyed permutation instead.
+A *position* is a place in a group, a *slot* one in a set. Positions are drawn independently and the rare repeats
+redrawn, which leaves every ordered choice equally likely: the rule treats all positions alike. A crowded group (fewer
+than four rows per slot), and one where repeats remain after eight passes, takes the start of a keyed permutation.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from setsup.factors.types import Array, Mask, Rows, Words
 from setsup.random import below, fold, leading, mix, spread, uniform
 
 __all__ = ["CROWDED", "Keys", "by_weight", "distinct", "distinct_weighted"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
-
 PASSES = 8
-CROWDED = 4  # below this many rows a slot, a permutation is cheaper than redrawing
+CROWDED = 4  # below this many rows per slot, a permutation is cheaper than redrawing
 
 # key words below the step: set · 2⁴⁰ + purpose · 2³² + slot
 GROUP, ANCHOR, ORDER, SUBSET, MIX, ROWS = 0, 1, 2, 3, 4, 16  # ROWS + pass for the passes of redrawing
@@ -82,21 +76,21 @@ def distinct(keys: Keys, sizes: Rows | int, slots: int) -> Rows:
     if isinstance(sizes, int):
         if sizes < CROWDED * slots:
             return leading(keys.order(), sizes, slots)
-        return _redrawn(keys, below(keys.bits(ROWS, slots), sizes), sizes)
+        return _redraw(keys, below(keys.bits(ROWS, slots), sizes), sizes)
     crowded = sizes < CROWDED * slots
     if not crowded.any():
-        return _redrawn(keys, below(keys.bits(ROWS, slots), sizes[:, None]), sizes)
+        return _redraw(keys, below(keys.bits(ROWS, slots), sizes[:, None]), sizes)
     if crowded.all():
         return leading(keys.order(), sizes, slots)
     found = np.empty((len(sizes), slots), dtype=np.int64)
     dense, loose = np.flatnonzero(crowded), np.flatnonzero(~crowded)
     found[dense] = leading(keys.part(dense).order(), sizes[dense], slots)
     part = keys.part(loose)
-    found[loose] = _redrawn(part, below(part.bits(ROWS, slots), sizes[loose, None]), sizes[loose])
+    found[loose] = _redraw(part, below(part.bits(ROWS, slots), sizes[loose, None]), sizes[loose])
     return found
 
 
-def _redrawn(keys: Keys, found: Rows, sizes: Rows | int) -> Rows:
+def _redraw(keys: Keys, found: Rows, sizes: Rows | int) -> Rows:
     """Replace later repeats by fresh positions, pass after pass."""
     slots = found.shape[1]
     for turn in range(1, PASSES + 1):
@@ -115,7 +109,7 @@ def _redrawn(keys: Keys, found: Rows, sizes: Rows | int) -> Rows:
     return found
 
 
-def _repeats(found: Rows) -> npt.NDArray[np.bool_]:
+def _repeats(found: Rows) -> Mask:
     """Slots whose position an earlier slot has already."""
     order = np.argsort(found, axis=1, kind="stable")
     ordered = np.take_along_axis(found, order, axis=1)
@@ -155,7 +149,7 @@ def by_weight(bits: Words, ends: Array, start: Rows, sizes: Rows) -> Rows:
     return np.asarray(np.clip(found, 0, sizes[:, None] - 1), dtype=np.int64)
 
 
-def _successive(found: Rows, repeated: npt.NDArray[np.bool_], weights: Array, bits: Words) -> Rows:
+def _successive(found: Rows, repeated: Mask, weights: Array, bits: Words) -> Rows:
     """Fill the repeated slots one by one from the weights that are left."""
     left = weights.copy()
     left[found[~repeated]] = 0.0

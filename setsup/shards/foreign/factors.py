@@ -2,8 +2,8 @@
 
 Convention
 ----------
-Kinds and levels are those that :mod:`setsup.factors.infer` finds; classes (``KEY.cls``) are nominal, numbers among them
-read off their text. A factor that an older catalogue describes stays as it is, as long as it has all values.
+Kinds and levels are those that :mod:`setsup.factors.io.infer` finds; classes (``KEY.cls``) are nominal, numbers among
+them are read off their text. A factor that an older catalogue describes stays as it is, as long as it has all values.
 
 Left out, each with its reason, are fields that are never known and such as mix types. A column of texts or whole
 numbers of which more than half differ names samples, and is no factor that sets could share: with up to :data:`FEW`
@@ -18,7 +18,8 @@ from typing import Any
 
 from setsup.errors import DataError, FactorError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.infer import from_blocks
+from setsup.factors.columns import FactorColumns
+from setsup.factors.io.infer import from_blocks
 from setsup.files import readable_size
 from setsup.shards.foreign.columns import FRACTIONS, NUMBERS, TEXTS, Found, Sight
 
@@ -172,7 +173,7 @@ class Columns:
 
 def _table(
     blocks: Iterable[Any], columns: Mapping[str, str], described: Mapping[str, Factor], written: bool = False
-) -> FactorTable:
+) -> FactorColumns:
     """Table of some columns; descriptions hold where they have all values."""
     given = [described[name] for name in columns if name in described]
     if given:
@@ -194,7 +195,9 @@ def _fits(blocks: Iterable[Any], column: str, factor: Factor, written: bool) -> 
     return True
 
 
-def _inferred(blocks: Iterable[Any], columns: Mapping[str, str], given: Sequence[Factor], written: bool) -> FactorTable:
+def _inferred(
+    blocks: Iterable[Any], columns: Mapping[str, str], given: Sequence[Factor], written: bool
+) -> FactorColumns:
     import pyarrow as pa
 
     def renamed() -> Iterator[Any]:
@@ -208,7 +211,7 @@ def _inferred(blocks: Iterable[Any], columns: Mapping[str, str], given: Sequence
     return from_blocks(renamed, list(columns), given, kinds, written=written)
 
 
-def _joined(tables: Sequence[FactorTable], keys: set[str]) -> FactorTable:
+def _joined(tables: Sequence[FactorColumns], keys: set[str]) -> FactorTable:
     factors = [one for table in tables for one in table.factors]
     return FactorTable(
         [replace(one, role="key") if one.name in keys and one.role == "variation" else one for one in factors],

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, FactorError
 from setsup.factors import FactorTable
-from setsup.factors.counting import counting_sort, packed, renumbered
+from setsup.factors.counting import counting_sort, number_cells
 from setsup.random import permute, stream_key
 from setsup.shards.layout import Member
 
@@ -75,37 +75,22 @@ def ordered(table: FactorTable, order: str, seed: int = 0) -> Order:
         raise DataError(f"the order of shards is 'keep', 'shuffle', or 'by:' and names of factors, not {order!r}")
     chosen: dict[str, None] = {}
     for name in names:
-        chosen |= dict.fromkeys(_outer(table, name))
+        if table[name].continuous:
+            raise FactorError(
+                f"factor {name!r} is continuous, so no two rows need share a value: order by {name + '_bin'!r} of "
+                f"table.binned({name!r}, width)"
+            )
+        chosen |= dict.fromkeys([*reversed(table.outer(name)), name])
     columns, radix = [], []
     for name in chosen:
         levels = len(table[name])
         column = table.column(name)
         columns.append(np.minimum(column, np.array(levels, column.dtype)))  # unknown as one level more
         radix.append(levels + 1)
-    cells = 1
-    for size in radix:
-        cells *= size
-    # many more combinations than rows are numbered by those that occur
-    plain = cells <= max(4 * len(table), 1 << 20) and cells < 1 << 31
-    cell, cells = (packed(columns, radix), cells) if plain else renumbered(columns, radix)
+    cell, cells, _ = number_cells(columns, radix)
     offsets, rows = counting_sort(cell, cells)
     starts = np.append(offsets[:-1][np.diff(offsets) > 0], len(table))
     return Order(f"by:{','.join(names)}", len(table), sorted=rows, starts=starts)
-
-
-def _outer(table: FactorTable, name: str) -> list[str]:
-    """A factor after those that it is nested in."""
-    found: list[str] = []
-    inner: str | None = name
-    while inner is not None:
-        if table[inner].continuous:
-            raise FactorError(
-                f"factor {inner!r} is continuous, so no two rows need share a value: order by {inner + '_bin'!r} of "
-                f"table.binned({inner!r}, width)"
-            )
-        found.insert(0, inner)
-        inner = table[inner].within
-    return found
 
 
 def cut(rows: int, per_shard: int, starts: Rows | None = None) -> tuple[int, ...]:

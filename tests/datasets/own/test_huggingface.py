@@ -90,7 +90,7 @@ def test_class_labels_that_are_not_known_or_no_name():
     table = photos.data.table
     place = table.column_names.index("extra")
     wrong = table.set_column(place, table.schema.field("extra"), [[0] * 19 + [1]])
-    with pytest.raises(FactorError, match="class label 1, but its feature has 1 names"):
+    with pytest.raises(FactorError, match="class label 1 has no name: its feature has 1"):
         from_huggingface(hf.Dataset(wrong))
 
 
@@ -438,7 +438,7 @@ def test_nothing_is_written_anywhere_and_nothing_asked_of_the_network(tmp_path):
 
 def test_notes_that_are_none():
     photos = _photos(extra=(hf.Value("int32", id="setsup {"), [1] * ROWS))
-    with pytest.raises(FactorError, match="id of the feature 'extra' is no note"):
+    with pytest.raises(FactorError, match="id of the feature 'extra' is not a note"):
         from_huggingface(photos)
     for note in ({"kind": "ordinal", "levels": 3}, {"kind": "nominally"}, {"levels": [1]}):
         photos = _photos(extra=(hf.Value("int32", id=f"setsup {json.dumps(note)}"), [1] * ROWS))

@@ -15,7 +15,7 @@ from setsup.datasets.own.huggingface.dataset import from_huggingface
 from setsup.datasets.own.huggingface.writer import to_huggingface
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.huggingface import _MANY
+from setsup.factors.io.huggingface import _MANY
 
 hf = pytest.importorskip("datasets")
 

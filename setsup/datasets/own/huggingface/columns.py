@@ -18,7 +18,7 @@ from setsup.datasets.adapters.image_sources import fetch_images
 from setsup.datasets.dataset import Modality
 from setsup.datasets.images import Source, channels_of, header, parallel
 from setsup.errors import DamagedFile, DataError
-from setsup.factors.huggingface import leaf_column, places
+from setsup.factors.io.huggingface import leaf_column, places
 from setsup.files.roots import some
 
 __all__ = ["Arrays", "Column", "Encoded", "Leaf", "Measured", "Pictures", "pictures"]

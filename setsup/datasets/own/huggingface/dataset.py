@@ -18,8 +18,7 @@ from setsup.datasets.images import checked_size
 from setsup.datasets.own.huggingface.columns import Arrays, Column, Leaf, Measured, Pictures, pictures
 from setsup.errors import DataError, imported, near
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.huggingface import from_huggingface as table_of
-from setsup.factors.huggingface import is_factor, leaves, noted
+from setsup.factors.io.huggingface import is_factor, leaves, read_note
 from setsup.files.expand_user import expanded
 
 __all__ = ["HuggingFaceDataset", "from_huggingface"]
@@ -240,7 +239,7 @@ def _factors(
 ) -> FactorTable:
     if all(name in fetched for name, (_, feature) in found.items() if is_factor(name, feature)):
         raise DataError(f"there is nothing that could be a factor beside {', '.join(fetched)}; add a column of values")
-    table = table_of(dataset, factors, kinds)
+    table = FactorTable.from_huggingface(dataset, factors, kinds=kinds)
     return table.without([name for name in table.names if name in fetched])
 
 
@@ -311,7 +310,7 @@ def _modality(label: str, feature: Any) -> Modality | None:
 def _about(label: str, feature: Any) -> dict[str, Any] | None:
     """What setsup noted of a modality that it wrote: in the feature, for lists in that of the values."""
     _, inner = _shape_and_values(feature)
-    about = noted(label, feature) or noted(label, inner) or {}
+    about = read_note(label, feature) or read_note(label, inner) or {}
     return about.get("modality")
 
 

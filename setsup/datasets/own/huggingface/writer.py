@@ -20,7 +20,7 @@ from setsup.datasets.dataset import Dataset, Modality
 from setsup.datasets.images import parallel
 from setsup.datasets.own.huggingface.card import card, info_of
 from setsup.errors import DataError, imported, near
-from setsup.factors.huggingface import columns_and_features, note
+from setsup.factors.io.huggingface import columns_and_features, write_note
 from setsup.files import content_digest, written_folder
 from setsup.files.expand_user import expanded
 from setsup.progress import progress
@@ -123,11 +123,11 @@ def _chosen(dataset: Dataset, modalities: Iterable[str] | None) -> dict[str, Mod
 
 def _feature(datasets: Any, name: str, kind: Modality) -> Any:
     if _is_picture(kind):
-        return datasets.Image(id=note({"modality": {}}) if None in kind.shape else None)
+        return datasets.Image(id=write_note({"modality": {}}) if None in kind.shape else None)
     if kind.dtype not in _NUMBERS:
         raise DataError(f"the modality {name!r} holds {kind.dtype}, which is no number; leave it out with modalities=")
     about = {key: value for key in ("unit", "color") if (value := getattr(kind, key))}
-    kept = note({"modality": about})
+    kept = write_note({"modality": about})
     if 2 <= len(kind.shape) <= 5 and None not in kind.shape[1:]:
         array = (datasets.Array2D, datasets.Array3D, datasets.Array4D, datasets.Array5D)[len(kind.shape) - 2]
         return array(kind.shape, kind.dtype, id=kept)

@@ -1,4 +1,4 @@
-"""Factor tables as Arrow: a file that is mapped into memory, and ``pyarrow.Table`` to and fro.
+"""Factor tables as Arrow: a file that is mapped into memory, and ``pyarrow.Table`` and back.
 
 Convention
 ----------
@@ -14,28 +14,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_mapping
 from setsup.errors import DataError, FactorError, SetsupError
-from setsup.factors.distinct import usable
-from setsup.factors.factor import Factor, Kind, checked_factors, level_array
-from setsup.factors.infer import from_blocks
+from setsup.factors.columns import FactorColumns
+from setsup.factors.factor import Factor, Kind, check_factors, level_array
+from setsup.factors.io.distinct import is_usable
+from setsup.factors.io.infer import from_blocks
 from setsup.factors.stored import code_dtype
-from setsup.factors.table import FactorTable
+from setsup.factors.types import Array
 from setsup.files import written
 from setsup.files.archives.listing import as_numpy
 from setsup.files.mapped import MappedFile
 
-__all__ = ["described", "from_arrow", "open_table", "reopened", "save_table", "to_arrow"]
-
-Array = npt.NDArray[Any]
+__all__ = ["describe_schema", "from_arrow", "open_table", "save_table", "to_arrow"]
 
 _KEY = b"setsup"
 _FORMAT = 1
 
 
-def save_table(table: FactorTable, path: Path) -> None:
+def save_table(table: FactorColumns, path: Path) -> None:
     """Write a table to an Arrow file that :func:`open_table` maps into memory."""
     import pyarrow as pa
 
@@ -56,37 +54,29 @@ def save_table(table: FactorTable, path: Path) -> None:
         writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
-def open_table(path: Path) -> FactorTable:
+def open_table(path: Path) -> FactorColumns:
     """Table of a file written by :func:`save_table`; its columns are views of the file, read when they are used."""
     path = Path(path)
-    with _damaged(path):
+    with _explain_damage(path):
         mapped = MappedFile.open(path)
         batch, about = _batch(mapped)
         factors = _factors(about)
         columns = None if about["grid"] else {factor.name: _view(batch, factor, mapped) for factor in factors}
         if columns is None and batch.num_columns:
             raise ValueError("it has columns, but says that it is a grid")
-        table = FactorTable(factors, columns)
+        table = FactorColumns(factors, columns)
         if len(table) != about["rows"]:
             raise ValueError(f"it has {len(table):,} rows, but says {about['rows']!r}")
         fingerprint = about["fingerprint"]
         if not isinstance(fingerprint, str) or len(bytes.fromhex(fingerprint)) != 16:
             raise ValueError(f"its fingerprint is {fingerprint!r}")
-    # the digest of what was written: computing it anew would read the whole file
+    # the digest of what was written: computing it again would read the whole file
     table.__dict__["fingerprint"] = fingerprint
     table.__dict__["path"] = path.absolute()
     return table
 
 
-def reopened(path: str, fingerprint: str) -> FactorTable:
-    """Table of a file that another process has open; what a pickle of such a table holds."""
-    table = open_table(Path(path))
-    if table.fingerprint != fingerprint:
-        raise DataError(f"{path} is no longer the table that was sent here; open it again where it came from")
-    return table
-
-
-def to_arrow(table: FactorTable) -> Any:
+def to_arrow(table: FactorColumns) -> Any:
     """Give a ``pyarrow.Table``: levels dictionary-encoded, unknown values null, the factors in its metadata."""
     import pyarrow as pa
 
@@ -111,7 +101,7 @@ def to_arrow(table: FactorTable) -> Any:
 
 def from_arrow(
     table: Any, factors: Sequence[Factor] = (), kinds: Mapping[str, Kind | str] | None = None
-) -> FactorTable:
+) -> FactorColumns:
     """Table from a ``pyarrow.Table``.
 
     Columns of binary or nested types are left out. Factors are taken from ``factors``, else from the metadata that
@@ -121,25 +111,25 @@ def from_arrow(
 
     if not isinstance(table, pa.Table | pa.RecordBatch):
         raise FactorError(f"from_arrow takes a pyarrow.Table, not {type(table).__name__}")
-    names, known = described(table.schema, factors, {} if kinds is None else kinds)
+    names, known = describe_schema(table.schema, factors, {} if kinds is None else kinds)
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
     return from_blocks(whole.select(names).to_batches, names, known, kinds)
 
 
-def described(
+def describe_schema(
     schema: Any, factors: Sequence[Factor], kinds: Mapping[str, Kind | str]
 ) -> tuple[list[str], list[Factor]]:
-    """Columns of an Arrow schema that can be factors, and the factors that are given or stand in its metadata."""
+    """Columns of an Arrow schema that can be factors, and the factors that are given or in its metadata."""
     for place, name in enumerate(schema.names):
         if name in schema.names[:place]:
             raise FactorError(f"two columns have the name {name!r}; rename one")
-    names = [field.name for field in schema if usable(field.type)]
-    given = {factor.name for factor in checked_factors(factors)} | check_mapping(kinds, "kinds", FactorError).keys()
+    names = [field.name for field in schema if is_usable(field.type)]
+    given = {factor.name for factor in check_factors(factors)} | check_mapping(kinds, "kinds", FactorError).keys()
     try:
         about = json.loads((schema.metadata or {}).get(_KEY, b'{"format": 1, "factors": []}'))
         stored = _factors(about)
     except (ValueError, KeyError, TypeError, RecursionError, FactorError) as error:
-        raise FactorError(f"the metadata {_KEY.decode()!r} of the Arrow table holds no factors: {error}") from None
+        raise FactorError(f"the metadata {_KEY.decode()!r} of the Arrow table describes no factors: {error}") from None
     return names, [*factors, *(factor for factor in stored if factor.name in names and factor.name not in given)]
 
 
@@ -147,7 +137,7 @@ def described(
 
 
 @contextmanager
-def _damaged(path: Path) -> Iterator[None]:
+def _explain_damage(path: Path) -> Iterator[None]:
     """Say in one sentence what is wrong with a file."""
     import pyarrow as pa
 
@@ -167,8 +157,8 @@ def _damaged(path: Path) -> Iterator[None]:
     ) as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(
-            f"{path} is no factor table that setsup wrote, or it is damaged ({reason}); write it again with "
-            "table.save(path), and read foreign files with FactorTable.from_arrow, from_parquet or from_csv"
+            f"{path} is not a factor table written by setsup, or it is damaged ({reason}); write it again with "
+            "table.save(path), and read other files with FactorTable.from_arrow, from_parquet or from_csv"
         ) from None
 
 
@@ -198,7 +188,7 @@ def _view(batch: Any, factor: Factor, mapped: MappedFile) -> Array:
     array = batch.column(factor.name)
     dtype = np.dtype(np.float32) if factor.continuous else code_dtype(len(factor))
     if array.null_count or array.type != pa.from_numpy_dtype(dtype):
-        raise ValueError(f"column {factor.name!r} holds {array.type}, not {dtype}")
+        raise ValueError(f"column {factor.name!r} has the type {array.type}, not {dtype}")
     found = as_numpy(array)
     # a view of the map in place of one of Arrow's, so that it can be told before a read whether the file was cut off
     offset = _address(found) - _address(np.frombuffer(mapped, np.uint8))

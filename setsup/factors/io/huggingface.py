@@ -4,7 +4,7 @@ Convention
 ----------
 Class labels are nominal factors with their names, values are inferred; the fields of a struct are factors named after
 both, ``label_wall_hue`` for ``wall_hue`` in ``label``. What a feature has no place for (kind, unit, period, nesting,
-role, levels in their order) stands in its ``id``, as the word setsup and JSON; it stays there in saved data sets, in
+role, levels in their order) is kept in its ``id``, as the word setsup and JSON; it stays there in saved datasets, in
 Parquet files, and in the features of a card.
 """
 
@@ -13,16 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_mapping
 from setsup.errors import FactorError, imported
-from setsup.factors.arrow import to_arrow
-from setsup.factors.distinct import usable
-from setsup.factors.factor import Factor, Kind, checked_factors
-from setsup.factors.frames import ROWS
-from setsup.factors.infer import from_blocks
-from setsup.factors.table import FactorTable
+from setsup.factors.columns import FactorColumns
+from setsup.factors.factor import Factor, Kind, check_factors
+from setsup.factors.io.arrow import to_arrow
+from setsup.factors.io.distinct import is_usable
+from setsup.factors.io.frames import ROWS
+from setsup.factors.io.infer import from_blocks
+from setsup.factors.types import Rows
 
 __all__ = [
     "Leaf",
@@ -31,10 +31,10 @@ __all__ = [
     "is_factor",
     "leaf_column",
     "leaves",
-    "note",
-    "noted",
     "places",
+    "read_note",
     "to_huggingface",
+    "write_note",
 ]
 
 Leaf = tuple[tuple[str, ...], Any]
@@ -42,47 +42,47 @@ Leaf = tuple[tuple[str, ...], Any]
 
 _MARK = "setsup "
 _MANY = 4096
-"""Text levels from which a factor is written as text: a class label lists its names in every header."""
+"""String levels from which a factor is written as strings: a class label lists its names in every header."""
 
 
 def from_huggingface(
     dataset: Any, factors: Sequence[Factor] = (), kinds: Mapping[str, Kind | str] | None = None
-) -> FactorTable:
+) -> FactorColumns:
     """Table from a Hugging Face ``datasets.Dataset``.
 
-    Class labels become nominal factors with their names, values are inferred, structs become a factor a field; images,
+    Class labels become nominal factors with their names, values are inferred, structs one factor per field; images,
     lists, arrays and other features are left out. Factors that :func:`to_huggingface` wrote come back as they were.
     """
     datasets = imported("datasets", "hf")
     if not isinstance(dataset, datasets.Dataset):
-        mend = "choose a split, such as dataset['train']" if isinstance(dataset, dict) else "load it without streaming"
-        raise FactorError(f"from_huggingface takes a datasets.Dataset, not {type(dataset).__name__}; {mend}")
+        fix = "choose a split, such as dataset['train']" if isinstance(dataset, dict) else "load it without streaming"
+        raise FactorError(f"from_huggingface takes a datasets.Dataset, not {type(dataset).__name__}; {fix}")
     found = {name: leaf for name, leaf in leaves(dataset.features).items() if is_factor(name, leaf[1])}
     kinds = {} if kinds is None else check_mapping(kinds, "kinds", FactorError)
-    given = {factor.name for factor in checked_factors(factors)} | kinds.keys()
+    given = {factor.name for factor in check_factors(factors)} | kinds.keys()
     labels = {
         name: {"kind": Kind.NOMINAL, "levels": feature.names}
         for name, (_, feature) in found.items()
         if isinstance(feature, datasets.ClassLabel)
     }
     known = {
-        name: {**labels.get(name, {}), **(noted(name, feature) or {})}
+        name: {**labels.get(name, {}), **(read_note(name, feature) or {})}
         for name, (_, feature) in found.items()
         if name not in given
     }
-    described = {name: _described(name, about, found) for name, about in known.items() if about}
+    described = {name: _describe(name, about, found) for name, about in known.items() if about}
     whole = [factor for factor in described.values() if isinstance(factor, Factor)]
-    # levels that a note leaves to be found: texts, sorted
+    # levels that a note leaves out: sorted strings
     short = {name: about for name, about in described.items() if not isinstance(about, Factor)}
 
     def blocks() -> Iterator[Any]:
         import pyarrow as pa
 
         for arrays in _leaf_blocks(dataset, [path for path, _ in found.values()]):
-            spelled = [_spelled(array, leaf[1]) for array, leaf in zip(arrays, found.values(), strict=True)]
+            spelled = [_decode_labels(array, leaf[1]) for array, leaf in zip(arrays, found.values(), strict=True)]
             yield pa.RecordBatch.from_arrays(spelled, names=list(found))
 
-    # sorted texts, for now nominal: their kind is in the note, which says of an order that it is this one
+    # sorted strings, nominal until the note gives their kind
     kinds = {**dict.fromkeys(short, Kind.NOMINAL), **kinds}
     table = from_blocks(blocks, list(found), [*factors, *whole], kinds)
     if not short:
@@ -92,11 +92,11 @@ def from_huggingface(
         Factor.from_dict({**short[factor.name], "levels": levels[factor.name]}) if factor.name in short else factor
         for factor in table.factors
     ]
-    return FactorTable(settled, {name: table.column(name) for name in table.names})
+    return FactorColumns(settled, {name: table.column(name) for name in table.names})
 
 
-def to_huggingface(table: FactorTable) -> Any:
-    """Give a ``datasets.Dataset``: class labels for text levels, values for numbers and truth values.
+def to_huggingface(table: FactorColumns) -> Any:
+    """Give a ``datasets.Dataset``: class labels for strings, values for numbers and booleans.
 
     ``FactorTable.from_huggingface(dataset)`` gives the table back.
     """
@@ -105,7 +105,7 @@ def to_huggingface(table: FactorTable) -> Any:
     return datasets.Dataset.from_dict(columns, features=datasets.Features(features))
 
 
-def columns_and_features(table: FactorTable) -> tuple[dict[str, Any], dict[str, Any]]:
+def columns_and_features(table: FactorColumns) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arrow arrays of all factors as Hugging Face stores them, null where unknown, and their features."""
     import pyarrow as pa
 
@@ -120,20 +120,20 @@ def columns_and_features(table: FactorTable) -> tuple[dict[str, Any], dict[str, 
         about = factor.to_dict()
         del about["name"]
         if factor.levels is None:
-            feature = datasets.Value("float32", id=note(about))
+            feature = datasets.Value("float32", id=write_note(about))
         elif not isinstance(factor.levels[0], str):
             column = column.dictionary_decode()
-            feature = datasets.Value(str(column.type).replace("double", "float64"), id=note(about))
+            feature = datasets.Value(str(column.type).replace("double", "float64"), id=write_note(about))
         elif len(factor) > _MANY:
             if _implied(factor, table):
                 del about["levels"]
             column = column.dictionary_decode()
-            feature = datasets.Value("string", id=note(about))
+            feature = datasets.Value("string", id=write_note(about))
         else:
             column = column.indices.cast("int64")
             del about["levels"]
             feature = datasets.ClassLabel(
-                names=list(factor.levels), id=None if about == {"kind": Kind.NOMINAL} else note(about)
+                names=list(factor.levels), id=None if about == {"kind": Kind.NOMINAL} else write_note(about)
             )
         columns[factor.name], features[factor.name] = column, feature
     return columns, features
@@ -164,8 +164,8 @@ def leaf_column(part: Any, path: Sequence[str]) -> Any:
     return pc.struct_field(column, list(path[1:])) if path[1:] else column
 
 
-def places(dataset: Any) -> npt.NDArray[np.int64] | None:
-    """Number in ``dataset.data`` of every row that a data set shows; None where it shows all in their order.
+def places(dataset: Any) -> Rows | None:
+    """Number in ``dataset.data`` of every row of a dataset; None for all rows in order.
 
     ``select``, ``shuffle`` and ``filter`` leave the data as it is and keep such numbers.
 
@@ -182,18 +182,18 @@ def is_factor(name: str, feature: Any) -> bool:
         return True
     return (
         isinstance(feature, datasets.Value)
-        and usable(feature.pa_type)
-        and "modality" not in (noted(name, feature) or {})
+        and is_usable(feature.pa_type)
+        and "modality" not in (read_note(name, feature) or {})
     )
 
 
-def note(about: Mapping[str, Any]) -> str:
+def write_note(about: Mapping[str, Any]) -> str:
     """What is kept in the ``id`` of a feature."""
     return _MARK + json.dumps(about, ensure_ascii=False)
 
 
-def noted(name: str, feature: Any) -> dict[str, Any] | None:
-    """What :func:`note` kept in the ``id`` of a feature; None where that is something else."""
+def read_note(name: str, feature: Any) -> dict[str, Any] | None:
+    """What :func:`write_note` kept in the ``id`` of a feature; None where that is something else."""
     text = getattr(feature, "id", None)
     if not isinstance(text, str) or not text.startswith(_MARK):
         return None
@@ -202,7 +202,7 @@ def noted(name: str, feature: Any) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict):
-        raise FactorError(f"the id of the feature {name!r} is no note of setsup's: {text[:80]!r}")
+        raise FactorError(f"the id of the feature {name!r} is not a note of setsup: {text[:80]!r}")
     return about
 
 
@@ -228,7 +228,7 @@ def _walk(features: Mapping[str, Any], outer: tuple[str, ...] = ()) -> Iterator[
             yield path, feature
 
 
-def _described(name: str, about: Mapping[str, Any], names: Mapping[str, Any]) -> Factor | dict[str, Any]:
+def _describe(name: str, about: Mapping[str, Any], names: Mapping[str, Any]) -> Factor | dict[str, Any]:
     """Factor that a note describes, or the description where the levels are left to be found."""
     about = {**about, "name": name}
     if about.get("within") not in names:
@@ -241,13 +241,13 @@ def _described(name: str, about: Mapping[str, Any], names: Mapping[str, Any]) ->
         raise FactorError(f"the note of the feature {name!r} describes no factor: {error}") from None
 
 
-def _implied(factor: Factor, table: FactorTable) -> bool:
+def _implied(factor: Factor, table: FactorColumns) -> bool:
     """Whether the levels would be found as they are: sorted, all there, and none empty."""
     levels = list(factor.levels or ())
     return "" not in levels and levels == sorted(map(str, levels)) and bool(table.counts(factor.name).all())
 
 
-def _spelled(column: Any, feature: Any) -> Any:
+def _decode_labels(column: Any, feature: Any) -> Any:
     """Class labels by their names; -1 is unknown. Anything else as it is."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -258,5 +258,5 @@ def _spelled(column: Any, feature: Any) -> Any:
     codes = pc.if_else(pc.less(column, 0), pa.scalar(None, column.type), column)
     largest = pc.max(codes).as_py()
     if largest is not None and largest >= len(names):
-        raise FactorError(f"there is a class label {largest}, but its feature has {len(names)} names; mend the column")
+        raise FactorError(f"class label {largest} has no name: its feature has {len(names)}; correct the column")
     return pa.DictionaryArray.from_arrays(codes, pa.array(list(names), pa.string()))

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setsup.errors import DataError, FactorError
-from setsup.factors import Factor, FactorTable, Kind, csv_file, frames
-from setsup.factors.frames import from_csv, from_pandas, from_parquet, to_pandas
-from setsup.factors.huggingface import from_huggingface, to_huggingface
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.io import csv_file, frames
 
 
 def csv(tmp_path, content):
@@ -24,11 +23,11 @@ def csv(tmp_path, content):
 
 def small_and_large(path, monkeypatch, **arguments):
     """Table of a file read through memory, after seeing that the converted one is the same."""
-    table = from_csv(path, **arguments)
+    table = FactorTable.from_csv(path, **arguments)
     with monkeypatch.context() as context:
         context.setattr(frames, "LARGE", 0)
         context.setattr(csv_file, "BLOCK", 64)
-        large = from_csv(path, **arguments)
+        large = FactorTable.from_csv(path, **arguments)
     assert large.factors == table.factors
     assert large.fingerprint == table.fingerprint
     for name in table.names:
@@ -87,7 +86,7 @@ def test_small_and_converted_files_give_the_same_table(tmp_path_factory, data):
 
     def outcome():
         try:
-            table = from_csv(path)
+            table = FactorTable.from_csv(path)
         except DataError as error:
             return str(error)
         return table.factors, {name: table.column(name).tobytes() for name in table.names}
@@ -102,7 +101,7 @@ def test_small_and_converted_files_give_the_same_table(tmp_path_factory, data):
 def test_other_line_ends_marks_and_a_pandas_index(tmp_path):
     expected = {"a": 1, "b": "x"}
     for content in (b"a,b\r\n1,x\r\n", b"a,b\r1,x\r", b"\xef\xbb\xbfa,b\n1,x", b",a,b\n0,1,x\n", b"\na , b\n1, x\n\n"):
-        table = from_csv(csv(tmp_path, content))
+        table = FactorTable.from_csv(csv(tmp_path, content))
         assert {name: table.values(name)[0] for name in table.names} == expected
 
 
@@ -110,8 +109,8 @@ def test_pandas_written_csv_comes_back(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"digit": [3, None, 5], "name": ["x", None, "y"], "angle": [0.5, 1.5, None]})
     frame.to_csv(tmp_path / "f.csv")
-    table = from_csv(tmp_path / "f.csv")
-    assert table.fingerprint == from_pandas(frame).fingerprint
+    table = FactorTable.from_csv(tmp_path / "f.csv")
+    assert table.fingerprint == FactorTable.from_pandas(frame).fingerprint
     assert table["digit"].levels == (3, 5)
 
 
@@ -137,9 +136,9 @@ def test_pandas_written_csv_comes_back(tmp_path):
         (b'a,b\n1,"2\n3,4\n', "a quote is not closed"),
         (
             b"a,b\n1,2\nx,3\n",
-            r"column 'a' mixes numbers and text: row 0 has '1', row 1 has 'x' .*kinds=\{'a': 'nominal'\}",
+            r"column 'a' mixes numbers and strings: row 0 has '1', row 1 has 'x' .*kinds=\{'a': 'nominal'\}",
         ),
-        (b"a,b\ntrue,2\n5,3\n", "column 'a' mixes truth values and numbers: row 0 has 'true', row 1 has '5'"),
+        (b"a,b\ntrue,2\n5,3\n", "column 'a' mixes booleans and numbers: row 0 has 'true', row 1 has '5'"),
         (b"a,b\n1e999,2\n", "row 0 .* has inf; continuous factors are finite"),
         (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "photos.csv"),
         (b"PK\x03\x04\x14\x00\x08\x08", "NUL byte"),
@@ -148,22 +147,22 @@ def test_pandas_written_csv_comes_back(tmp_path):
 def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path, monkeypatch, content, sentence):
     path = csv(tmp_path, content)
     with pytest.raises(DataError, match=sentence) as caught:
-        from_csv(path)
+        FactorTable.from_csv(path)
     assert "photos.csv" in str(caught.value)
     monkeypatch.setattr(frames, "LARGE", 0)
     with pytest.raises(DataError) as again:
-        from_csv(path)
+        FactorTable.from_csv(path)
     assert str(again.value) == str(caught.value)
 
 
 def test_a_line_longer_than_a_block_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_file, "BLOCK", 1000)
     with pytest.raises(DataError, match="a line is longer than"):
-        from_csv(csv(tmp_path, "a,b\n1,2\n" + "x" * 5000 + ",2\n"))
+        FactorTable.from_csv(csv(tmp_path, "a,b\n1,2\n" + "x" * 5000 + ",2\n"))
 
 
 def test_missing_files_and_folders(tmp_path):
-    for read in (from_csv, from_parquet):
+    for read in (FactorTable.from_csv, FactorTable.from_parquet):
         with pytest.raises(DataError, match=r"there is no file .*nothing"):
             read(tmp_path / "nothing")
         with pytest.raises(DataError, match=str(tmp_path)):
@@ -175,7 +174,7 @@ def test_random_bytes_are_a_table_or_a_data_error(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "random.csv"
     path.write_bytes(content)
     try:
-        table = from_csv(path)
+        table = FactorTable.from_csv(path)
     except DataError as error:
         table = str(error)
     assert len(table) > 0
@@ -191,13 +190,22 @@ def test_given_factors_and_kinds(tmp_path, monkeypatch):
     table = small_and_large(path, monkeypatch, kinds={"size": "continuous"})
     assert table["size"].continuous
     with pytest.raises(DataError, match=r"photos.csv: row 1 .* of column 'shape' has 'ball', which is no level"):
-        from_csv(path, [Factor("shape", Kind.NOMINAL, ("cube", "bell"))])
+        FactorTable.from_csv(path, [Factor("shape", Kind.NOMINAL, ("cube", "bell"))])
     with pytest.raises(DataError, match=r"photos.csv: row 0 .* 'cube', which is no number"):
-        from_csv(path, [Factor("shape", Kind.CONTINUOUS)])
+        FactorTable.from_csv(path, [Factor("shape", Kind.CONTINUOUS)])
 
 
 def test_a_path_is_text_even_of_digits(tmp_path):
-    assert from_csv(csv(tmp_path, "path,a\n1,2\n2,2\n"))["path"].levels == ("1", "2")
+    assert FactorTable.from_csv(csv(tmp_path, "path,a\n1,2\n2,2\n"))["path"].levels == ("1", "2")
+
+
+def test_the_first_column_that_mixes_is_named_whatever_the_blocks(tmp_path, monkeypatch, own_cache):
+    path = csv(tmp_path, "a,b\n" + "0.5,true\n" * 20 + "x,2.5\n")
+    for large in (frames.LARGE, 0):
+        monkeypatch.setattr(frames, "LARGE", large)
+        monkeypatch.setattr(csv_file, "BLOCK", 64 if not large else csv_file.BLOCK)
+        with pytest.raises(DataError, match="column 'a' mixes numbers and strings"):
+            FactorTable.from_csv(path)
 
 
 def test_a_large_file_is_converted_once(tmp_path, monkeypatch, own_cache, caplog):
@@ -206,14 +214,14 @@ def test_a_large_file_is_converted_once(tmp_path, monkeypatch, own_cache, caplog
     before = set(own_cache.rglob("*.arrow"))
     with caplog.at_level(logging.INFO, "setsup"):
         for _ in range(2):
-            table = from_csv(path)
+            table = FactorTable.from_csv(path)
     assert [record.message.split(" once")[0] for record in caplog.records] == [f"converting {path}"]
     (made,) = set(own_cache.rglob("*.arrow")) - before
     assert table.fingerprint == FactorTable.open(made).fingerprint
-    made.write_bytes(made.read_bytes()[:100])  # a damaged file is made anew
-    assert from_csv(path).fingerprint == table.fingerprint
+    made.write_bytes(made.read_bytes()[:100])  # a damaged file is converted again
+    assert FactorTable.from_csv(path).fingerprint == table.fingerprint
     path.write_text("a,b\n1,x\n2,y\n3,z\n")  # and so is one of a file that changed
-    assert len(from_csv(path)) == 3
+    assert len(FactorTable.from_csv(path)) == 3
     assert not [left for left in (own_cache / "tables").iterdir() if left.suffix not in (".arrow", ".lock")]
 
 
@@ -229,7 +237,7 @@ def test_a_file_that_changes_while_it_is_converted_is_refused(tmp_path, monkeypa
 
     monkeypatch.setattr(frames, "from_blocks", changing)
     with pytest.raises(DataError, match="was changed while it was converted"):
-        from_csv(path)
+        FactorTable.from_csv(path)
 
 
 def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):
@@ -237,12 +245,12 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(DataError, match="SETSUP_CACHE"):
-        from_csv(csv(tmp_path, "a,b\n1,x\n"))
+        FactorTable.from_csv(csv(tmp_path, "a,b\n1,x\n"))
 
 
 def convert_and_report(path, queue):
     frames.LARGE = 0
-    queue.put(from_csv(path).fingerprint)
+    queue.put(FactorTable.from_csv(path).fingerprint)
 
 
 def test_two_processes_that_convert_at_once_both_end_well(tmp_path):
@@ -255,7 +263,7 @@ def test_two_processes_that_convert_at_once_both_end_well(tmp_path):
     found = {queue.get(timeout=60) for _ in workers}
     for worker in workers:
         worker.join()
-    assert found == {from_csv(path).fingerprint}
+    assert found == {FactorTable.from_csv(path).fingerprint}
 
 
 def test_parquet_files(tmp_path, monkeypatch):
@@ -263,12 +271,12 @@ def test_parquet_files(tmp_path, monkeypatch):
         {"shape": ["cube", None, "ball"], "size": [1, 2, None], "angle": [0.5, None, 1.5], "image": [b"", b"", b""]}
     )
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=1)
-    found = from_parquet(tmp_path / "t.parquet")
+    found = FactorTable.from_parquet(tmp_path / "t.parquet")
     assert found.names == ("shape", "size", "angle")
     assert found.fingerprint == FactorTable.from_arrow(table).fingerprint
     monkeypatch.setattr(frames, "LARGE", 0)
     monkeypatch.setattr(frames, "ROWS", 2)
-    assert from_parquet(tmp_path / "t.parquet").fingerprint == found.fingerprint
+    assert FactorTable.from_parquet(tmp_path / "t.parquet").fingerprint == found.fingerprint
 
 
 def test_our_own_parquet_keeps_its_factors(tmp_path):
@@ -277,7 +285,7 @@ def test_our_own_parquet_keeps_its_factors(tmp_path):
         {"hue": [1, -1, 0], "x": [0.5, np.nan, 1]},
     )
     pq.write_table(table.to_arrow(), tmp_path / "t.parquet")
-    found = from_parquet(tmp_path / "t.parquet")
+    found = FactorTable.from_parquet(tmp_path / "t.parquet")
     assert found.factors == table.factors
     assert found.fingerprint == table.fingerprint
 
@@ -293,7 +301,7 @@ def test_mutated_parquet_is_a_table_or_a_data_error(tmp_path_factory, data):
         content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
     path.write_bytes(content[: data.draw(st.integers(len(content) // 2, len(content)))])
     try:
-        found = from_parquet(path)
+        found = FactorTable.from_parquet(path)
     except DataError as error:
         found = str(error)
     assert isinstance(found, FactorTable) or "mutated.parquet" in found
@@ -316,7 +324,7 @@ def test_pandas_frames():
         },
         index=[5, 6, 7],
     )
-    table = from_pandas(frame)
+    table = FactorTable.from_pandas(frame)
     assert table.names == ("shape", "level", "word", "size", "digit", "angle", "flag", "day", "7")
     assert table["level"] == Factor("level", Kind.ORDINAL, ("low", "mid", "high"))
     assert table["word"] == Factor("word", Kind.NOMINAL, ("b", "a", "unused"))
@@ -332,18 +340,18 @@ def test_pandas_and_back():
         [Factor("a", Kind.ORDINAL, ("x", "y")), Factor("b", Kind.NOMINAL, (1, 2)), Factor("c", Kind.CONTINUOUS)],
         {"a": [1, -1], "b": [0, 1], "c": [np.nan, 0.5]},
     )
-    frame = to_pandas(table)
+    frame = table.to_pandas()
     assert frame["a"].cat.ordered
     assert not frame["b"].cat.ordered
     assert frame["c"].dtype == np.float32
-    assert from_pandas(frame).fingerprint == table.fingerprint
+    assert FactorTable.from_pandas(frame).fingerprint == table.fingerprint
     assert FactorTable.from_pandas(table.to_pandas(), table.factors).fingerprint == table.fingerprint
-    with pytest.raises(FactorError, match=r"mixes numbers and text: row 0 has 1, row 1 has 'x'"):
-        from_pandas(pandas.DataFrame({"a": [1, "x"]}))
+    with pytest.raises(FactorError, match=r"mixes numbers and strings: row 0 has 1, row 1 has 'x'"):
+        FactorTable.from_pandas(pandas.DataFrame({"a": [1, "x"]}))
     with pytest.raises(FactorError, match="two columns of the frame share a name"):
-        from_pandas(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
+        FactorTable.from_pandas(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
     with pytest.raises(FactorError, match=r"takes a pandas.DataFrame, not dict"):
-        from_pandas({"a": [1]})
+        FactorTable.from_pandas({"a": [1]})
 
 
 def test_huggingface_datasets():
@@ -365,7 +373,7 @@ def test_huggingface_datasets():
         "image": [None] * 4,
     }
     dataset = datasets.Dataset.from_dict(columns, features=features)
-    table = from_huggingface(dataset)
+    table = FactorTable.from_huggingface(dataset)
     assert table["label"] == Factor("label", Kind.NOMINAL, ("zebra", "ant"))
     assert table.codes("label").tolist() == [1, 0, -1, -1]
     assert table["size"] == Factor("size", Kind.ORDINAL, (1, 3))
@@ -374,7 +382,7 @@ def test_huggingface_datasets():
     chosen = FactorTable.from_huggingface(dataset.select([1, 0]))
     assert chosen.values("label").tolist() == ["zebra", "ant"]
     with pytest.raises(FactorError, match=r"choose a split, such as dataset\['train'\]"):
-        from_huggingface(datasets.DatasetDict({"train": dataset}))
+        FactorTable.from_huggingface(datasets.DatasetDict({"train": dataset}))
 
 
 def test_huggingface_and_back():
@@ -389,19 +397,19 @@ def test_huggingface_and_back():
         ],
         {"a": [1, -1, 0], "b": [0, 1, -1], "c": [np.nan, 0.5, 1], "d": [-1, 0, 1], "e": [1, 0, -1]},
     )
-    dataset = to_huggingface(table)
+    dataset = table.to_huggingface()
     assert dataset.features["a"] == datasets.ClassLabel(names=["x", "y"])
     assert dataset["b"][:] == [1, 2, None]
-    assert from_huggingface(dataset, table.factors).fingerprint == table.fingerprint
+    assert FactorTable.from_huggingface(dataset, table.factors).fingerprint == table.fingerprint
 
 
 @pytest.mark.parametrize(
     ("module", "call", "extra"),
     [
-        ("pandas", to_pandas, "pandas"),
-        ("pandas", from_pandas, "pandas"),
-        ("datasets", to_huggingface, "hf"),
-        ("datasets", from_huggingface, "hf"),
+        ("pandas", FactorTable.to_pandas, "pandas"),
+        ("pandas", FactorTable.from_pandas, "pandas"),
+        ("datasets", FactorTable.to_huggingface, "hf"),
+        ("datasets", FactorTable.from_huggingface, "hf"),
     ],
 )
 def test_a_missing_package_is_named_with_its_extra(monkeypatch, module, call, extra):
@@ -413,5 +421,5 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, module, call, ex
 
 def test_importing_the_factors_loads_nothing_heavy():
     heavy = {"pyarrow", "pandas", "datasets", "scipy"}
-    code = f"import sys, setsup.factors, setsup.factors.frames; print({heavy} & set(sys.modules))"
+    code = f"import sys, setsup.factors, setsup.factors.io.frames; print({heavy} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

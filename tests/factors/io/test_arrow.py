@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from setsup.errors import DataError, FactorError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.arrow import from_arrow, open_table, save_table, to_arrow
 
 FACTORS = [
     Factor("shape", Kind.NOMINAL, ("cube", "", "ball")),
@@ -51,15 +50,15 @@ def test_a_saved_table_is_mapped_back(tmp_path):
 
 
 def test_the_stored_fingerprint_is_the_one_of_the_content(tmp_path):
-    save_table(random_table(), tmp_path / "table.arrow")
-    found = open_table(tmp_path / "table.arrow")
+    random_table().save(tmp_path / "table.arrow")
+    found = FactorTable.open(tmp_path / "table.arrow")
     assert (
         FactorTable(found.factors, {name: found.column(name) for name in found.names}).fingerprint == found.fingerprint
     )
 
 
 def test_the_file_is_one_plain_batch_that_others_can_read(tmp_path):
-    save_table(random_table(), tmp_path / "table.arrow")
+    random_table().save(tmp_path / "table.arrow")
     reader = pa.ipc.open_file(str(tmp_path / "table.arrow"))
     assert reader.num_record_batches == 1
     np.testing.assert_array_equal(reader.get_batch(0).column("shape"), random_table().column("shape"))
@@ -97,26 +96,26 @@ def test_a_pickle_of_a_mapped_table_is_its_path(tmp_path):
 )
 def test_foreign_files_are_refused(tmp_path, content):
     (tmp_path / "x.arrow").write_bytes(content)
-    with pytest.raises(DataError, match=r"x\.arrow is no factor table .* write it again with table.save"):
-        open_table(tmp_path / "x.arrow")
+    with pytest.raises(DataError, match=r"x\.arrow is not a factor table .* write it again with table.save"):
+        FactorTable.open(tmp_path / "x.arrow")
 
 
 def test_missing_files_folders_and_foreign_arrow_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"there is no file .*nothing\.arrow"):
-        open_table(tmp_path / "nothing.arrow")
-    with pytest.raises(DataError, match="is no factor table"):
-        open_table(tmp_path)
+        FactorTable.open(tmp_path / "nothing.arrow")
+    with pytest.raises(DataError, match="is not a factor table"):
+        FactorTable.open(tmp_path)
     foreign = pa.table({"x": [1, 2]})
     with pa.ipc.new_file(str(tmp_path / "x.arrow"), foreign.schema) as writer:
         writer.write_table(foreign)
     with pytest.raises(DataError, match="from_arrow"):
-        open_table(tmp_path / "x.arrow")
+        FactorTable.open(tmp_path / "x.arrow")
 
 
 def stored(path, **changes):
     """File of a small table whose description was changed."""
     table = random_table(5)
-    save_table(table, path)
+    table.save(path)
     batch = pa.ipc.open_file(pa.BufferReader(path.read_bytes())).get_batch(0)
     about = {**json.loads(batch.schema.metadata[b"setsup"]), **changes}
     batch = batch.replace_schema_metadata({b"setsup": json.dumps(about)})
@@ -142,14 +141,14 @@ def stored(path, **changes):
     ],
 )
 def test_a_description_that_does_not_fit_is_refused(tmp_path, changes):
-    with pytest.raises(DataError, match=r"t\.arrow is no factor table"):
-        open_table(stored(tmp_path / "t.arrow", **changes))
+    with pytest.raises(DataError, match=r"t\.arrow is not a factor table"):
+        FactorTable.open(stored(tmp_path / "t.arrow", **changes))
 
 
 @pytest.fixture(scope="module")
 def healthy(tmp_path_factory):
     path = tmp_path_factory.mktemp("arrow") / "healthy.arrow"
-    save_table(random_table(40), path)
+    random_table(40).save(path)
     return path
 
 
@@ -171,7 +170,7 @@ def test_mutated_files_open_or_end_in_a_data_error(healthy, data):
     path = healthy.with_name("mutated.arrow")
     path.write_bytes(content)
     try:
-        found = open_table(path)
+        found = FactorTable.open(path)
     except DataError:
         return
     for factor in found.factors:
@@ -181,21 +180,21 @@ def test_mutated_files_open_or_end_in_a_data_error(healthy, data):
 
 def test_arrow_tables_and_back():
     table = random_table()
-    arrow = to_arrow(table)
+    arrow = table.to_arrow()
     expected = [None if value is None or value != value else value for value in table.values("angle").tolist()]
     assert arrow.column("angle").to_pylist() == expected
     for name in table.names[:-1]:
         assert arrow.column(name).to_pylist() == table.values(name).tolist()
-    same(from_arrow(arrow), table)
-    same(from_arrow(arrow.to_batches()[0]), table)
-    same(from_arrow(arrow.slice(10, 5)), table.select(range(10, 15)))
+    same(FactorTable.from_arrow(arrow), table)
+    same(FactorTable.from_arrow(arrow.to_batches()[0]), table)
+    same(FactorTable.from_arrow(arrow.slice(10, 5)), table.select(range(10, 15)))
     same(FactorTable.from_arrow(table.select([]).to_arrow()), table.select([]))
 
 
 def test_a_given_factor_or_kind_outdoes_the_metadata():
-    arrow = to_arrow(random_table()).select(["id", "angle"])
-    assert from_arrow(arrow, [Factor("id", Kind.CONTINUOUS)])["id"].continuous
-    assert from_arrow(arrow, kinds={"id": "nominal"})["id"].kind is Kind.NOMINAL
+    arrow = random_table().to_arrow().select(["id", "angle"])
+    assert FactorTable.from_arrow(arrow, [Factor("id", Kind.CONTINUOUS)])["id"].continuous
+    assert FactorTable.from_arrow(arrow, kinds={"id": "nominal"})["id"].kind is Kind.NOMINAL
 
 
 def test_foreign_tables_are_inferred_over_all_their_chunks():
@@ -210,7 +209,7 @@ def test_foreign_tables_are_inferred_over_all_their_chunks():
         "bytes": pa.chunked_array([[b"x", b"y"], [b"z", b""]]),
         "list": pa.chunked_array([[[1], [2]], [[3], []]]),
     }
-    table = from_arrow(pa.table(types))
+    table = FactorTable.from_arrow(pa.table(types))
     assert table.names == ("text", "large", "words", "small", "half", "day", "nothing")
     assert table.values("text").tolist() == ["b", None, "a", None]
     assert table["large"].levels == ("a", "b", "c")
@@ -223,10 +222,10 @@ def test_foreign_tables_are_inferred_over_all_their_chunks():
 
 def test_bad_arrow_tables_are_refused():
     with pytest.raises(FactorError, match="two columns have the name 'x'"):
-        from_arrow(pa.table([[1], [2]], names=["x", "x"]))
+        FactorTable.from_arrow(pa.table([[1], [2]], names=["x", "x"]))
     with pytest.raises(FactorError, match="no column that could be a factor"):
-        from_arrow(pa.table({"x": [b"1"]}))
+        FactorTable.from_arrow(pa.table({"x": [b"1"]}))
     with pytest.raises(FactorError, match="there are no rows"):
-        from_arrow(pa.table({"x": pa.array([], pa.int64())}))
-    with pytest.raises(FactorError, match=r"metadata 'setsup' .* holds no factors"):
-        from_arrow(pa.table({"x": [1]}).replace_schema_metadata({"setsup": "[]"}))
+        FactorTable.from_arrow(pa.table({"x": pa.array([], pa.int64())}))
+    with pytest.raises(FactorError, match=r"metadata 'setsup' .* describes no factors"):
+        FactorTable.from_arrow(pa.table({"x": [1]}).replace_schema_metadata({"setsup": "[]"}))

@@ -1,15 +1,15 @@
-"""Factors found in plain values: kinds and levels are read off where nobody gives them.
+"""Tables from plain values, whose kinds and levels are inferred where they are not given.
 
-Whatever the values come in (sequences, Arrow, pandas, CSV, Parquet, Hugging Face) is read as blocks of Arrow arrays,
-twice: once to see types and levels, once to write codes. A source that does not fit into memory is read from its file
-both times, one that does is the same code over one block, so both give the same table.
+All sources (sequences, Arrow, pandas, CSV, Parquet, Hugging Face) are read as blocks of Arrow arrays, twice: first for
+types and levels, then for codes. A source that fits into memory is one block, any other is read from its file twice;
+both give the same table.
 
 Convention
 ----------
-Text becomes a nominal factor with sorted levels, truth values a nominal one with the levels False and True, whole
-numbers an ordinal one with sorted levels, other numbers a continuous one; whole numbers written as floats are whole
-numbers where some values are missing (as pandas has them) and continuous otherwise. None, NaN and the empty text are
-unknown; a column in which all values are unknown is continuous. Dates and times are texts. Columns named ``id`` or
+Strings become a nominal factor with sorted levels, booleans a nominal one with the levels False and True, integers an
+ordinal one with sorted levels, other numbers a continuous one; integers written as floats are integers if some values
+are missing (as in pandas) and continuous otherwise. None, NaN and the empty string are unknown; a column in which all
+values are unknown is continuous. Dates and times are strings. Columns named ``id`` or
 ``path`` have the role ``key``, ``split`` and ``part`` the roles of these names. In errors, rows count from 0.
 """
 
@@ -18,19 +18,17 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_mapping
 from setsup.errors import FactorError, brief, near
-from setsup.factors.distinct import usable
-from setsup.factors.factor import Factor, Kind, checked_factors
-from setsup.factors.fields import ROLE_OF, Field, mixture
-from setsup.factors.stored import as_array, owned
-from setsup.factors.table import FactorTable
+from setsup.factors.columns import FactorColumns
+from setsup.factors.factor import PLURAL, Factor, Kind, check_factors, sort_of
+from setsup.factors.io.distinct import is_usable
+from setsup.factors.io.fields import ROLE_OF, Field, refuse_mixture
+from setsup.factors.stored import as_array, freeze
+from setsup.factors.types import Array
 
 __all__ = ["Blocks", "Store", "arrow_array", "from_blocks", "from_values"]
-
-Array = npt.NDArray[Any]
 
 Blocks = Callable[[], Iterable[Any]]
 """Reads a source from its start, as Arrow record batches."""
@@ -43,15 +41,15 @@ def from_values(
     values: Mapping[str, Sequence[Any]],
     factors: Sequence[Factor] = (),
     kinds: Mapping[str, Kind | str] | None = None,
-) -> FactorTable:
+) -> FactorColumns:
     """Table from plain values, whose kinds and levels are inferred where no factor is given."""
     import pyarrow as pa
 
     check_mapping(values, "values", FactorError)
     arrays = {name: arrow_array(name, column) for name, column in values.items()}
     for name, array in arrays.items():
-        if not usable(array.type):
-            raise FactorError(f"column {name!r} holds {array.type}; factors are text, truth values, numbers or dates")
+        if not is_usable(array.type):
+            raise FactorError(f"column {name!r} holds {array.type}; factors are strings, booleans, numbers or dates")
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise FactorError(f"columns must have the same length, not {lengths}")
@@ -67,7 +65,7 @@ def from_blocks(
     *,
     written: bool = False,
     store: Store | None = None,
-) -> FactorTable:
+) -> FactorColumns:
     """Table from Arrow record batches that can be read more than once."""
     import pyarrow as pa
 
@@ -76,7 +74,7 @@ def from_blocks(
         _see(blocks, [field for field in fields if not field.given])
         _see(blocks, [field for field in fields if field.incomplete()])
         settled = [field.settle() for field in fields]
-        return FactorTable(settled, _coded(blocks, fields, store or _in_memory))
+        return FactorColumns(settled, _encode(blocks, fields, store or _in_memory))
     except pa.ArrowException as error:
         raise FactorError(f"the columns {list(names)} cannot be read as factors: {error}") from error
 
@@ -84,7 +82,7 @@ def from_blocks(
 def _fields(
     names: Sequence[str], factors: Sequence[Factor], kinds: Mapping[str, Kind | str], written: bool
 ) -> list[Field]:
-    given = {factor.name: factor for factor in checked_factors(factors)}
+    given = {factor.name: factor for factor in check_factors(factors)}
     kinds = dict(check_mapping(kinds, "kinds", FactorError))
     for name, kind in list(kinds.items()):
         if isinstance(kind, str) and ":" in kind and name not in given and name in names:
@@ -132,7 +130,7 @@ def _see(blocks: Blocks, fields: Sequence[Field]) -> None:
         raise FactorError("there are no rows, so kinds and levels cannot be inferred")
 
 
-def _coded(blocks: Blocks, fields: Sequence[Field], store: Store) -> dict[str, Array]:
+def _encode(blocks: Blocks, fields: Sequence[Field], store: Store) -> dict[str, Array]:
     places = {field.name: store(field.name, field.dtype) for field in fields}
     for block in blocks():
         for field in fields:
@@ -143,7 +141,7 @@ def _coded(blocks: Blocks, fields: Sequence[Field], store: Store) -> dict[str, A
 
 def _in_memory(name: str, dtype: np.dtype[Any]) -> tuple[Callable[[Array], object], Callable[[], Array]]:
     parts: list[Array] = [np.empty(0, dtype=dtype)]
-    return parts.append, lambda: owned(parts[1] if len(parts) == 2 else np.concatenate(parts))
+    return parts.append, lambda: freeze(parts[1] if len(parts) == 2 else np.concatenate(parts))
 
 
 # -- plain values ------------------------------------------------------------------------------------------------------
@@ -172,13 +170,10 @@ def _refuse(name: str, column: Sequence[Any], error: Exception) -> NoReturn:
         if value is not None and value == value:
             firsts.setdefault(_family(value), (row, value))
     if len(firsts) > 1:
-        mixture(name, firsts, "make them one type")
+        refuse_mixture(name, firsts, "make them one type")
     raise FactorError(f"column {name!r} cannot be read as a factor: {error}") from None
 
 
 def _family(value: Any) -> str:
-    if isinstance(value, bool | np.bool_):
-        return "truth values"
-    if isinstance(value, str):
-        return "text"
-    return "numbers" if isinstance(value, int | float | np.number) else f"objects of type {type(value).__name__}"
+    plain = value.item() if isinstance(value, np.generic) else value
+    return PLURAL[sort_of(plain)] if isinstance(plain, str | int | float) else f"objects of type {type(value).__name__}"

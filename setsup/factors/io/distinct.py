@@ -1,4 +1,4 @@
-"""Foreign columns as distinct values: which there are, of what sort each is, and which of them every row has."""
+"""Columns of other formats as distinct values, their sorts, and their index in every row."""
 
 from enum import IntEnum
 from typing import Any
@@ -7,18 +7,17 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.factors.factor import Level
+from setsup.factors.types import Array, Mask
 from setsup.files.archives.listing import as_numpy
 
-__all__ = ["BLANKS", "Sort", "distinct", "doubles", "is_text", "simplified", "sorts_of", "usable"]
-
-Array = npt.NDArray[Any]
+__all__ = ["BLANKS", "Sort", "distinct", "is_text", "is_usable", "simplify", "sorts_of", "to_doubles"]
 
 _NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _IDENTIFIER = r"^-?(0[0-9].*|[0-9]{19,})$"  # among numbers: those that would lose digits
 _WHOLE = r"^-?[0-9]+$"
 _TRUTH = r"^([Tt]rue|TRUE|[Ff]alse|FALSE)$"
 BLANKS = ("nan", "NaN", "NAN", "NA", "N/A", "null", "None")
-"""Unknown among numbers and truth values, text among texts."""
+"""Unknown among numbers and booleans, strings among strings."""
 _BLANK = f"^({'|'.join(BLANKS)})$"
 
 
@@ -31,18 +30,18 @@ class Sort(IntEnum):
     TRUTH = 2
     WHOLE = 3
     DECIMAL = 4
-    """A whole number written as 3.0, or held as a float."""
+    """An integer written as 3.0, or stored as a float."""
     FRACTION = 5
     BLANK = 6
-    """Unknown among numbers and truth values, text among texts: NA, None."""
+    """Unknown among numbers and booleans, a string among strings: NA, None."""
 
 
-def usable(kind: Any) -> bool:
-    """Whether values of an Arrow type can be a factor: text, truth values, numbers, dates, and nothing else."""
+def is_usable(kind: Any) -> bool:
+    """Whether values of an Arrow type can be a factor: strings, booleans, numbers, dates, nulls."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
-        return usable(kind.value_type)
+        return is_usable(kind.value_type)
     return is_text(kind) or any(
         test(kind)
         for test in (
@@ -57,19 +56,19 @@ def usable(kind: Any) -> bool:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is text."""
+    """Whether an Arrow type is a string."""
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def simplified(array: Any) -> Any:
-    """Bring an Arrow array to one of few types: text, truth values, integers, floats, nothing."""
+def simplify(array: Any) -> Any:
+    """Bring an Arrow array to one of few types: strings, booleans, integers, floats, nulls."""
     import pyarrow as pa
 
     kind = array.type
     if pa.types.is_dictionary(kind):
-        return simplified(array.dictionary_decode())
+        return simplify(array.dictionary_decode())
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return array.cast(pa.float64())
     if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
@@ -79,7 +78,7 @@ def simplified(array: Any) -> Any:
     return array.cast(pa.large_string()) if pa.types.is_string_view(kind) else array
 
 
-def doubles(array: Any) -> Array:
+def to_doubles(array: Any) -> Array:
     """Arrow float64 as numpy, NaN where null."""
     return _filled(array, np.float64, np.nan)
 
@@ -92,8 +91,8 @@ def _filled(array: Any, dtype: npt.DTypeLike, unknown: float) -> Array:
     return found
 
 
-def _truths(array: Any) -> npt.NDArray[np.bool_]:
-    """Arrow truth values without nulls as numpy."""
+def _truths(array: Any) -> Mask:
+    """Arrow booleans without nulls as numpy."""
     import pyarrow as pa
 
     return as_numpy(array.cast(pa.uint8())).view(np.bool_)
@@ -104,7 +103,7 @@ def distinct(array: Any, written: bool, levels: tuple[Level, ...] = (), repeated
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    array = simplified(array)
+    array = simplify(array)
     floating = pa.types.is_floating(array.type)
     if floating:
         array = pc.if_else(pc.is_nan(array), pa.nulls(1, array.type)[0], array)  # pa.scalar imports pandas
@@ -134,7 +133,7 @@ def sorts_of(values: Any, written: bool) -> npt.NDArray[np.int8]:
     if is_text(kind):
         return _written_sorts(values) if written else np.full(len(values), Sort.TEXT, dtype=np.int8)
     if pa.types.is_floating(kind):
-        return _float_sorts(doubles(pc.cast(values, pa.float64())))
+        return _float_sorts(to_doubles(pc.cast(values, pa.float64())))
     return np.full(len(values), Sort.TRUTH if pa.types.is_boolean(kind) else Sort.WHOLE, dtype=np.int8)
 
 
@@ -153,7 +152,7 @@ def _written_sorts(values: Any) -> npt.NDArray[np.int8]:
     sorts[numeric] = np.select(
         [matched(numbers, _IDENTIFIER), matched(numbers, _WHOLE)],
         [Sort.IDENTIFIER, Sort.WHOLE],
-        _float_sorts(doubles(pc.cast(numbers, pa.float64()))),
+        _float_sorts(to_doubles(pc.cast(numbers, pa.float64()))),
     )
     return sorts
 

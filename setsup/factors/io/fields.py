@@ -1,7 +1,7 @@
-"""One column of foreign values: what sorts of value it holds, which factor that makes, and the codes.
+"""One column of foreign values: the sorts of its values, the factor they make, and its codes.
 
 Only the distinct values of a block are looked at one by one, never its rows. The rules are those of
-:mod:`setsup.factors.infer`.
+:mod:`setsup.factors.io.infer`.
 """
 
 import logging
@@ -9,19 +9,17 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.errors import FactorError, near
-from setsup.factors.distinct import BLANKS, Sort, distinct, doubles, is_text, simplified, sorts_of
-from setsup.factors.factor import Factor, Kind
+from setsup.factors.factor import Factor, Kind, sort_of
+from setsup.factors.io.distinct import BLANKS, Sort, distinct, is_text, simplify, sorts_of, to_doubles
 from setsup.factors.stored import check_finite, code_dtype
+from setsup.factors.types import Array
 
-__all__ = ["ROLE_OF", "Field", "mixture"]
-
-Array = npt.NDArray[Any]
+__all__ = ["ROLE_OF", "Field", "refuse_mixture"]
 
 _log = logging.getLogger("setsup")
-_FAMILY = {Sort.TEXT: "text", Sort.IDENTIFIER: "text", Sort.TRUTH: "truth values"}
+_FAMILY = {Sort.TEXT: "strings", Sort.IDENTIFIER: "strings", Sort.TRUTH: "booleans"}
 _TEXTS = {Sort.TEXT, Sort.IDENTIFIER}
 ROLE_OF = {"id": "key", "path": "key", "split": "split", "part": "part"}
 
@@ -43,7 +41,7 @@ class Field:
         self._factor = factor
         self._places: dict[Any, int] = {}
         if factor is not None:
-            self._settle(factor, "text" if _texts(factor) else "truth" if _truths(factor) else "number")
+            self._settle(factor, "number" if factor.levels is None else sort_of(factor.levels[0]))
 
     # -- first pass: what is there ---------------------------------------------------------------------------------
 
@@ -71,28 +69,31 @@ class Field:
         return self.name == "path" or Sort.FRACTION not in self._seen or bool(self._seen.keys() & _TEXTS)
 
     def incomplete(self) -> bool:
-        """Whether a number that is text after all asks for another first pass; prepares for it."""
-        if self.given or self._distinct is not None or self._sort() != "text" or self._kind is Kind.CONTINUOUS:
+        """Whether values seen as numbers are strings, which needs another first pass; prepares for it."""
+        if self.given:
+            return False
+        sort = self._sort()  # first, so that the first column that mixes sorts is named, whatever the blocks
+        if self._distinct is not None or sort != "string" or self._kind is Kind.CONTINUOUS:
             return False
         self._as_text, self._distinct, self._rows = True, set(), 0
         return True
 
     def _sort(self) -> str:
-        """Tell what all values of the column are: text, truth, whole, number, or nothing."""
+        """Sort of all values of the column: string, boolean, integer, number, or nothing."""
         seen = self._seen.keys() - {Sort.BLANK}
         if not seen:
             return "nothing"
         if (self.name == "path" and self._written) or Sort.IDENTIFIER in seen:
-            return "text"
+            return "string"
         if seen <= {Sort.TEXT, Sort.TRUTH}:
-            return "truth" if seen == {Sort.TRUTH} else "text"
+            return "boolean" if seen == {Sort.TRUTH} else "string"
         if seen & {Sort.TEXT, Sort.TRUTH}:
             if self._kind is not Kind.NOMINAL and self.role != "key":
                 self._refuse_mixture()
-            return "text"
+            return "string"
         if Sort.FRACTION in seen:
             return "number"
-        return "number" if Sort.DECIMAL in seen and not self._unknown() else "whole"
+        return "number" if Sort.DECIMAL in seen and not self._unknown() else "integer"
 
     def _unknown(self) -> bool:
         return self._missing or Sort.BLANK in self._seen
@@ -104,18 +105,18 @@ class Field:
             if sort is not Sort.BLANK and (family not in firsts or row < firsts[family][0]):
                 firsts[family] = (row, value)
         kinds = f"kinds={{{self.name!r}: 'nominal'}} (--kinds)"
-        mixture(self.name, firsts, f"correct them, leave unknown values empty, or read all as text with {kinds}")
+        refuse_mixture(self.name, firsts, f"correct them, leave unknown values empty, or read strings with {kinds}")
 
     def settle(self) -> Factor:
         """Factor that the values make; the levels are those that were seen."""
         if self._factor is not None:
             return self._factor
         sort = self._sort()
-        kind = self._kind or {"text": Kind.NOMINAL, "truth": Kind.NOMINAL, "whole": Kind.ORDINAL}.get(
+        kind = self._kind or {"string": Kind.NOMINAL, "boolean": Kind.NOMINAL, "integer": Kind.ORDINAL}.get(
             sort, Kind.CONTINUOUS
         )
         if kind is Kind.CONTINUOUS:
-            if sort in ("text", "truth"):
+            if sort in ("string", "boolean"):
                 row, value = next(self._seen[sort] for sort in _FAMILY if sort in self._seen)
                 raise FactorError(f"column {self.name!r} cannot be continuous: row {row} (from 0) has {value!r}")
             factor = Factor(self.name, kind, role=self.role)
@@ -125,18 +126,18 @@ class Field:
             read = _reader(sort, self._written)
             found = self._distinct or set()
             levels = found if read is _same else {read(value) for value in found} - {None}
-            known: Any = (False, True) if sort == "truth" else tuple(sorted(levels))
+            known: Any = (False, True) if sort == "boolean" else tuple(sorted(levels))
             factor = Factor(self.name, kind, known, role=self.role)
-            if sort == "text" and kind is not Kind.NOMINAL and len(known) > 1:
+            if sort == "string" and kind is not Kind.NOMINAL and len(known) > 1:
                 self._warn(factor)
         self._settle(factor, sort)
         return factor
 
     def _warn(self, factor: Factor) -> None:
-        """Say that texts have no order but that of the alphabet, which is rarely the one that is meant."""
+        """Warn that strings are in alphabetical order, which is rarely the intended one."""
         shown = ",".join(map(str, (factor.levels or ())[:6])) + (",…" if len(factor) > 6 else "")
         _log.warning(
-            "the texts of column %r are %s in the order of the alphabet, %s; give their own order, "
+            "the strings of column %r are %s in alphabetical order, %s; give their own order, "
             "as in kinds={%r: '%s:low,mid,high'} (--kinds), or a Factor with its levels",
             *(self.name, factor.kind, shown, self.name, factor.kind),
         )
@@ -199,7 +200,7 @@ class Field:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        simple = simplified(array)
+        simple = simplify(array)
         if is_text(simple.type):
             values, index = distinct(simple, self._written)
             sorts = sorts_of(values, True)
@@ -213,51 +214,43 @@ class Field:
             known = pc.if_else(
                 pa.array(sorts == Sort.BLANK), pa.scalar(None, pa.string()), pc.cast(values, pa.string())
             )
-            numbers = np.append(doubles(pc.cast(known, pa.float64())), np.nan)[index]
+            numbers = np.append(to_doubles(pc.cast(known, pa.float64())), np.nan)[index]
         else:
-            numbers = doubles(simple.cast(pa.float64(), safe=False))
+            numbers = to_doubles(simple.cast(pa.float64(), safe=False))
         with np.errstate(over="ignore"):
             found = numbers.astype(np.float32)
         check_finite(self.name, numbers, found, self._rows)
         return found
 
 
-def mixture(name: str, firsts: dict[str, tuple[int, Any]], mend: str) -> NoReturn:
+def refuse_mixture(name: str, firsts: dict[str, tuple[int, Any]], fix: str) -> NoReturn:
     """Refuse a column of several types; the first row and value of each are given."""
     found = sorted((row, value, family) for family, (row, value) in firsts.items())
     rows = ", ".join(f"row {row} has {value!r}" for row, value, _ in found)
     raise FactorError(
-        f"column {name!r} mixes {' and '.join(family for _, _, family in found)}: {rows} (rows count from 0); {mend}"
+        f"column {name!r} mixes {' and '.join(family for _, _, family in found)}: {rows} (rows count from 0); {fix}"
     )
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
-def _texts(factor: Factor) -> bool:
-    return factor.levels is not None and isinstance(factor.levels[0], str)
-
-
-def _truths(factor: Factor) -> bool:
-    return factor.levels is not None and isinstance(factor.levels[0], bool)
-
-
 def _reader(sort: str, written: bool) -> Callable[[Any], Any]:
     """Turn a value into a level of a sort; None where it is unknown, the value itself where it is none."""
-    if not written or sort == "text":
-        return int if sort == "whole" else _same
-    return {"truth": _truth, "whole": _whole}.get(sort, _number)
+    if not written or sort == "string":
+        return int if sort == "integer" else _same
+    return {"boolean": _boolean, "integer": _integer}.get(sort, _number)
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _truth(text: str) -> bool | str | None:
+def _boolean(text: str) -> bool | str | None:
     return {"true": True, "false": False}.get(text.lower(), None if text in BLANKS else text)
 
 
-def _whole(text: str) -> int | None:
+def _integer(text: str) -> int | None:
     number = _number(text)
     return int(number) if isinstance(number, int | float) else None
 

@@ -1,4 +1,4 @@
-"""Rows of a CSV file as Arrow batches of text, and what can be wrong with such a file, each in one sentence."""
+"""Rows of a CSV file as Arrow batches of strings, and its errors as sentences."""
 
 import csv
 import re
@@ -28,7 +28,7 @@ class CsvFile:
     path : Path
         Where it is.
     header : list of str
-        Names of all columns; the first is empty where a pandas index without a name stands.
+        Names of all columns; the first is empty for a pandas index without a name.
     lines : int
         Lines up to the end of the header.
     open_quote : bool
@@ -44,7 +44,7 @@ class CsvFile:
     @classmethod
     def of(cls, path: Path) -> "CsvFile":
         """Read the header and see that the file is text."""
-        with _sentences(path):
+        with _explain_errors(path):
             quotes = _survey(path)
             with path.open(encoding="utf-8-sig", newline="") as file:
                 reader = csv.reader(file)
@@ -61,12 +61,12 @@ class CsvFile:
         return [name for name in self.header if name]
 
     def blocks(self) -> Iterator[Any]:
-        """Read the rows from the first on, as Arrow record batches of text."""
+        """Read the rows from the first on, as Arrow record batches of strings."""
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
         rows, last = 0, None
-        with _sentences(self.path):
+        with _explain_errors(self.path):
             reader = pa_csv.open_csv(
                 self.path,
                 pa_csv.ReadOptions(use_threads=False, block_size=BLOCK, skip_rows=self.lines, column_names=self.header),
@@ -119,8 +119,8 @@ def _check_header(path: Path, header: list[str]) -> None:
 
 
 @contextmanager
-def _sentences(path: Path) -> Iterator[None]:
-    """Say in one sentence what the file or its parser complains of."""
+def _explain_errors(path: Path) -> Iterator[None]:
+    """Errors of the file or its parser as one sentence."""
     import pyarrow as pa
 
     try:
@@ -134,7 +134,7 @@ def _sentences(path: Path) -> Iterator[None]:
     except UnicodeDecodeError:
         raise _not_utf8(path) from None
     except csv.Error as error:
-        raise DataError(f"{path} has no proper header line: {error}") from None
+        raise DataError(f"{path} has no valid header line: {error}") from None
     except pa.ArrowException as error:
         raise _parse_error(path, str(error)) from None
 
@@ -149,7 +149,7 @@ def _parse_error(path: Path, message: str) -> DataError:
         return _without_rows(path)
     if "straddling" in message:
         return DataError(f"{path}: a line is longer than {BLOCK >> 20} MB; perhaps a quote is not closed")
-    return DataError(f"{path} is no CSV file that can be read: {' '.join(message.split())[:200]}")
+    return DataError(f"{path} is not a readable CSV file: {' '.join(message.split())[:200]}")
 
 
 def _not_utf8(path: Path) -> DataError:

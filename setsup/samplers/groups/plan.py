@@ -1,13 +1,12 @@
-"""How the sets of one step are drawn together: which list each holds, and in what order key words are spent."""
+"""How the sets of one step are drawn together: which factors each fixes, and which key words it uses."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.errors import SamplerError
 from setsup.factors.table import FactorTable
+from setsup.factors.types import Array, Rows, Words
 from setsup.random import below, fold, mix, spread
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.group_sampler import GroupSampler
@@ -15,31 +14,27 @@ from setsup.samplers.groups.within import GROUP, ORDER, ROWS, SUBSET, Keys, word
 
 __all__ = ["StepPlan", "StepPlans"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
-
 
 class Part:
-    """The sets of a step that hold one list."""
+    """The sets of a step that fix the same factors."""
 
-    def __init__(self, holding: GroupSampler, places: list[int], size: int, small: str, values: str) -> None:
-        self.holding, self.places = holding, places
-        self._size, self._small, self._values = size, small, values
+    def __init__(self, sampler: GroupSampler, places: list[int], size: int, values: str) -> None:
+        self.sampler, self.places = sampler, places
+        self._size, self._values = size, values
         self._numbers = np.array(places, dtype=np.uint64)
-        self._different = holding.chooser.different() if values == "different" else None
-        if values == "different" and len(places) > len(holding.drawable):
+        self._different = sampler.chooser.different() if values == "different" else None
+        if values == "different" and len(places) > len(sampler.drawable):
             raise SamplerError(
-                f"values='different' needs {len(places)} drawable groups of {holding.describe()}, and there are "
-                f"{len(holding.drawable)}; lower sets, or pass values='independent'"
+                f"values='different' needs {len(places)} drawable groups of {sampler.describe()}, and there are "
+                f"{len(sampler.drawable)}; lower sets, or pass values='independent'"
             )
-        words = holding.chooser.words if values == "different" else 1
+        words = sampler.chooser.words if values == "different" else 1
         if values == "equal":
             self._numbers = self._numbers[:1]
         # words of a set's choice, order and rows do not change from step to step: half of each fold is done once
         number = self._numbers[:, None]
         used = [word(number, GROUP, np.arange(words)), word(number, ORDER, np.arange(1))]
-        if not holding.members.crowded(self.slots):
+        if not sampler.members.crowded(self.slots):
             used.append(word(number, ROWS, np.arange(self.slots)))
         self._spread = spread(np.concatenate(used, axis=1))
         self._words = words
@@ -56,19 +51,15 @@ class Part:
         if self._different is not None:
             chosen = self._different.pick(choice)
         else:
-            chosen = self.holding.chooser.pick(choice[:, :, 0])
+            chosen = self.sampler.chooser.pick(choice[:, :, 0])
         steps, sets = chosen.shape
         order, first = bits[:, :, self._words], bits[:, :, self._words + 1 :]
         rows_bits = first.reshape(steps * sets, -1) if first.size else None
         keys = Keys(key, self._numbers, order.reshape(-1), rows_bits)
-        groups = self.holding.number(chosen).reshape(-1)
-        rows, mask = self.holding.members.draw(keys, groups, self.slots, self._small)
-        if self._values == "equal":
-            return self._dealt(chosen, rows, mask)
-        shape = (steps, sets, self._size)
-        return chosen, rows.reshape(shape), None if mask is None else mask.reshape(shape)
+        rows, mask = self.sampler.draw(keys, chosen, self.slots)
+        return self._deal(chosen, rows, mask) if self._values == "equal" else (chosen, rows, mask)
 
-    def _dealt(self, chosen: Rows, rows: Rows, mask: Array | None) -> tuple[Rows, Rows, Array | None]:
+    def _deal(self, chosen: Rows, rows: Rows, mask: Array | None) -> tuple[Rows, Rows, Array | None]:
         """One group's rows dealt to the sets in turn, so that a short group shortens all sets alike."""
         sets = len(self.places)
         shape = (len(rows), self._size, sets)
@@ -80,33 +71,33 @@ class Part:
 
 
 class StepPlan:
-    """One list of held factors for each set of a step."""
+    """The inactive factors of each set of a step."""
 
-    def __init__(self, lists: Sequence[GroupSampler], size: int, small: str, values: str) -> None:
-        self.lists, self.holdings = list(lists), list(dict.fromkeys(lists))
+    def __init__(self, lists: Sequence[GroupSampler], size: int, values: str) -> None:
+        self.lists, self.samplers = list(lists), list(dict.fromkeys(lists))
         self.shape = (len(lists), size)
         self._parts = []
-        for holding in self.holdings:
-            places = [place for place, held in enumerate(lists) if held is holding]
-            self._parts.append(Part(holding, places, size, small, values))
+        for sampler in self.samplers:
+            places = [place for place, other in enumerate(lists) if other is sampler]
+            self._parts.append(Part(sampler, places, size, values))
 
     def draw(self, key: Words, names: tuple[str, ...], table: FactorTable) -> Draw:
-        """Draws of steps, given their keys (steps,); ``names`` are the factors to tell of."""
+        """Draws of steps, given their keys (steps,); ``names`` are the factors to report."""
         drawn = [part.draw(key) for part in self._parts]
         if len(drawn) == 1:
             chosen, rows, mask = drawn[0]
-            found = self.holdings[0].held(chosen, rows)
+            found = self.samplers[0].inactive(chosen, rows)
             if len(found) == len(names):
                 return Draw(rows, {name: found[name] for name in names}, mask)
         shape = (len(key), *self.shape)
         indices, counts = np.empty(shape, np.int64), np.ones(shape, dtype=bool)
-        held = {name: unheld(table, name, shape[:2]) for name in names}
+        codes = {name: no_codes(table, name, shape[:2]) for name in names}
         for part, (chosen, rows, mask) in zip(self._parts, drawn, strict=True):
             indices[:, part.places] = rows
             counts[:, part.places] = True if mask is None else mask
-            for name, values in part.holding.held(chosen, rows).items():
-                held[name][:, part.places] = values
-        return Draw(indices, held, counts)
+            for name, values in part.sampler.inactive(chosen, rows).items():
+                codes[name][:, part.places] = values
+        return Draw(indices, codes, counts)
 
 
 class StepPlans:
@@ -115,39 +106,39 @@ class StepPlans:
     Attributes
     ----------
     names : tuple of str
-        Factors that some set of some plan holds, in table order.
+        Factors that some set of some plan fixes, in table order.
 
     """
 
     def __init__(self, plans: Sequence[StepPlan], table: FactorTable) -> None:
         self.plans, self._table = list(plans), table
-        held = {name for plan in plans for holding in plan.holdings for name in holding.names}
-        self.names = tuple(name for name in table.names if name in held)
+        inactive = {name for plan in plans for sampler in plan.samplers for name in sampler.names}
+        self.names = tuple(name for name in table.names if name in inactive)
 
     def draw(self, key: Words) -> Draw:
         """Draws of steps, given their keys (steps,)."""
         if len(self.plans) == 1:
             draw = self.plans[0].draw(key, self.names, self._table)
         else:
-            draw = self._mixed(key, below(fold(key, int(word(0, SUBSET, 0))), len(self.plans)))
+            draw = self._draw_any(key, below(fold(key, int(word(0, SUBSET, 0))), len(self.plans)))
         return Draw(draw.indices, draw.inactive) if draw.mask is not None and draw.mask.all() else draw
 
-    def _mixed(self, key: Words, which: Rows) -> Draw:
+    def _draw_any(self, key: Words, which: Rows) -> Draw:
         shape = (len(key), *self.plans[0].shape)
         indices, mask = np.empty(shape, np.int64), np.ones(shape, dtype=bool)
-        held = {name: unheld(self._table, name, shape[:2]) for name in self.names}
+        codes = {name: no_codes(self._table, name, shape[:2]) for name in self.names}
         for number in np.unique(which):
             steps = np.flatnonzero(which == number)
             part = self.plans[number].draw(key[steps], self.names, self._table)
             indices[steps] = part.indices
             mask[steps] = True if part.mask is None else part.mask
             for name in self.names:
-                held[name][steps] = part.inactive[name]
-        return Draw(indices, held, mask)
+                codes[name][steps] = part.inactive[name]
+        return Draw(indices, codes, mask)
 
 
-def unheld(table: FactorTable, name: str, shape: tuple[int, ...]) -> Array:
-    """Codes of sets that do not hold a factor: -1, or NaN for a continuous one."""
+def no_codes(table: FactorTable, name: str, shape: tuple[int, ...]) -> Array:
+    """Codes of sets that do not fix a factor: -1, or NaN for a continuous one."""
     if table[name].continuous:
         return np.full(shape, np.nan, dtype=np.float32)
     return np.full(shape, -1, dtype=np.int64)

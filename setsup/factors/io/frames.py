@@ -2,8 +2,8 @@
 
 Convention
 ----------
-CSV is UTF-8 with commas and a header line; spaces around a field do not belong to it. Fields are read as text first,
-so that identifiers such as ``007`` keep their digits. Files of at least 64 MB are converted once, block by block, to
+CSV is UTF-8 with commas and a header line; spaces around a field are ignored. Fields are read as strings first, so
+that identifiers such as ``007`` keep their digits. Files of at least 64 MB are converted once, block by block, to
 an Arrow file in the cache folder, and mapped into memory from there; the table is the same either way.
 """
 
@@ -17,35 +17,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_mapping
 from setsup.errors import DataError, FactorError, imported, near
-from setsup.factors.arrow import described, open_table, save_table
-from setsup.factors.csv_file import CsvFile
-from setsup.factors.distinct import usable
-from setsup.factors.factor import Factor, Kind, checked_factors
-from setsup.factors.infer import Blocks, Store, arrow_array, from_blocks
-from setsup.factors.table import FactorTable
+from setsup.factors.columns import FactorColumns
+from setsup.factors.factor import Factor, Kind, check_factors
+from setsup.factors.io.arrow import describe_schema, open_table, save_table
+from setsup.factors.io.csv_file import CsvFile
+from setsup.factors.io.distinct import is_usable
+from setsup.factors.io.infer import Blocks, Store, arrow_array, from_blocks
+from setsup.factors.types import Array
 from setsup.files import cache_folder, disk_errors, locked
 from setsup.progress import progress
 
 __all__ = ["ROWS", "from_csv", "from_pandas", "from_parquet", "to_pandas"]
 
-Array = npt.NDArray[Any]
 Kinds = Mapping[str, Kind | str] | None
 
 LARGE = 64 << 20
 """Bytes from which a file is converted to a mapped one rather than read into memory."""
 
 ROWS = 1 << 16
-"""Rows of a block of Parquet or of a Hugging Face data set."""
+"""Rows of a block of Parquet or of a Hugging Face dataset."""
 
 _VERSION = 1  # of converted files; a change of the rules of inference needs a new one
 _log = logging.getLogger("setsup")
 
 
-def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorTable:
+def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorColumns:
     r"""Table from a CSV file with a header line."""
     file = CsvFile.of(Path(path))
     return _of_file(file.path, file.blocks, file.names, factors, kinds, written=True)
@@ -53,7 +52,7 @@ def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) ->
 
 def from_parquet(
     path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None, columns: Sequence[str] | None = None
-) -> FactorTable:
+) -> FactorColumns:
     """Table from a Parquet file; binary and nested columns are left out."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -64,7 +63,7 @@ def from_parquet(
         with pq.ParquetFile(path) as file:
             yield from file.iter_batches(ROWS, columns=names)
 
-    with _named(path):
+    with _name_file(path):
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
             if columns is not None:
@@ -72,11 +71,11 @@ def from_parquet(
                     if name not in schema.names:
                         raise FactorError(f"there is no column {name!r}{near(name, schema.names)}")
                 schema = pa.schema([schema.field(name) for name in columns], schema.metadata)
-            names, known = described(schema, factors, {} if kinds is None else kinds)
+            names, known = describe_schema(schema, factors, {} if kinds is None else kinds)
         return _of_file(path, blocks, names, known, kinds)
 
 
-def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorTable:
+def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorColumns:
     """Table from a ``pandas.DataFrame``, whose index is left out, as are columns of binary or nested values.
 
     Categories keep their order as levels: ordinal where the categorical is ordered, else nominal.
@@ -90,8 +89,8 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
     if len(set(names)) != len(names):
         raise FactorError(f"two columns of the frame share a name in {names}; rename one")
     arrays = {name: arrow_array(name, frame.iloc[:, place]) for place, name in enumerate(names)}
-    arrays = {name: array for name, array in arrays.items() if usable(array.type)}
-    known = {factor.name: factor for factor in checked_factors(factors)}
+    arrays = {name: array for name, array in arrays.items() if is_usable(array.type)}
+    known = {factor.name: factor for factor in check_factors(factors)}
     kinds = None if kinds is None else check_mapping(kinds, "kinds", FactorError)
     for place, name in enumerate(names):
         dtype = frame.dtypes.iloc[place]
@@ -103,7 +102,7 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
     return from_blocks(lambda: [batch], list(arrays), list(known.values()), kinds)
 
 
-def to_pandas(table: FactorTable) -> Any:
+def to_pandas(table: FactorColumns) -> Any:
     """Give a ``pandas.DataFrame``: categoricals, ordered for ordinal factors, and float32.
 
     ``FactorTable.from_pandas(frame, table.factors)`` gives the table back.
@@ -124,7 +123,7 @@ def to_pandas(table: FactorTable) -> Any:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _name_file(path: Path) -> Iterator[None]:
     """Errors about the values in a file name the file."""
     import pyarrow as pa
 
@@ -140,32 +139,32 @@ def _named(path: Path) -> Iterator[None]:
 
 def _of_file(
     path: Path, blocks: Blocks, names: Sequence[str], factors: Sequence[Factor], kinds: Kinds, written: bool = False
-) -> FactorTable:
+) -> FactorColumns:
     """Table of a file: a small one by way of memory, a large one by way of a converted file."""
-    with _named(path):
+    with _name_file(path):
         if path.stat().st_size < LARGE:
-            held = list(blocks())
-            return from_blocks(lambda: held, names, factors, kinds, written=written)
+            batches = list(blocks())
+            return from_blocks(lambda: batches, names, factors, kinds, written=written)
 
-        def convert(source: Blocks, store: Store) -> FactorTable:
+        def convert(source: Blocks, store: Store) -> FactorColumns:
             return from_blocks(source, names, factors, kinds, written=written, store=store)
 
         kinds_given = {name: str(kind) for name, kind in (kinds or {}).items()}
         choice = [list(names), [factor.to_dict() for factor in factors], kinds_given]
-        return _converted(path, blocks, convert, choice)
+        return _convert(path, blocks, convert, choice)
 
 
-def _converted(
-    path: Path, blocks: Blocks, convert: Callable[[Blocks, Store], FactorTable], choice: list[Any]
-) -> FactorTable:
+def _convert(
+    path: Path, blocks: Blocks, convert: Callable[[Blocks, Store], FactorColumns], choice: list[Any]
+) -> FactorColumns:
     """Table from the cache folder, converted from the file first where it is not there yet."""
     found = path.stat()
     identity = json.dumps([_VERSION, str(path.resolve()), found.st_size, found.st_mtime_ns, choice], sort_keys=True)
     target = cache_folder() / "tables" / f"{hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()}.arrow"
-    if (table := _kept(target)) is not None:
+    if (table := _find_converted(target)) is not None:
         return table
     with locked(target):
-        if (table := _kept(target)) is not None:
+        if (table := _find_converted(target)) is not None:
             return table
         _log.info("converting %s once, to %s", path, target)
         with disk_errors(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as folder:
@@ -183,13 +182,13 @@ def _converted(
     return open_table(target)
 
 
-def _kept(target: Path) -> FactorTable | None:
+def _find_converted(target: Path) -> FactorColumns | None:
     if not target.exists():
         return None
     try:
         return open_table(target)
     except DataError as error:
-        _log.warning("converting anew: %s", error)
+        _log.warning("converting again: %s", error)
         return None
 
 

@@ -1,0 +1,380 @@
+"""Rows and the values of their factors: what groups, expressions and file formats build on.
+
+Two layouts, one meaning. A *grid* is the full product of its factors' levels in C order (the last factor changes
+fastest) and stores nothing but the factors. *Columns* store one narrow array per factor: unsigned level codes, whose
+largest representable number means *unknown*, or float32, where NaN does.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+from unicodedata import normalize
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_instance, check_integer, check_mapping, check_strings
+from setsup.errors import FactorError, RowError, brief, near
+from setsup.factors.factor import Factor, Level, check_factors, level_array
+from setsup.factors.fingerprint import digest
+from setsup.factors.stored import check_rows, code_dtype, freeze, stored_column
+from setsup.factors.types import Array
+from setsup.files.mapped import check_mapped
+
+__all__ = ["FactorColumns"]
+
+_MOST_CELLS = 1 << 30  # combinations counted at once, 8 bytes each
+
+_SIGNED = np.append(np.arange(255, dtype=np.int64), -1)
+"""Codes of narrow factors as they are returned: the largest number stands for unknown."""
+
+
+class FactorColumns:
+    """Rows × factors, columnar and read-only; :class:`~setsup.factors.FactorTable` adds reading, writing and groups."""
+
+    path: Path | None = None
+    """Arrow file that the columns are mapped from, if any."""
+
+    def __init__(self, factors: Sequence[Factor], columns: Mapping[str, npt.ArrayLike] | None = None) -> None:
+        self.factors: tuple[Factor, ...] = check_factors(factors)
+        self._by_name = {factor.name: factor for factor in self.factors}
+        if len(self._by_name) != len(self.factors):
+            raise FactorError(f"two factors share a name in {[factor.name for factor in self.factors]}")
+        self._check_nesting()
+        self._columns: dict[str, Array] | None = None
+        if columns is None:
+            self._length = self._grid_length()
+        else:
+            self._columns, self._length = self._check_columns(columns)
+
+    def _check_nesting(self) -> None:
+        for factor in self.factors:
+            seen = {factor.name}
+            outer = factor.within
+            while outer is not None:
+                if outer in seen:
+                    raise FactorError(f"factor {factor.name!r} is nested in itself through {sorted(seen)}")
+                seen.add(outer)
+                if self[outer].continuous:
+                    raise FactorError(
+                        f"factor {factor.name!r} cannot be nested within {outer!r}, which is continuous and has no "
+                        "levels; nest it within bins of that one, as table.binned makes them"
+                    )
+                outer = self[outer].within
+
+    def _grid_length(self) -> int:
+        for factor in self.factors:
+            if factor.continuous:
+                raise FactorError(f"a grid cannot have the continuous factor {factor.name!r}; give columns")
+        length = math.prod(map(len, self.factors))
+        if not self.factors or length >= 2**62:
+            raise FactorError(f"a grid needs at least one factor and fewer than 2**62 rows, not {length}")
+        return length
+
+    def _check_columns(self, columns: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], int]:
+        if set(check_mapping(columns, "columns", FactorError)) != set(self._by_name):
+            raise FactorError(f"columns {sorted(columns)} and factors {sorted(self._by_name)} must have the same names")
+        stored = {factor.name: stored_column(factor, columns[factor.name]) for factor in self.factors}
+        lengths = {name: len(column) for name, column in stored.items()}
+        if len(set(lengths.values())) > 1:
+            raise FactorError(f"columns must have the same length, not {lengths}")
+        return stored, next(iter(lengths.values()), 0)
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self._length
+
+    def __getitem__(self, name: str) -> Factor:
+        """Look up the factor of a name; FactorError with near matches where there is none."""
+        try:
+            return self._by_name[name]
+        except (KeyError, TypeError):
+            if (alike := self._alike(name)) is not None:
+                return alike
+            raise FactorError(f"unknown factor {brief(name)}{near(name, self._by_name)}") from None
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a factor of this name exists."""
+        return isinstance(name, str) and (name in self._by_name or self._alike(name) is not None)
+
+    def _alike(self, name: object) -> Factor | None:
+        """The only factor whose name is the same to Python: µ (U+00B5) and μ (U+03BC) are one identifier."""
+        if not isinstance(name, str):
+            return None
+        found = [factor for factor in self.factors if normalize("NFKC", factor.name) == normalize("NFKC", name)]
+        return found[0] if len(found) == 1 else None
+
+    def __repr__(self) -> str:
+        """Show names and sizes."""
+        sizes = ", ".join(f"{factor.name} {len(factor) or '~'}" for factor in self.factors)
+        return f"{type(self).__name__}({self._length:,} rows{' as a grid' if self.is_grid else ''}: {sizes})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the factors in table order."""
+        return tuple(self._by_name)
+
+    def outer(self, name: str) -> list[str]:
+        """Names of the factors that a factor is nested in, from the inside out."""
+        found: list[str] = []
+        within = self[name].within
+        while within is not None:
+            found.append(self[within].name)
+            within = self[within].within
+        return found
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether the table is an implicit full product of its levels in C order."""
+        return self._columns is None
+
+    @cached_property
+    def strides(self) -> dict[str, int]:
+        """Rows between neighbouring levels of each factor in a grid."""
+        strides, stride = {}, 1
+        for factor in reversed(self.factors):
+            strides[factor.name] = stride
+            stride *= max(len(factor), 1)
+        return strides
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def column(self, name: str) -> Array:
+        """Whole column as stored.
+
+        Returns
+        -------
+        (rows,) unsigned integer, where the largest number of the dtype is unknown, or float32 with NaN
+
+        """
+        factor = self[name]
+        if self._columns is not None:
+            check_mapped(self._columns[factor.name])
+            return self._columns[factor.name]
+        codes = np.arange(len(factor), dtype=code_dtype(len(factor)))
+        stride = self.strides[factor.name]
+        return np.tile(np.repeat(codes, stride), self._length // (stride * len(factor)))
+
+    def codes(self, name: str, rows: npt.ArrayLike | None = None) -> Array:
+        """Level codes, or numbers of a continuous factor.
+
+        Parameters
+        ----------
+        name : str
+            A factor.
+        rows : integer array of any shape, optional
+            Row numbers; all rows by default.
+
+        Returns
+        -------
+        array of the shape of ``rows``: int64 with -1 for unknown, or float32 with NaN
+
+        Raises
+        ------
+        RowError
+            When a row number is out of range.
+
+        """
+        if rows is None:
+            return self._signed(self[name], self.column(name))
+        return self._codes(self[name], check_rows(rows, self._length))
+
+    def all_codes(self, rows: npt.ArrayLike) -> dict[str, Array]:
+        """Codes of every factor for some rows, as :meth:`codes` gives them, in one look at the row numbers.
+
+        Raises
+        ------
+        RowError
+            When a row number is out of range.
+
+        """
+        index = check_rows(rows, self._length)
+        return {factor.name: self._codes(factor, index) for factor in self.factors}
+
+    def _codes(self, factor: Factor, index: npt.NDArray[np.int64]) -> Array:
+        if self._columns is None:
+            return index // self.strides[factor.name] % len(factor)
+        column = self._columns[factor.name]
+        check_mapped(column)
+        # the rows are in range already; "clip" spares numpy a second look at them
+        return self._signed(factor, np.asarray(column.take(index, mode="clip")))
+
+    @staticmethod
+    def _signed(factor: Factor, stored: Array) -> Array:
+        """Codes with -1 for unknown, of codes as they are stored, with the largest number for it."""
+        if factor.continuous:
+            return stored
+        if stored.dtype == np.uint8:
+            return np.asarray(_SIGNED.take(stored))  # one pass over a small table, where the rest takes three
+        codes = stored.astype(np.int64)
+        codes[stored == np.iinfo(stored.dtype).max] = -1
+        return codes
+
+    def values(self, name: str, rows: npt.ArrayLike | None = None) -> Array:
+        """Levels themselves, or numbers of a continuous factor.
+
+        Returns
+        -------
+        array of the shape of ``rows``: the levels' own type, or object with None where a value is unknown
+
+        """
+        factor, codes = self[name], self.codes(name, rows)
+        if factor.levels is None:
+            return codes
+        if (codes < 0).any():
+            return np.array([*factor.levels, None], dtype=object)[codes]
+        return level_array(factor.levels)[codes]
+
+    def row(self, row: int) -> dict[str, Level | None]:
+        """All values of one row, by factor; None where unknown."""
+        found: dict[str, Level | None] = {}
+        row = check_integer(row, "the number of a row", RowError)
+        for factor in self.factors:
+            code = self.codes(factor.name, row)
+            if factor.levels is None:
+                found[factor.name] = None if np.isnan(code) else float(code)
+            else:
+                found[factor.name] = None if code < 0 else factor.levels[int(code)]
+        return found
+
+    def counts(self, name: str) -> npt.NDArray[np.int64]:
+        """Rows of each level; rows with an unknown value are in none.
+
+        Returns
+        -------
+        (levels,) int64
+
+        """
+        return self.joint_counts([name])
+
+    def joint_counts(self, names: Iterable[str]) -> npt.NDArray[np.int64]:
+        """Rows of each combination of levels.
+
+        Returns
+        -------
+        int64, one axis a factor in the order of ``names``
+
+        Raises
+        ------
+        FactorError
+            When a factor is continuous, or there are more than 2³⁰ combinations.
+
+        """
+        names = check_strings(names, "the factors to count", FactorError)
+        sizes = tuple(len(self[name]) for name in names)
+        for name in names:
+            if self[name].continuous:
+                raise FactorError(f"factor {name!r} is continuous and cannot be counted; use table.binned({name!r}, …)")
+        cells = math.prod(sizes)
+        if cells > _MOST_CELLS:
+            raise FactorError(
+                f"{', '.join(names)} have {cells:,} combinations, too many to count each; group_by({names!r}).sizes "
+                "counts those that occur"
+            )
+        if self.is_grid:
+            return np.full(sizes, self._length // cells, dtype=np.int64)
+        key = np.zeros(self._length, dtype=np.int64)
+        known = np.ones(self._length, dtype=bool)
+        for name, size in zip(names, sizes, strict=True):
+            codes = self.codes(name)
+            known &= codes >= 0
+            key = key * size + codes
+        return np.bincount(key[known], minlength=cells).reshape(sizes)
+
+    # -- derived tables ----------------------------------------------------------------------------------------
+
+    def select(self, rows: npt.ArrayLike) -> Self:
+        """Sub-table of the given rows, in their order, renumbered from 0."""
+        index = np.atleast_1d(check_rows(rows, self._length))
+        if self._columns is not None:
+            return type(self)(self.factors, {name: freeze(self.column(name)[index]) for name in self.names})
+        return type(self)(self.factors, {name: self.codes(name, index) for name in self.names})
+
+    def with_factor(self, factor: Factor, column: npt.ArrayLike) -> Self:
+        """Table with one more factor, or with the factor of that name replaced."""
+        check_instance(factor, Factor, "the new factor", FactorError)
+        columns = {name: self.column(name) for name in self.names if name != factor.name}
+        kept = [known for known in self.factors if known.name != factor.name]
+        return type(self)([*kept, factor], {**columns, factor.name: column})
+
+    def without(self, names: Iterable[str]) -> Self:
+        """Table that lacks some factors, with the same rows."""
+        gone = {self[name].name for name in check_strings(names, "the factors to leave out", FactorError)}
+        kept = [factor for factor in self.factors if factor.name not in gone]
+        if not kept:
+            raise FactorError("a table needs at least one factor; all would be left out")
+        return type(self)(kept, {factor.name: self.column(factor.name) for factor in kept})
+
+    def rename(self, names: Mapping[str, str]) -> Self:
+        """Table in which some factors have other names; rows, levels, nesting and splits stay.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            New names by old ones; two factors may swap theirs.
+
+        Raises
+        ------
+        FactorError
+            When a factor is unknown, or a new name is taken or not a string.
+
+        Examples
+        --------
+        >>> from setsup.factors import FactorTable
+        >>> table = FactorTable.from_values({"age (years)": [41, 38], "class": ["a", "b"]})
+        >>> table.rename({"age (years)": "age", "class": "category"}).rows("age > 40 and category == 'a'")
+        array([0])
+
+        """
+        if not isinstance(names, Mapping):
+            raise FactorError(f"rename takes new names by old ones, as in {{'old': 'new'}}, not {brief(names)}")
+        new = {self[old].name: name for old, name in names.items()}
+        after = [new.get(name, name) for name in self.names]
+        if taken := [name for place, name in enumerate(after) if name in after[:place]]:
+            raise FactorError(f"two factors share a name, {taken[0]!r}, after renaming; choose another, or rename both")
+        factors = [
+            replace(
+                factor,
+                name=new.get(factor.name, factor.name),
+                within=None if factor.within is None else new.get(self[factor.within].name, factor.within),
+            )
+            for factor in self.factors
+        ]
+        if self._columns is None:
+            return type(self)(factors)
+        return type(self)(factors, {new.get(name, name): column for name, column in self._columns.items()})
+
+    # -- identity --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the content: equal for tables with equal factors and rows, however they are stored."""
+        return self._digest(signs=False)
+
+    def has_fingerprint(self, fingerprint: str) -> bool:
+        """Whether a fingerprint is this table's, also one from when the signs of NaN and of zero counted in it.
+
+        Whatever keeps a fingerprint (draws, renders) is compared by this, so that older ones stay readable.
+        """
+        if not isinstance(fingerprint, str):
+            return False
+        if fingerprint == self.fingerprint:
+            return True
+        signed = any(factor.continuous or float in map(type, factor.levels or ()) for factor in self.factors)
+        # both, for the fingerprint of a saved table, which is read from its file, may be an older one
+        return signed and fingerprint in (self._digest(signs=False), self._digest(signs=True))
+
+    def _digest(self, signs: bool) -> str:
+        columns = {} if self._columns is None or self._is_full_product() else self._columns
+        return digest(self.factors, [columns[name] for name in self.names if name in columns], signs)
+
+    def _is_full_product(self) -> bool:
+        """Whether the columns list a full grid in C order, and so equal the implicit one."""
+        sizes = [len(factor) for factor in self.factors]
+        if 0 in sizes or self._length != np.prod(sizes, dtype=object):
+            return False
+        grid = FactorColumns(self.factors)
+        return all(np.array_equal(self.column(name), grid.column(name)) for name in self.names)

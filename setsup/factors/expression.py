@@ -1,0 +1,105 @@
+"""Text of an expression as Python's syntax tree, and errors that point into it."""
+
+import ast
+import keyword
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NoReturn
+
+from setsup.errors import FactorError, brief
+
+__all__ = ["Expression", "clip"]
+
+_QUOTED = re.compile(
+    r"""'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|\#[^\n]*"""
+    r"""|`(?P<name>(?:[^`\n]|``)*)`""",
+    re.DOTALL,
+)
+"""Strings and comments, in which a backtick is a character, and names in backticks."""
+_SHOWN = 120  # characters of an expression in an error
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Text of an expression and the names of the factors that it may compare."""
+
+    text: str
+    names: Collection[str]
+
+    @classmethod
+    def of(cls, text: str, names: Collection[str]) -> "Expression":
+        """Expression as Python would decode its text, with line ends as Python counts them."""
+        if not isinstance(text, str):
+            raise FactorError(f'an expression must be a string such as "digit != 9", not {brief(text)}')
+        plain = text.strip().encode("utf-8", "backslashreplace").decode()
+        return cls(plain.replace("\r\n", "\n").replace("\r", "\n"), names)
+
+    def parse(self) -> ast.expr:
+        """Syntax tree, in which a name node has the name of the factor that is meant."""
+        plain, quoted = _without_backticks(self.text)
+        try:
+            parsed = ast.parse(plain, mode="eval").body
+        except SyntaxError as error:
+            spot = _point(self.text, error.lineno or 1, (error.offset or 1) - 1, 1)
+            raise FactorError(f"this is no expression ({error.msg}){self.hint()}{spot}") from None
+        except ValueError as error:
+            raise FactorError(f"this is no expression ({error}){self.hint()}: {clip(self.text)}") from None
+        lines = plain.split("\n")
+        for node in ast.walk(parsed):
+            if isinstance(node, ast.Name):
+                # Python has the normal form of an identifier, and a factor may be called as it is written
+                written = lines[node.lineno - 1].encode()[node.col_offset : node.end_col_offset].decode()
+                exact = written if written in self.names else node.id
+                node.id = quoted.get((node.lineno, node.col_offset), exact)
+        return parsed
+
+    def hint(self) -> str:
+        """How to correct something that is no expression."""
+        plain, _ = _without_backticks(self.text)
+        if "`" in _QUOTED.sub("", plain):
+            return "; a name in backticks must end with a backtick, on the same line"
+        for name in self.names:
+            odd = not name.isidentifier() or keyword.iskeyword(name)
+            if odd and name in plain and any(map(str.isalpha, name)):
+                quoted = name.replace("`", "``")
+                return f"; the name {name!r} must be in backticks, `{quoted}`"
+        return "; it must compare factors with values, as in \"digit != 9 and split == 'train'\""
+
+    def refuse(self, node: ast.AST, sentence: str) -> NoReturn:
+        """Raise an error that points at a node."""
+        lineno, start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        line = self.text.split("\n")[lineno - 1].encode()
+        end = getattr(node, "end_col_offset", start) if getattr(node, "end_lineno", lineno) == lineno else len(line)
+        column = len(line[:start].decode(errors="replace"))
+        width = len(line[start:end].decode(errors="replace"))
+        raise FactorError(sentence + _point(self.text, lineno, column, width))
+
+
+def _without_backticks(text: str) -> tuple[str, dict[tuple[int, int], str]]:
+    """Text with underscores, byte for byte, in place of names in backticks, and those names by line and byte."""
+    names: dict[tuple[int, int], str] = {}
+
+    def underscores(match: re.Match[str]) -> str:
+        if match["name"] is None:
+            return match[0]
+        line, start = text.count("\n", 0, match.start()) + 1, text.rfind("\n", 0, match.start()) + 1
+        names[line, len(text[start : match.start()].encode())] = match["name"].replace("``", "`")
+        return "_" * len(match[0].encode())
+
+    return _QUOTED.sub(underscores, text), names
+
+
+def clip(text: str) -> str:
+    """Start of an expression."""
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _point(text: str, lineno: int, column: int, width: int) -> str:
+    """Line of an expression with carets below a word, both cut where the line is long."""
+    lines = text.splitlines() or [""]
+    line = "".join(letter if letter.isprintable() else " " for letter in lines[min(lineno, len(lines)) - 1])
+    start = max(0, column - _SHOWN // 2)
+    width = max(1, min(width, len(line) - column, start + _SHOWN - column))
+    shown = ("…" if start else "") + clip(line[start:])
+    return f"\n  {shown}\n  {' ' * (column - start + bool(start))}{'^' * width} column {column + 1}"

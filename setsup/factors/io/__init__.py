@@ -1,0 +1,1 @@
+"""Tables from and to other formats: Arrow, CSV, Parquet, pandas, Hugging Face, plain values."""

@@ -1,0 +1,61 @@
+"""Tables joined by the levels of a factor."""
+
+from typing import TypeVar
+
+import numpy as np
+
+from setsup.errors import FactorError
+from setsup.factors.columns import FactorColumns
+from setsup.factors.factor import PLURAL, Factor, sort_of
+from setsup.factors.stored import freeze
+from setsup.factors.types import Array
+
+__all__ = ["join"]
+
+T = TypeVar("T", bound=FactorColumns)
+
+
+def join(table: T, other: FactorColumns, on: str) -> T:
+    """Table with the factors of another one, whose rows are matched by the values of one factor."""
+    mine, theirs = table[on], other[on]
+    if mine.levels is None or theirs.levels is None:
+        raise FactorError(f"factor {on!r} is continuous, so rows cannot be matched by it; bin it in both tables first")
+    sorts = [sort_of(factor.levels[0]) for factor in (mine, theirs) if factor.levels]
+    if sorts[0] != sorts[1]:
+        raise FactorError(
+            f"factor {on!r} has {PLURAL[sorts[0]]} in one table and {PLURAL[sorts[1]]} in the other, which never match"
+        )
+    shared = [name for name in other.names if name != on and name in table]
+    if shared:
+        raise FactorError(f"both tables have {', '.join(map(repr, shared))} besides {on!r}; drop one with without()")
+    found = _match(other, theirs)
+    places = {level: place for place, level in enumerate(theirs.levels)}
+    matched = np.array([found[places[level]] if level in places else -1 for level in mine.levels] + [-1])
+    rows = matched[table.codes(on)]
+    columns = {name: table.column(name) for name in table.names}
+    added = [factor for factor in other.factors if factor.name != on]
+    for factor in added:
+        columns[factor.name] = _rows_or_unknown(other.column(factor.name), rows)
+    return type(table)([*table.factors, *added], columns)
+
+
+def _match(other: FactorColumns, on: Factor) -> Array:
+    """Row of each level, -1 where there is none; no level may have two."""
+    codes = other.codes(on.name)
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise FactorError(f"row {row} of the joined table has no known {on.name!r}; select the rows that have one")
+    counts = np.bincount(codes, minlength=len(on))
+    if (counts > 1).any():
+        level = (on.levels or ())[int(np.argmax(counts > 1))]
+        raise FactorError(
+            f"the joined table has {counts.max()} rows with {on.name} = {level!r}, but each value may occur once"
+        )
+    rows = np.full(len(on), -1, dtype=np.int64)
+    rows[codes] = np.arange(len(codes))
+    return rows
+
+
+def _rows_or_unknown(column: Array, rows: Array) -> Array:
+    unknown = np.nan if column.dtype.kind == "f" else np.iinfo(column.dtype).max
+    return freeze(np.append(column, column.dtype.type(unknown))[rows])

@@ -1,0 +1,144 @@
+"""Arguments that samplers share: which factors sets fix, row weights, tolerances and limits."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_array, check_instance, check_memory, check_number
+from setsup.errors import SamplerError, brief
+from setsup.factors.factor import Factor
+from setsup.factors.table import FactorTable
+from setsup.factors.types import Floats
+
+__all__ = [
+    "MOST_ROWS",
+    "MOST_SETS",
+    "check_draw_memory",
+    "check_names",
+    "check_table",
+    "check_tolerance",
+    "copy_arguments",
+    "inactive_factors",
+    "row_weights",
+]
+
+MOST_ROWS = 2**31 - 1
+"""Rows of a set."""
+
+MOST_SETS = 1 << 24
+"""Sets, or triplets, of a step: their numbers are 24 bits of the key words."""
+
+
+def check_table(table: Any) -> FactorTable:
+    """The table itself; SamplerError when it is something else, such as the dataset that it belongs to."""
+    return check_instance(table, FactorTable, "the table of a sampler", SamplerError, "pass dataset.factors")
+
+
+def check_draw_memory(rows: int, what: str, reduce: str, each: int = 48) -> None:
+    """Refuse draws for which this machine has no memory; SamplerError says what to reduce.
+
+    A row takes ``each`` bytes with all that is needed while it is drawn; samplers need 16 to 100.
+    """
+    check_memory(rows * each, f"{what} with {rows:,} rows", reduce, SamplerError)
+
+
+def copy_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a constructor, from its ``locals()``: copied, so that no later change of a list reaches them."""
+    found = {}
+    for key, value in given.items():
+        if key in ("self", "table", "__class__"):
+            continue
+        try:
+            found[key] = copy.deepcopy(value)
+        except (TypeError, RuntimeError, copy.Error):  # generators, open files, tensors with a gradient
+            raise SamplerError(
+                f"{key} must be plain data, which a sampler can keep, not a {type(value).__name__}"
+            ) from None
+    return found
+
+
+def check_names(given: str | Sequence[str], option: str) -> list[str]:
+    """Names of factors given as one or as a list, at least one; SamplerError otherwise."""
+    names = [given] if isinstance(given, str) else list(_listed(given, option))
+    if not names:
+        raise SamplerError(f"{option} must name at least one factor")
+    return names
+
+
+def inactive_factors(
+    table: FactorTable,
+    inactive: Sequence[str] | None,
+    active: Sequence[str] | None,
+    tolerance: Mapping[str, float],
+) -> tuple[str, ...]:
+    """Names of the factors that sets fix, given by the inactive or by the active ones."""
+    if inactive is not None and active is not None:
+        raise SamplerError("name the inactive factors or the active ones, not both")
+    if inactive is not None:
+        return tuple(dict.fromkeys(table[name].name for name in _listed(inactive, "inactive")))
+    if active is None:
+        names = ", ".join(factor.name for factor in table.factors if _is_fixable(factor, tolerance))
+        raise SamplerError(f"name the factors that sets fix, inactive=[…], or those that vary, active=[…]: {names}")
+    varying = {table[name].name for name in _listed(active, "active")}
+    chosen = tuple(f.name for f in table.factors if f.name not in varying and _is_fixable(f, tolerance))
+    for name in chosen:
+        if outer := [other for other in table.outer(name) if other in varying]:
+            raise SamplerError(
+                f"{outer[0]!r} cannot be active while {name!r}, which is nested in it, is fixed: add {name!r} to active"
+            )
+    return chosen
+
+
+def _listed(given: Sequence[str], option: str) -> Sequence[str]:
+    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
+        raise SamplerError(f"{option} must be a list of factor names, not {brief(given)}")
+    return given
+
+
+def _is_fixable(factor: Factor, tolerance: Mapping[str, float]) -> bool:
+    """Whether naming only the active factors fixes this one."""
+    if factor.role != "variation" or factor.name in ("id", "path"):
+        return False
+    return not factor.continuous or factor.name in tolerance
+
+
+def check_tolerance(table: FactorTable, tolerance: Mapping[str, float] | None) -> dict[str, float]:
+    """Tolerances of continuous factors; SamplerError where a factor has levels."""
+    if tolerance is not None and not isinstance(tolerance, Mapping):
+        raise SamplerError(
+            f"tolerance must give a number for each factor, as in {{'yaw': 5.0}}, not {brief(tolerance)}"
+        )
+    found = {table[name].name: value for name, value in (tolerance or {}).items()}
+    for name, value in found.items():
+        if not table[name].continuous:
+            raise SamplerError(
+                f"factor {name!r} has levels and is fixed exactly: leave it out of tolerance, or make it continuous "
+                f"when the table is opened (kinds={{{name!r}: 'continuous'}}, --kinds on the command line)"
+            )
+        found[name] = check_number(value, f"the tolerance of {name!r}", SamplerError, low=0)
+    return found
+
+
+def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Floats | None:
+    """Weight of every row, from a factor of numbers or an array; NaN (unknown) counts as 0."""
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        factor = table[weights]
+        if factor.levels is not None and any(isinstance(level, str) for level in factor.levels):
+            raise SamplerError(f"weights={weights!r} names a factor of strings; weights are numbers")
+        found = np.array(table.values(weights), dtype=np.float64)
+    else:
+        found = check_array(weights, "weights, one number per row,", SamplerError, np.float64)
+    if found.shape != (len(table),):
+        raise SamplerError(f"weights must be one number per row, ({len(table)},), not {found.shape}")
+    found = np.nan_to_num(found, nan=0.0, posinf=np.inf)
+    if not np.isfinite(found).all() or (found < 0).any() or not found.any():
+        raise SamplerError("weights must be finite numbers from 0 on, and not all 0")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(found.sum()):
+            raise SamplerError("the sum of the weights overflows: divide all by the largest")
+    return found

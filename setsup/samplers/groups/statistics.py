@@ -1,0 +1,170 @@
+"""Statistics of the sets that are drawn from groups, for a sampler's report."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from setsup.factors.table import FactorTable
+from setsup.factors.types import Floats, Mask, Rows
+from setsup.random import below, fold, stream_key, uniform
+from setsup.samplers.groups.combinations import chance_of_any, log_combinations, log_sum
+from setsup.samplers.groups.group_sampler import GroupSampler
+from setsup.samplers.groups.members import EvenMembers, WeightedMembers
+from setsup.samplers.groups.window import WindowMembers
+from setsup.samplers.report import Entry
+
+__all__ = ["group_entry"]
+
+_GROUPS = 200  # groups looked at for the expected number of distinct values, where not all are
+_ROWS = 400_000  # rows looked at in all for it
+_LEAST = 2_000  # rows looked at for each of many lists
+
+
+def group_entry(
+    table: FactorTable, sampler: GroupSampler, size: int, sets: int = 1, values: str = "independent", lists: int = 1
+) -> Entry:
+    """Entry of a report for the sets of a step that fix the same factors."""
+    groups, sizes = sampler.groups, sampler.members.sizes
+    drawable, windows = sampler.drawable, sampler.members if isinstance(sampler.members, WindowMembers) else None
+    entry = Entry(
+        sampler.describe(),
+        len(groups),
+        len(drawable),
+        int(sizes.min()),
+        int(sizes.max()),
+        unreachable=_never(sampler),
+        unknown=groups.unknown,
+        excluded=groups.excluded,
+        narrowest=None if windows is None else int(windows.widths.min()),
+    )
+    if isinstance(sampler.members, WeightedMembers | WindowMembers):
+        return entry
+    sets_of = _Sets.of(sampler, size, sets if values == "equal" else 1)
+    chance, shares_known = sampler.chooser.shares(sets if values == "different" else 1)
+    budget = max(_ROWS // lists, _LEAST)
+    distinct, seen = _distinct(table, sampler, sets_of, chance, budget)
+    return replace(
+        entry,
+        log10_sets=sets_of.log_number() / math.log(10),
+        shared_rows=sets_of.shared(sampler.chooser.probabilities(), values if sets > 1 else "independent"),
+        distinct=distinct,
+        estimated=bool(distinct) and not (seen and shares_known),
+    )
+
+
+def _never(sampler: GroupSampler) -> int:
+    """Known rows that no draw has."""
+    if isinstance(sampler.members, WindowMembers):
+        return sampler.members.unreachable(sampler.drawable)
+    return sampler.groups.rows - int(sampler.groups.sizes[sampler.drawable].sum())
+
+
+@dataclass(frozen=True, slots=True)
+class _Sets:
+    """What sets take from each drawable group; every array is (drawable groups,).
+
+    A group that is dealt out to several sets, and too small for them, gives some of them one row more than the rest.
+    """
+
+    rows: Rows
+    """Rows of the group."""
+    most: Rows
+    """Rows in a set."""
+    least: Rows
+    """Rows in the sets that have one less, where there are any."""
+    longer: Floats
+    """Share of the sets that have the most."""
+    repeating: Mask
+    """Whether rows are drawn with repeats."""
+
+    @classmethod
+    def of(cls, sampler: GroupSampler, size: int, together: int) -> "_Sets":
+        """Sets of so many rows, so many of them together from one group."""
+        rows = sampler.groups.sizes[sampler.drawable]
+        few = rows < size * together
+        repeating = few & (sampler.small == "replace")
+        most = np.where(few & ~repeating, -(-rows // together), size)
+        least = np.where(few & ~repeating, rows // together, size)
+        longer = np.where(most > least, rows % together / together, 1.0)
+        return cls(rows, most, least, longer, np.asarray(repeating))
+
+    def log_number(self) -> float:
+        """Logarithm of the number of distinct sets, empty ones left out."""
+        more = self.rows + (self.most - 1) * self.repeating  # C(n + k − 1, k) with repeats
+        other = (self.least < self.most) & (self.least > 0)
+        logs = [log_combinations(more, self.most), log_combinations(self.rows[other], self.least[other])]
+        return log_sum(np.concatenate(logs))
+
+    def shared(self, chance: Floats, values: str) -> float:
+        """Rows that two sets are expected to share: n times the squared chance of a row, if they have one group."""
+        if values == "different":
+            return 0.0
+        drawn = np.where(self.repeating, 1 - (1 - 1 / self.rows) ** self.most, self.most / self.rows)
+        shared = self.rows * drawn**2
+        return float(chance**2 @ shared) if values == "independent" else float(chance @ (shared * self.repeating))
+
+    def expected(self, which: Rows, counts: Floats) -> Floats:
+        """Chance that a set of a group (by its number among the drawable ones) has any of so many of its rows."""
+        rows, most, longer = self.rows[which], self.most[which], self.longer[which]
+        repeated = 1 - (1 - counts / rows) ** most
+        more = chance_of_any(rows, counts, np.minimum(most, rows))
+        fewer = chance_of_any(rows, counts, np.minimum(self.least[which], rows))
+        return np.asarray(np.where(self.repeating[which], repeated, longer * more + (1 - longer) * fewer))
+
+
+def _distinct(
+    table: FactorTable, sampler: GroupSampler, sets_of: _Sets, chance: Floats, budget: int
+) -> tuple[dict[str, float], bool]:
+    """Expected distinct values of each factor that varies within groups, and whether all rows were looked at."""
+    factors = [
+        factor
+        for factor in table.factors
+        if not factor.continuous and factor.role == "variation" and factor.name not in sampler.names
+    ]
+    if isinstance(sampler.members, EvenMembers) and sampler.members.common is not None:
+        # a grid: in every group each level has equally many rows
+        first, common = np.zeros(1, dtype=np.int64), sampler.members.common
+        return {
+            factor.name: len(factor) * float(sets_of.expected(first, np.array([common / len(factor)]))[0])
+            for factor in factors
+            if len(factor) > 1
+        }, True
+    looked, weights, rows_of, scale, whole = _looked_at(sampler, chance, budget)
+    which = np.repeat(np.arange(len(looked)), [len(rows) for rows in rows_of])
+    rows = np.concatenate(rows_of)
+    found = {}
+    for factor in factors:
+        codes = table.codes(factor.name, rows)
+        known = codes >= 0
+        cells, counts = np.unique(which[known] * len(factor) + codes[known], return_counts=True)
+        group = cells // len(factor)
+        if len(np.unique(group)) < len(group):  # else it is constant in all of them
+            found[factor.name] = float(weights[group] @ sets_of.expected(looked[group], counts * scale[group]))
+    return found, whole
+
+
+def _looked_at(sampler: GroupSampler, chance: Floats, budget: int) -> tuple[Rows, Floats, list[Rows], Floats, bool]:
+    """Groups by their numbers among the drawable ones, weights, rows, how many rows each stands for; whether all."""
+    groups, drawable = sampler.groups, sampler.drawable
+    sizes = groups.sizes[drawable]
+    looked, weights = np.arange(len(drawable)), chance
+    if sizes.sum() > budget and len(drawable) > _GROUPS:
+        ends = np.cumsum(chance)
+        words = uniform(fold(stream_key(0, "report"), np.arange(_GROUPS, dtype=np.uint64)))
+        looked = np.minimum(np.searchsorted(ends, words * ends[-1], side="right"), len(drawable) - 1)
+        weights = np.full(_GROUPS, 1 / _GROUPS)
+    most = budget // len(looked) + 1
+    if sizes[looked].sum() <= budget:
+        most = int(sizes[looked].max())
+    key = stream_key(0, "report rows")
+    rows, scale = [], np.ones(len(looked))
+    for place, number in enumerate(looked.tolist()):
+        count = int(sizes[number])
+        if count <= most:
+            positions = np.arange(count)
+        else:  # not evenly spaced ones, which may miss levels that follow the rows
+            positions = below(fold(fold(key, number), np.arange(most)), count)
+            scale[place] = count / most
+        rows.append(groups.take(int(drawable[number]), positions))
+    return looked, weights, rows, scale, len(looked) == len(drawable) and bool((scale == 1).all())
