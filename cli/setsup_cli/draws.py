@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files import written
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def read_draws(path: Path) -> Recorded:
     try:
         found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise DamagedFile.unreadable(path, error) from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is no draws.jsonl, or is cut off: {error}") from error
     head = found[0] if found else None
