@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DamagedFile, DataError
-from setsup.factors.arrow import open_table, save_table
 from setsup.factors.table import FactorTable
 from setsup.files import cache_folder, written
 from setsup.files.archives.members import MemberIndex
@@ -54,12 +53,12 @@ def cached_table(path: Path, make: Callable[[], FactorTable]) -> FactorTable:
 
     def find(path: Path) -> FactorTable | None:
         try:
-            return open_table(path) if path.is_file() else None
+            return FactorTable.open(path) if path.is_file() else None
         except DataError as error:
             _log.warning("%s is made again: %s", path, error)
             return None
 
-    return build_cached(path, find, make, save_table)
+    return build_cached(path, find, make, FactorTable.save)
 
 
 def file_states(members: MemberIndex, places: Iterable[int]) -> list[tuple[str, int, int]]:
