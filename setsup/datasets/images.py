@@ -28,27 +28,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.jpeg import Frame, jpeg_frame, jpeg_pixels, turned
 from setsup.datasets.formats.png import check_png, png_head, png_pixels
+from setsup.datasets.formats.source import Source, source_content
 from setsup.errors import DataError, brief
 
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["Header", "Source", "channels_of", "checked_size", "corner", "decode", "header", "parallel", "resized"]
+__all__ = ["Header", "channels_of", "checked_size", "corner", "decode", "header", "parallel", "resized"]
 
 _log = logging.getLogger("setsup")
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-Source: TypeAlias = Path | bytes | Callable[[], bytes]
-"""An image file, its content, or a function that gives the content: called where it is decoded, in that thread."""
 
 # bitmaps only: Pillow hands EPS to another program, and some old formats have decoders that nobody looks after
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "JPEG2000")
@@ -187,7 +185,7 @@ def _opened(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
 
 def _content(source: Source, label: str) -> bytes:
     try:
-        return source if isinstance(source, bytes) else source.read_bytes() if isinstance(source, Path) else source()
+        return source_content(source)
     except DataError:
         raise
     except Exception as error:

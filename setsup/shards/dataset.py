@@ -12,7 +12,8 @@ import numpy.typing as npt
 from setsup.checks import check_arguments
 from setsup.datasets.adapters.image_sources import fetch_images, without_orientation
 from setsup.datasets.dataset import Dataset, fetch_request, of_row
-from setsup.datasets.images import Source, checked_size, parallel
+from setsup.datasets.formats.source import Source
+from setsup.datasets.images import checked_size, parallel
 from setsup.errors import DataError
 from setsup.files.archives.tar_headers import BLOCK
 from setsup.progress import progress

@@ -16,14 +16,14 @@ Frames are not motion: optical flow is not computed here.
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters.video_index import video_file, video_index
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.images import checked_size, parallel, resized
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -31,7 +31,6 @@ from setsup.files.archives.members import MemberIndex
 
 __all__ = ["Clips", "Windows"]
 
-Array = npt.NDArray[Any]
 Codes = tuple[Factor, npt.NDArray[np.int64]]
 
 _log = logging.getLogger("setsup")
@@ -67,7 +66,7 @@ class Windows:
         return np.asarray(self.start[np.asarray(rows)][..., None] + offsets)
 
 
-class Clips(Dataset):
+class Clips(BaseDataset):
     """Windows of the videos of a release.
 
     Factors are those of the video, then the keys ``file`` (its name), ``frame`` (the number of the window's first
@@ -151,29 +150,17 @@ class Clips(Dataset):
             "video": Modality((length, *common, 3), "uint8", color="srgb"),
         }
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
-
-        Raises
-        ------
-        DataError
-            When a video is missing or damaged, or videos are of several sizes and no `size` was given.
-
-        """
-        rows, names = fetch_request(self, indices, modalities)
-        size = self._common(rows)
-        out = {name: np.empty((*rows.shape, *self.modalities[name].shape[:-3], *size, 3), np.uint8) for name in names}
-        return self._fill(rows, out)
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        if not all(out[name].flags.c_contiguous for name in names):
-            for name, array in self.fetch(rows, names).items():
-                out[name][...] = array
-            return
-        self._common(rows)
-        self._fill(rows, {name: out[name] for name in names})
+    def _read_all(self, rows: Rows, out: Mapping[str, Array | None]) -> dict[str, Array]:
+        size = self._common_size(rows)
+        shapes = {name: (len(rows), *self.modalities[name].shape[:-3], *size, 3) for name in out}
+        found = {name: np.empty(shapes[name], np.uint8) if array is None else array for name, array in out.items()}
+        if found and len(rows):
+            videos, owner = np.unique(self._windows.video[rows], return_inverse=True)
+            order = np.argsort(owner, kind="stable")
+            groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(videos))))
+            items = list(zip(videos.tolist(), groups, strict=True))
+            parallel(lambda item: self._decode(item[0], rows[item[1]], item[1], found), items)
+        return found
 
     @of_row
     def paths(self, indices: npt.ArrayLike) -> list[str]:
@@ -222,7 +209,7 @@ class Clips(Dataset):
             return str(error)
         return self._members.label(place)
 
-    def _common(self, rows: npt.NDArray[np.int64]) -> tuple[int, int]:
+    def _common_size(self, rows: Rows) -> tuple[int, int]:
         """Size of the frames of some rows, which must be one."""
         height, width = self.modalities["image"].shape[:2]
         if height is not None and width is not None:
@@ -236,25 +223,7 @@ class Clips(Dataset):
             )
         return sizes[0] if sizes else (1, 1)
 
-    def _fill(self, rows: npt.NDArray[np.int64], out: dict[str, Array]) -> dict[str, Array]:
-        """Decode each video that rows are of once, several at a time."""
-        if not out or not rows.size:
-            return out
-        flat = rows.reshape(-1)
-        slots = {name: array.reshape(flat.size, *array.shape[rows.ndim :]) for name, array in out.items()}
-        videos, owner = np.unique(self._windows.video[flat], return_inverse=True)
-        order = np.argsort(owner, kind="stable")
-        groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(videos))))
-
-        def fill(turn: int) -> None:
-            self._fill_of(int(videos[turn]), flat[groups[turn]], groups[turn], slots)
-
-        parallel(fill, range(len(videos)))
-        return out
-
-    def _fill_of(
-        self, video: int, rows: npt.NDArray[np.int64], where: npt.NDArray[np.int64], slots: Mapping[str, Array]
-    ) -> None:
+    def _decode(self, video: int, rows: Rows, where: Rows, slots: Mapping[str, Array]) -> None:
         """Decode the frames of rows of one video to their places."""
         file = video_file(self._members, int(self._places[video]), self._index.of(video))
         windows = self._windows.frames(rows)

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.images import Source, corner, decode, parallel, resized
+from setsup.datasets.formats.source import Source
+from setsup.datasets.images import corner, decode, parallel, resized
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex
 

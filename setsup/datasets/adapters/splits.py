@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset
-from setsup.datasets.selections import Selection
+from setsup.datasets.dataset import Dataset, Selection
 from setsup.errors import DataError, FactorError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.split import check_disjoint

@@ -13,15 +13,15 @@ References
 
 """
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.mnist import Mnist, release
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.split import split
@@ -30,7 +30,6 @@ from setsup.random import fold, permute, stream_key, uniform
 
 __all__ = ["LABEL_NOISE", "NOISE", "ColoredMnist", "open", "zeroed"]
 
-Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.uint8]
 
 LABEL_NOISE = 0.25
@@ -44,7 +43,7 @@ _SPLITS = {"irm": ("train", "test"), "pixels": ("train", "validation", "test", "
 _SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
 
 
-class ColoredMnist(Dataset):
+class ColoredMnist(BaseDataset):
     """Digits with a label and a colour, drawn once for every seed.
 
     Rows are those of ``mnist``. Factors: ``digit``; ``clean_label``, 1 for the digits 0 to 4 and 0 for the others;
@@ -101,25 +100,13 @@ class ColoredMnist(Dataset):
         color = "srgb" if recipe == "pixels" else "red-green"
         self.modalities = {"image": Modality(_SHAPES[recipe], "uint8", color=color)}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        shape = _SHAPES[self.recipe]
-        return {name: self._images(rows, np.empty((*rows.shape, *shape), np.uint8)) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._images(rows, out[name])
-
     def __repr__(self) -> str:
         """Show the folder, the recipe and the number of rows."""
         return f"ColoredMnist({str(self.folder)!r}, {self.recipe!r}, {len(self):,} rows)"
 
-    def _images(self, rows: npt.NDArray[np.int64], out: Array) -> Array:
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
         grey = self._digits.fetch(rows, ["image"])["image"][..., 0]
-        grey = grey[..., ::2, ::2] if self.recipe == "irm" else _enlarged(grey)
+        grey = grey[..., ::2, ::2] if self.recipe == "irm" else _enlarge(grey)
         channels = out.shape[-1]
         dark = zeroed(self.factors.column("color").take(rows), channels)[..., np.newaxis, np.newaxis]
         for channel in range(channels):
@@ -224,6 +211,6 @@ def _weights(source: int, target: int) -> npt.NDArray[np.float32]:
 _LARGER = _weights(28, 32)  # multiples of 1/16, so that products and sums of grey values are exact
 
 
-def _enlarged(grey: Array) -> Array:
+def _enlarge(grey: Array) -> Array:
     """Pictures (..., 28, 28) uint8 as (..., 32, 32) uint8, rounded."""
     return np.asarray(np.rint(_LARGER @ grey.astype(np.float32) @ _LARGER.T).astype(np.uint8))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from setsup.datasets.adapters.image_files import PictureFiles
+from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import PartedImages
 from setsup.datasets.images import checked_size
 from setsup.errors import DataError
@@ -60,7 +60,7 @@ class _Picture(NamedTuple):
     place: int
 
 
-class Div2k(PictureFiles):
+class Div2k(ImageFilesDataset):
     """Photographs in high resolution, and smaller ones made of them.
 
     Rows are pictures: those in high resolution by id, then the others by degradation, scale, id and variant, so that

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.image_files import PictureFiles
+from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import checked_size
 from setsup.errors import DataError
@@ -60,7 +60,7 @@ _SHAPE = (480, 640, 3)
 _log = logging.getLogger("setsup")
 
 
-class MultiPie(PictureFiles):
+class MultiPie(ImageFilesDataset):
     """Pictures of faces by subject, session, recording, camera and shot.
 
     Factors: ``subject`` (the ids that are there, as texts of three digits), ``session`` (1 to 4, within five months),

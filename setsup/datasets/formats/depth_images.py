@@ -4,13 +4,12 @@ The checksums of all chunks are compared first: a damaged depth is a wrong measu
 """
 
 import struct
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.png import check_png, png_head, png_pixels
-from setsup.datasets.images import Source
+from setsup.datasets.formats.source import Source, source_content
 from setsup.errors import DataError
 
 __all__ = ["decode_channels", "decode_depth", "deep_size"]
@@ -69,7 +68,7 @@ def decode_channels(source: Source, label: str, size: tuple[int, int]) -> npt.ND
 def _content(source: Source, label: str) -> bytes:
     """Content of a PNG whose chunks are whole."""
     try:
-        content = source if isinstance(source, bytes) else source.read_bytes() if isinstance(source, Path) else source()
+        content = source_content(source)
     except OSError as error:
         raise DataError(f"{label} cannot be read: {error.strerror or error}; {_MEND}") from error
     if not content.startswith(_START) or len(content) < _HEAD:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.cropped_images import BoxedImages, BoxedPictures, check_crop
+from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, check_crop
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.benchmarks.cars196.annotations import (
     ANNOTATIONS,
@@ -36,7 +36,7 @@ _SEEN = 98  # classes on which metric learning trains; the others are for its te
 _HOLDS = {ANNOTATIONS: "devkit/cars_train_annos.mat or cars_annos.mat", PICTURES: "cars_train, cars_test or car_ims"}
 
 
-class Cars196(BoxedPictures):
+class Cars196(BoxedDataset):
     """Photographs of cars, each with the box and the model class of one car; made by :func:`open`.
 
     Factors: ``model_class`` (196 names such as ``Acura RL Sedan 2012``; unknown in the test part where its labels are
@@ -78,7 +78,7 @@ class Cars196(BoxedPictures):
         places = _places(members, cars.images)
         rows = np.flatnonzero(places >= 0)
         images = BoxedImages(members, places[rows], cars.boxes[rows], size, margin, jitter, seed, "cars196")
-        super().__init__("cars196", _table(cars, rows), images, members.source)
+        super().__init__("cars196", _table(cars, rows), images)
 
 
 def open(

@@ -8,20 +8,21 @@ DCoDR's data are ``setsup.load("celeba", root, split="dcodr", crop=(128, 128), s
 """
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages, fetch_images
 from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.base import Array, Rows
 from setsup.datasets.benchmarks.celeba.annotations import MOST, Annotation, find_annotation, read_annotation
 from setsup.datasets.benchmarks.celeba.frame import ALIGNED, Frame
 from setsup.datasets.cached_arrays import cached_array, file_states
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.dataset import Modality
 from setsup.datasets.images import header, parallel
+from setsup.datasets.per_process import per_process
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
@@ -31,9 +32,6 @@ from setsup.files.expand_user import expanded
 from setsup.files.texts import Place, content_of, label_of
 
 __all__ = ["ATTRIBUTES", "CelebA", "open"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _PUBLISHED = (
     *("5_o_Clock_Shadow", "Arched_Eyebrows", "Attractive", "Bags_Under_Eyes", "Bald", "Bangs", "Big_Lips", "Big_Nose"),
@@ -71,7 +69,7 @@ _LOOKED_AT = 16
 _BLOCK = 256  # aligned images that are held at once
 
 
-class CelebA(Dataset):
+class CelebA(ReleaseDataset):
     """Aligned faces; made by :func:`open`.
 
     The key ``number`` is that of the image. The factors, each where its file is there, are ``identity`` (the
@@ -116,7 +114,6 @@ class CelebA(Dataset):
     """
 
     name = "celeba"
-    computes = True
 
     def __init__(
         self,
@@ -126,17 +123,16 @@ class CelebA(Dataset):
         annotations: Mapping[str, Place],
         frame: Frame = Frame(),  # noqa: B008  it is frozen
     ) -> None:
-        self._members, self._places, self._numbers, self._frame = members, places, images, frame
+        self._source, self._numbers, self._frame = members.source, images, frame
         self._images = MemberImages(members, places)
         self._look()
         self._file68 = annotations.get("landmarks68")
-        self._points68: Array | None = None
         told = {what: _read(what, place) for what, place in annotations.items() if what != "landmarks68"}
         where = str(members.source)
         self._warn(told.values())
         columns = {what: found.of(images, where) for what, found in told.items()}
         self._points = columns.get("landmarks", np.empty((0, 10))).reshape(-1, 5, 2).astype(np.int16)
-        found68 = None if self._file68 is None else ~np.isnan(self._landmarks68()[:, 0, 0])
+        found68 = None if self._file68 is None else ~np.isnan(self._landmarks68[:, 0, 0])
         self.factors = _table(images, columns, told, found68)
         self.modalities = {"image": Modality((*frame.shape, 3), "uint8", color="srgb")}
         if "landmarks" in columns:
@@ -144,51 +140,27 @@ class CelebA(Dataset):
         if self._file68 is not None:
             self.modalities["landmarks68"] = Modality((68, 2), "float32", unit="px")
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._fetched(name, rows) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            if name == "image":
-                self._pictures(rows, out[name])
-            else:
-                out[name][...] = self._fetched(name, rows)
-
-    @of_row
-    def paths(self, indices: npt.ArrayLike) -> list[str]:
-        """Names of the files of the given rows, such as ``img_align_celeba/000001.jpg``.
-
-        Parameters
-        ----------
-        indices : integer array of any shape
-            Row numbers.
-
-        """
-        rows, _ = fetch_request(self, indices, ())
-        found: list[str] = self._members.names.take(self._places[rows.reshape(-1)]).to_pylist()
-        return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is mapped."""
-        return {**self.__dict__, "_points68": None}
-
-    def __repr__(self) -> str:
-        """Show where the images are and the number of rows."""
-        return f"CelebA({str(self._members.source)!r}, {len(self):,} rows)"
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        if name == "landmarks":
+            return self._frame.points(self._points[rows]).astype(np.float32)
+        if name == "landmarks68":
+            return self._frame.points(self._landmarks68[rows], _SEEN68).astype(np.float32)
+        if self._frame.whole:
+            return fetch_images(self._images, rows, out.shape[1:], out=out)
+        for start in range(0, len(rows), _BLOCK):
+            aligned = fetch_images(self._images, rows[start : start + _BLOCK], (*ALIGNED, 3))
+            out[start : start + _BLOCK] = parallel(self._frame.apply, list(aligned))
+        return out
 
     def _warn(self, told: Collection[Annotation]) -> None:
         """Warn of listed images that are not there."""
         listed = np.unique(np.concatenate([found.images for found in told] or [self._numbers]))
         lost = [f"{number:06}.jpg" for number in listed[~np.isin(listed, self._numbers)].tolist()]
-        warn_left_out(self._members.source, "images", lost, len(listed))
+        warn_left_out(self._source, "images", lost, len(listed))
 
     def _look(self) -> None:
         """See whether the images are the aligned ones, by some of them."""
-        spread = np.unique(np.linspace(0, len(self._places) - 1, _LOOKED_AT).astype(np.int64))
+        spread = np.unique(np.linspace(0, len(self._images) - 1, _LOOKED_AT).astype(np.int64))
         items = self._images.take(spread)
         for found, (_, label) in zip(parallel(lambda item: header(*item), items), items, strict=True):
             if (found.height, found.width) != ALIGNED:
@@ -197,42 +169,21 @@ class CelebA(Dataset):
                     "218 × 178; open those of img_align_celeba as they were published"
                 )
 
-    def _fetched(self, name: str, rows: Rows) -> Array:
-        if name == "image":
-            return self._pictures(rows)
-        if name == "landmarks68":
-            return self._frame.points(self._landmarks68()[rows], _SEEN68).astype(np.float32)
-        return self._frame.points(self._points[rows]).astype(np.float32)
-
-    def _pictures(self, rows: Rows, out: Array | None = None) -> Array:
-        shape = (*ALIGNED, 3)
-        if self._frame.whole:
-            return fetch_images(self._images, rows, shape, None, out)
-        found = np.empty((*rows.shape, *self._frame.shape, 3), np.uint8) if out is None else out
-        flat, slots = rows.reshape(-1), found.reshape(-1, *self._frame.shape, 3)
-        for start in range(0, len(flat), _BLOCK):
-            aligned = fetch_images(self._images, flat[start : start + _BLOCK], shape)
-            slots[start : start + _BLOCK] = parallel(self._frame.apply, list(aligned))
-        if not np.shares_memory(slots, found):
-            found[...] = slots.reshape(found.shape)
-        return found
-
+    @per_process
     def _landmarks68(self) -> Array:
         """68 landmarks of all rows as they were found, (n, 68, 2) float32, mapped."""
-        if self._points68 is None:
-            place = self._file68
-            if place is None:
-                raise DataError(f"{self!r} has no 68 landmarks")
-            made_of = [_VERSION68, label_of(place), _state(place), self._numbers.tobytes()]
+        place = self._file68
+        if place is None:
+            raise DataError(f"{self!r} has no 68 landmarks")
+        made_of = [_VERSION68, label_of(place), _state(place), self._numbers.tobytes()]
 
-            def make() -> Array:
-                told = _read("landmarks68", place)
-                self._warn([told])
-                values = told.of(self._numbers, str(self._members.source))
-                return _found68(values, label_of(place)).view(_ENTRY68).reshape(-1)
+        def make() -> Array:
+            told = _read("landmarks68", place)
+            self._warn([told])
+            values = told.of(self._numbers, str(self._source))
+            return _found68(values, label_of(place)).view(_ENTRY68).reshape(-1)
 
-            self._points68 = cached_array("landmarks68", made_of, _ENTRY68, len(self._numbers), make)["xy"]
-        return self._points68
+        return cached_array("landmarks68", made_of, _ENTRY68, len(self._numbers), make)["xy"]
 
 
 def open(

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.cropped_images import BoxedImages, BoxedPictures, check_crop
+from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, check_crop
 from setsup.datasets.benchmarks.compcars.labels import VIEWPOINTS, read_labels
 from setsup.datasets.benchmarks.compcars.lists import ATTRIBUTES, Models, listed, named, read_models
-from setsup.datasets.dataset import fetch_request, of_row
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex, find_members
@@ -38,7 +37,7 @@ _PAIRS = ("pairs_easy", "pairs_medium", "pairs_hard")
 _log = logging.getLogger("setsup")
 
 
-class CompCars(BoxedPictures):
+class CompCars(BoxedDataset):
     """Photographs of cars from the web, each with the box of one car; made by :func:`open`.
 
     Factors: ``make`` and ``model`` (names, or numbers where ``misc/make_model_name.mat`` is not there), ``year`` (of
@@ -79,23 +78,8 @@ class CompCars(BoxedPictures):
         seed: int = 0,
     ) -> None:
         places, boxes, fields = _pictures(members)
-        self._members, self._places = members, places
         images = BoxedImages(members, places, boxes, size, margin, jitter, seed, "compcars")
-        super().__init__("compcars", _table(members, fields), images, members.source)
-
-    @of_row
-    def paths(self, indices: npt.ArrayLike) -> list[str]:
-        """Names of the pictures of the given rows, such as ``image/78/1/2014/3ac218c0c6c378.jpg``.
-
-        Parameters
-        ----------
-        indices : integer array of any shape
-            Row numbers.
-
-        """
-        rows, _ = fetch_request(self, indices, ())
-        found: list[str] = self._members.names.take(self._places[rows.reshape(-1)]).to_pylist()
-        return found
+        super().__init__("compcars", _table(members, fields), images)
 
 
 def open(

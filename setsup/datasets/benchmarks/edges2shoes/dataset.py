@@ -5,16 +5,17 @@ set may be drawn of one domain; the two rows of a file follow each other, the ph
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.base import Array, Rows
 from setsup.datasets.benchmarks.edges2shoes.matching import Label, find_zappos
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.dataset import Modality
 from setsup.datasets.images import checked_size, decode, parallel, resized
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -23,8 +24,6 @@ from setsup.files.expand_user import expanded
 
 __all__ = ["Edges2Shoes", "open", "prepare"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 Pictures = npt.NDArray[np.uint8]
 Listed = tuple[Rows, tuple[str, ...], Rows]
 
@@ -37,7 +36,7 @@ _ARCHIVES = ("edges2shoes.tar", "edges2shoes.zip")
 _log = logging.getLogger("setsup")
 
 
-class Edges2Shoes(Dataset):
+class Edges2Shoes(ReleaseDataset):
     """Photographs of shoes, and drawings of their edges; made by :func:`open`.
 
     Factors are ``domain`` (``photo`` or ``edges``), the key ``pair``, such as ``train/17``, and ``split`` as published,
@@ -71,7 +70,6 @@ class Edges2Shoes(Dataset):
     """
 
     name = "edges2shoes"
-    computes = True
 
     def __init__(
         self,
@@ -83,53 +81,18 @@ class Edges2Shoes(Dataset):
     ) -> None:
         if isinstance(dilate, bool) or not isinstance(dilate, int) or not 0 <= dilate <= 16:
             raise DataError(f"dilate must be a whole number of times from 0 to 16, not {dilate!r}")
-        self._members, self._size, self._dilate = members, size, dilate
-        self._places, pairs, parts = listed or _listed(members)
-        self._images = MemberImages(members, np.repeat(self._places, 2))
+        self._source, self._size, self._dilate = members.source, size, dilate
+        places, pairs, parts = listed or _listed(members)
+        self._images = MemberImages(members, np.repeat(places, 2))
         self.factors = _table(pairs, parts, labels or {})
         self.modalities = {"image": Modality((*(size or (_SIDE, _SIDE)), 3), "uint8", color="srgb")}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._pictures(rows) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._pictures(rows, out[name])
-
-    @of_row
-    def paths(self, indices: npt.ArrayLike) -> list[str]:
-        """Names of the files of the given rows, such as ``train/17_AB.jpg``.
-
-        Parameters
-        ----------
-        indices : integer array of any shape
-            Row numbers.
-
-        """
-        rows, _ = fetch_request(self, indices, ())
-        found: list[str] = self._members.names.take(self._places[rows.reshape(-1) // 2]).to_pylist()
-        return found
-
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"Edges2Shoes({str(self._members.source)!r}, {len(self):,} rows)"
-
-    def _pictures(self, rows: Rows, out: Array | None = None) -> Array:
-        shape = tuple(length or 0 for length in self.modalities["image"].shape)
-        if out is not None and not out.flags.c_contiguous:
-            out[...] = self._pictures(rows)
-            return out
-        found = np.empty((*rows.shape, *shape), np.uint8) if out is None else out
-        slots, flat = found.reshape(rows.size, *shape), rows.reshape(-1)
-        pairs, first, inverse = np.unique(flat // 2, return_index=True, return_inverse=True)
-        # slots of each file together
-        order = np.argsort(inverse.reshape(-1), kind="stable")
-        wanted = np.split(order, np.searchsorted(inverse.reshape(-1)[order], np.arange(1, len(pairs))))
-        items = self._images.take(flat[first])
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        pairs, first, inverse = np.unique(rows // 2, return_index=True, return_inverse=True)
+        # the rows of each file together
+        order = np.argsort(inverse, kind="stable")
+        wanted = np.split(order, np.searchsorted(inverse[order], np.arange(1, len(pairs))))
+        items = self._images.take(rows[first])
 
         def fill(turn: int) -> None:
             source, label = items[turn]
@@ -141,13 +104,13 @@ class Edges2Shoes(Dataset):
                 )
             halves: dict[int, Pictures] = {}
             for slot in wanted[turn].tolist():
-                domain = int(flat[slot]) % 2
+                domain = int(rows[slot]) % 2
                 if domain not in halves:
                     halves[domain] = self._half(file, domain)
-                slots[slot] = halves[domain]
+                out[slot] = halves[domain]
 
         parallel(fill, range(len(items)))
-        return found
+        return out
 
     def _half(self, file: Pictures, domain: int) -> Pictures:
         if domain == _DOMAINS.index("photo"):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from setsup.datasets.adapters.image_files import PictureFiles
+from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import PartedImages
 from setsup.datasets.benchmarks.imagenet.files import SPLITS, Pictures, find_pictures
 from setsup.datasets.images import checked_size
@@ -17,7 +17,7 @@ __all__ = ["SynsetPictures", "open"]
 Array = npt.NDArray[Any]
 
 
-class SynsetPictures(PictureFiles):
+class SynsetPictures(ImageFilesDataset):
     """Pictures by synset: ImageNet, a subset of it, or a test set with its synsets.
 
     Factors: ``synset`` (WordNet's id, such as ``n01440764``; unknown for validation pictures without labels),

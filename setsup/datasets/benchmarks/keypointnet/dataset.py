@@ -3,7 +3,7 @@
 import colorsys
 import copy
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters import meshes
+from setsup.datasets.adapters.distinct_rows import read_distinct
 from setsup.datasets.adapters.preview import splat
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.keypointnet.annotations import read_annotations, read_category
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.formats.geometry.pcd import Pcd, read_pcd
 from setsup.datasets.formats.geometry.ply import read_ply
-from setsup.datasets.images import parallel
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
@@ -25,8 +26,6 @@ from setsup.files.archives.members import MemberIndex, find_members, open_member
 from setsup.files.texts import text_of
 
 __all__ = ["KeypointNet", "open"]
-
-Array = npt.NDArray[Any]
 
 _CATEGORIES = MappingProxyType(
     {
@@ -42,7 +41,7 @@ _CLOUDS, _MESHES = "pcds", "ShapeNetCore.v2.ply"
 _LARGEST_CLOUD, _LARGEST_MESH, _LARGEST_LIST = 1 << 24, 1 << 30, 1 << 24
 
 
-class KeypointNet(Dataset):
+class KeypointNet(BaseDataset):
     """Models with semantic keypoints: the rows are the annotated models, categories by name.
 
     Factors are ``category``, ``model`` (key, within the category), ``split`` where the published lists are there
@@ -78,7 +77,7 @@ class KeypointNet(Dataset):
     computes = True
 
     def __init__(self, members: MemberIndex) -> None:
-        self.members = members
+        self.members, self._source = members, members.source
         self._parts = [("", members), *_beside(members)]
         self._found = read_annotations(members)
         most = max(1, int(np.diff(self._found.firsts).max()))
@@ -92,19 +91,18 @@ class KeypointNet(Dataset):
         }
         self._parsed: tuple[int, list[dict[str, Any]]] | None = None
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        found = {name: self._keypoints(name, rows) for name in names if name in ("keypoints", "keypoint_ids")}
-        drawn = [name for name in names if name not in found]
+    def _read_all(self, rows: Rows, out: Mapping[str, Array]) -> dict[str, Array]:
+        found = {name: self._keypoints(name, rows) for name in out if name in ("keypoints", "keypoint_ids")}
+        drawn = {name: array for name, array in out.items() if name not in found}
+
+        def put(row: int, slot: int) -> None:
+            arrays = self._clouds(row, list(drawn))
+            for name, array in drawn.items():
+                array[slot] = arrays[name]
+
         if drawn:
-            unique, back = np.unique(rows, return_inverse=True)
-            arrays = parallel(lambda row: self._clouds(row, drawn), unique.tolist())
-            for name in drawn:
-                own = self.modalities[name]
-                stacked = np.array([part[name] for part in arrays], own.dtype).reshape(len(unique), *own.shape)
-                found[name] = stacked[back].reshape(*rows.shape, *own.shape)
-        return {name: found[name] for name in names}
+            read_distinct(rows, list(drawn.values()), np.ndarray.tolist, put)
+        return {**found, **drawn}
 
     @of_row
     def annotation(self, row: int) -> dict[str, Any]:
@@ -167,10 +165,6 @@ class KeypointNet(Dataset):
         """Leave out the annotations that were parsed last."""
         return {**self.__dict__, "_parsed": None}
 
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"KeypointNet({str(self.members.source)!r}, {len(self):,} rows)"
-
     def _row(self, row: int) -> int:
         return int(fetch_request(self, row, ())[0])
 
@@ -195,7 +189,7 @@ class KeypointNet(Dataset):
             f"{self.members.source} has no {name} (row {row}); `setsup fetch keypointnet` says where it is"
         )
 
-    def _keypoints(self, name: str, rows: npt.NDArray[np.int64]) -> Array:
+    def _keypoints(self, name: str, rows: Rows) -> Array:
         source = self._found.xyz if name == "keypoints" else self._found.ids
         places = self._found.firsts[rows, None] + np.arange(self.modalities[name].shape[0] or 0)
         filled = places < self._found.firsts[rows + 1, None]

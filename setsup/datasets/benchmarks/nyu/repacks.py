@@ -8,27 +8,27 @@ scene, and those in ``train`` and ``test`` where they are of the labelled pictur
 
 import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.distinct_rows import read_distinct
 from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.nyu.file import make_table
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.depth_images import decode_depth
 from setsup.datasets.formats.h5.images import h5_dataset, h5_errors
-from setsup.datasets.images import Source, decode, parallel
+from setsup.datasets.formats.source import Source, source_content
+from setsup.datasets.images import decode
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.roots import data_places
 
 __all__ = ["NyuRepack", "find_repack"]
-
-Array = npt.NDArray[Any]
 
 _SIZE = (480, 640)
 _MODALITIES = {
@@ -48,7 +48,7 @@ _RECORDING = re.compile(r"(.+?)_([0-9]+)[a-z]?")
 """Name of a recording: kind of scene, number, and a letter where a scene was recorded in pieces."""
 
 
-class NyuRepack(Dataset):
+class NyuRepack(BaseDataset):
     """Pictures of rooms with depth, one file or two a row, in the order of their names.
 
     Factors are what the folders tell: ``scene`` (a recording's name without the letter of its piece) and
@@ -61,7 +61,7 @@ class NyuRepack(Dataset):
     modalities = _MODALITIES
 
     def __init__(self, members: MemberIndex) -> None:
-        self.source = members.source
+        self.source = self._source = members.source
         places, found = members.matching(_H5)
         self._packed = len(places) > 0
         if not self._packed:
@@ -72,26 +72,14 @@ class NyuRepack(Dataset):
         if not self._packed:
             self._files["depth"] = MemberImages(members, _depth_places(members, names))
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        single, back = np.unique(rows, return_inverse=True)
-        found = {}
-        for name in names:
-            modality = self.modalities[name]
-            read = _unpacked if self._packed else _READ[name]
-            files = self._files["image" if self._packed else name].take(single)
-            pictures = parallel(lambda item, read=read, name=name: read(*item, name), files)  # type: ignore[misc]
-            shape = tuple(length or 0 for length in modality.shape)
-            stacked = np.stack(pictures) if pictures else np.empty((0, *shape), modality.dtype)
-            found[name] = (
-                gather(stacked, back.reshape(rows.shape)) if rows.size else stacked.reshape(*rows.shape, *shape)
-            )
-        return found
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        read = _unpack if self._packed else _READ[name]
 
-    def __repr__(self) -> str:
-        """Show where the files lie and the number of rows."""
-        return f"NyuRepack({str(self.source)!r}, {len(self):,} rows)"
+        def put(item: tuple[Source, str], slot: int) -> None:
+            out[slot] = read(*item, name)
+
+        read_distinct(rows, [out], self._files["image" if self._packed else name].take, put)
+        return out
 
 
 def find_repack(root: Path | str | None) -> NyuRepack | None:
@@ -151,11 +139,11 @@ def _depth_places(members: MemberIndex, names: Any) -> npt.NDArray[np.int64]:
     return places
 
 
-def _unpacked(source: Source, label: str, name: str) -> Array:
+def _unpack(source: Source, label: str, name: str) -> Array:
     """One of the two arrays of an HDF5 file of its own."""
     import h5py
 
-    content = source if isinstance(source, bytes) else source.read_bytes() if isinstance(source, Path) else source()
+    content = source_content(source)
     if len(content) > _LIMIT:
         raise DataError(f"{label} has {len(content):,} bytes, more than {_LIMIT:,}; it is another file")
     key, shape, dtype = ("rgb", (3, *_SIZE), np.uint8) if name == "image" else ("depth", _SIZE, np.float32)

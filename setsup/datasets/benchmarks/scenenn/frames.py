@@ -6,32 +6,30 @@ Depth is along the camera's z, in metres, 0 where there is none. A pose takes ca
 z forward) to the frame of the scene's mesh, whose y points up. Intrinsics are in pixels.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.datasets.adapters.distinct_rows import read_distinct
 from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.scenenn.cameras import ASUS, lens, looked_up, recorded
 from setsup.datasets.benchmarks.scenenn.objects import read_objects
 from setsup.datasets.benchmarks.scenenn.splits import online3d
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.depth_images import decode_channels, decode_depth
-from setsup.datasets.images import Source, decode, parallel
+from setsup.datasets.formats.source import Source
+from setsup.datasets.images import decode
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["SceneNNFrames", "open"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _SIZE = (480, 640)
 _KINDS = ("image/image", "depth/depth", "mask/mask", "mask/mask_image")
@@ -43,7 +41,7 @@ _PICTURES = ("image", "depth", "mask")
 _MOST_XML = 1 << 24  # bytes of an annotation
 
 
-class SceneNNFrames(Dataset):
+class SceneNNFrames(BaseDataset):
     """Colour and depth pictures of recorded rooms; one row a frame that has both, by scene and frame number.
 
     Factors are ``scene``, ``frame`` (number in the scene, from 1; a key), ``time`` (s, as the recording counts it),
@@ -107,55 +105,36 @@ class SceneNNFrames(Dataset):
         )
         self._source, self._members = members.source, members
         self._annotated: dict[str, Rows] = {}
-        self._pictures = {kind: MemberImages(members, found.places[kind]) for kind in ("image", "depth")}
+        self._files = {kind: MemberImages(members, found.places[kind]) for kind in ("image", "depth")}
         self._masked = found.places["mask"] >= 0
         if self._masked.any():
-            self._pictures["instances"] = MemberImages(members, np.maximum(found.places["mask"], 0))
+            self._files["instances"] = MemberImages(members, np.maximum(found.places["mask"], 0))
         # the lens of a sensor that took no scene is never asked for
         self._lenses = np.stack(
             [lens(members, sensor) if code in sensors else ASUS for code, sensor in enumerate(_SENSORS)]
         )
         self.modalities = {name: _MODALITIES[name] for name in _MODALITIES if name != "instances" or self._masked.any()}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
-
-        Raises
-        ------
-        DataError
-            When a picture is damaged or not of 480 × 640 pixels.
-
-        """
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._fetch(name, rows) for name in names}
-
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"SceneNNFrames({str(self._source)!r}, {len(self):,} rows)"
-
-    def _fetch(self, name: str, rows: Rows) -> Array:
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
         if name == "pose":
             return np.asarray(self._cameras["pose"][rows])
         if name == "intrinsics":
             return np.asarray(self._lenses[self.factors.codes("sensor", rows)])
-        distinct, places = np.unique(rows, return_inverse=True)
-        modality = self.modalities[name]
-        decoded = np.empty((len(distinct), *_SIZE, 3) if name == "image" else (len(distinct), *_SIZE), modality.dtype)
-        items = list(zip(self._pictures[name].take(distinct), range(len(distinct)), strict=True))
-        if name == "instances":
-            decoded[~self._masked[distinct]] = -1
-            items = [item for item in items if self._masked[distinct[item[1]]]]
 
-        def read(item: Any) -> None:
-            (source, label), place = item
-            if name == "instances":
-                known = partial(self._known, int(distinct[place]))
-                decoded[place] = _ids(decode_channels(source, label, _SIZE), known, label)
+        def take(distinct: Rows) -> list[tuple[Source, str, int]]:
+            return [(*item, row) for item, row in zip(self._files[name].take(distinct), distinct.tolist(), strict=True)]
+
+        def put(item: tuple[Source, str, int], slot: int) -> None:
+            source, label, row = item
+            if name != "instances":
+                out[slot] = _READ[name](source, label)
+            elif self._masked[row]:
+                out[slot] = _ids(decode_channels(source, label, _SIZE), partial(self._known, row), label)
             else:
-                decoded[place] = _READ[name](source, label)
+                out[slot] = -1
 
-        parallel(read, items)
-        return np.asarray(decoded[places.reshape(rows.shape)])
+        read_distinct(rows, [out], take, put)
+        return out
 
     def _known(self, row: int) -> Rows:
         """Ids of the objects in a row's scene, none where its annotation is not there."""

@@ -1,33 +1,29 @@
 """ShapeNetCore: models of everyday things with materials and voxels, versions 1 and 2, from trees or zips."""
 
 import posixpath
-from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.datasets.adapters import meshes
+from setsup.datasets.adapters.distinct_rows import read_distinct
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.shapenet.files import Models, find_models, published_splits
 from setsup.datasets.benchmarks.shapenet.synsets import category_names
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.formats.geometry.binvox import Binvox, read_binvox
-from setsup.datasets.images import parallel
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
 
 __all__ = ["ShapeNet", "open"]
 
-Array = npt.NDArray[Any]
-
 _LARGEST_VOXELS, _LARGEST_TAXONOMY = 1 << 27, 1 << 26
 _VOXELS = {"voxels_solid": "solid", "voxels_surface": "surface"}
 
 
-class ShapeNet(Dataset):
+class ShapeNet(BaseDataset):
     """Models of ShapeNetCore; the rows are models, sorted by synset and id.
 
     Factors are ``category`` (first name in ``taxonomy.json``, else the widely known name, else the synset), ``synset``
@@ -72,17 +68,12 @@ class ShapeNet(Dataset):
             if len(there):
                 self.modalities[name] = Modality(self.voxels(int(there[0]), kind).voxels.shape, "bool")
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        unique, back = np.unique(rows, return_inverse=True)
-        found = {}
-        for name in names:
-            own = self.modalities[name]
-            arrays = parallel(partial(self._array, name), unique.tolist())
-            stacked = np.array(arrays, own.dtype).reshape(len(unique), *own.shape)
-            found[name] = stacked[back].reshape(*rows.shape, *own.shape)
-        return found
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        def put(row: int, slot: int) -> None:
+            out[slot] = self._array(name, row)
+
+        read_distinct(rows, [out], np.ndarray.tolist, put)
+        return out
 
     @of_row
     def mesh(self, row: int) -> Any:

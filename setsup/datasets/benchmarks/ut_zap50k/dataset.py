@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.image_files import PictureFiles
+from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.benchmarks.ut_zap50k.files import COLUMNS, Shoes, find_shoes, first_values, read_shoes, several
@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 _log = logging.getLogger("setsup")
 
 
-class UtZap50k(PictureFiles):
+class UtZap50k(ImageFilesDataset):
     """Pictures of shoes on white; made by :func:`open`.
 
     Factors are the columns of the catalogue, ``category``, ``subcategory``, ``heel_height``, ``insole``, ``closure``,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.images import Source
+from setsup.datasets.formats.source import Source
 from setsup.errors import DataError, SetsupError, imported
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.formats.source import Source
 from setsup.datasets.formats.video.decoder import Decoder, FrameIndex, decoder_version, find_index, told
-from setsup.datasets.images import Source
 from setsup.errors import DataError, RowError
 from setsup.factors.stored import check_rows
 

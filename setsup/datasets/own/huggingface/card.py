@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from setsup.datasets.dataset import Dataset, Modality
-from setsup.datasets.selections import Concat, Selection
+from setsup.datasets.concatenation import Concat
+from setsup.datasets.dataset import Dataset, Modality, Selection
 from setsup.factors import Factor
 from setsup.files import Licence, Manifest
 from setsup.files.manifests.packages import find_manifest

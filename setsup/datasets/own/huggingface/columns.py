@@ -12,19 +12,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.datasets.adapters.image_sources import fetch_images
+from setsup.datasets.base import Array, Rows
 from setsup.datasets.dataset import Modality
-from setsup.datasets.images import Source, channels_of, header, parallel
+from setsup.datasets.formats.source import Source
+from setsup.datasets.images import channels_of, header, parallel
 from setsup.errors import DataError
 from setsup.factors.huggingface import leaf_column, places
 from setsup.files.roots import some
 
 __all__ = ["Arrays", "Column", "Encoded", "Leaf", "Measured", "Pictures", "pictures"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 Size = tuple[int, int] | None
 
 _LOOKED_AT = 256
@@ -41,7 +40,7 @@ class Column(Protocol):
     modality: Modality
 
     def fetch(self, rows: Rows, out: Array | None = None) -> Array:
-        """Arrays of rows that ``fetch_request`` has checked, of the shape ``rows.shape + modality.shape``."""
+        """Arrays of (n,) valid rows, in `out` or new ones."""
         ...
 
 
@@ -142,7 +141,7 @@ class Measured:
         distinct, inverse = np.unique(rows, return_inverse=True)
         dtype = self.modality.dtype
         found = parallel(lambda item: _measured(*item, dtype), self._images.take(distinct))
-        return _placed(_stacked(found, self.modality, self._images.label)[inverse.reshape(rows.shape)], out)
+        return _stacked(found, self.modality, self._images.label)[inverse]
 
 
 class Arrays:
@@ -154,7 +153,7 @@ class Arrays:
 
     def fetch(self, rows: Rows, out: Array | None = None) -> Array:
         """Copy the arrays of some rows."""
-        column = self._leaf.take(rows.reshape(-1))
+        column = self._leaf.take(rows)
         ragged = None in self.modality.shape
         parts = [_numbers(chunk, self._leaf.label) for chunk in (_singly(column) if ragged else column.chunks)]
         shape = tuple(length or 0 for length in self.modality.shape)
@@ -162,8 +161,7 @@ class Arrays:
             found = _stacked([part[0] for part in parts], self.modality, self._leaf.label)
         else:
             found = np.concatenate([part.reshape((-1, *shape)) for part in parts] or [np.empty((0, *shape))])
-        dtype = np.dtype(self.modality.dtype)
-        return _placed(found.astype(dtype, copy=False).reshape((*rows.shape, *found.shape[1:])), out)
+        return np.asarray(found.astype(self.modality.dtype, copy=False))
 
 
 def pictures(leaf: Leaf, mode: str | None, size: Size, varied: bool = False) -> Column:
@@ -261,10 +259,3 @@ def _stacked(found: list[Array], modality: Modality, label: str) -> Array:
     if not fits:
         raise DataError(f"{label} has rows of the shape {found[0].shape}, where {modality.shape} was expected")
     return np.stack(found)
-
-
-def _placed(found: Array, out: Array | None) -> Array:
-    if out is None:
-        return found
-    out[...] = found
-    return out

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_arguments, check_strings
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Modality
 from setsup.datasets.images import checked_size
 from setsup.datasets.own.huggingface.columns import Arrays, Column, Leaf, Measured, Pictures, pictures
 from setsup.errors import DataError, imported, near
@@ -24,7 +24,6 @@ from setsup.files.expand_user import expanded
 
 __all__ = ["HuggingFaceDataset", "from_huggingface"]
 
-Array = npt.NDArray[Any]
 Names = str | Iterable[str] | None
 
 _SPLIT = "split"
@@ -33,7 +32,7 @@ _FILES = ("string", "large_string", "binary", "large_binary")
 _log = logging.getLogger("setsup")
 
 
-class HuggingFaceDataset(Dataset):
+class HuggingFaceDataset(BaseDataset):
     """A Hugging Face data set as factors and modalities; made by :func:`from_huggingface`.
 
     Attributes
@@ -51,27 +50,8 @@ class HuggingFaceDataset(Dataset):
         self.skipped = skipped
         self._columns = dict(columns)
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
-
-        Raises
-        ------
-        DataError
-            When a picture is damaged, or rows of different shapes are asked for at once.
-
-        """
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._columns[name].fetch(rows) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._columns[name].fetch(rows, out[name])
-
-    def __repr__(self) -> str:
-        """Show the name and the number of rows."""
-        return f"HuggingFaceDataset({self.name!r}, {len(self):,} rows)"
+    def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
+        return self._columns[name].fetch(rows, out)
 
 
 def from_huggingface(

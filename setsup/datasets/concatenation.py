@@ -1,98 +1,19 @@
-"""Datasets made of others: some rows of one, or several one after the other."""
+"""Datasets made of several, one after the other."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments, check_mapping
+from setsup.checks import check_arguments
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
-from setsup.errors import DataError, RowError
-from setsup.factors.stored import check_rows
-from setsup.factors.table import FactorTable
+from setsup.errors import DataError
+from setsup.factors.combine import concat as concat_tables
 
-__all__ = ["Concat", "Selection", "concat"]
+__all__ = ["Concat", "concat"]
 
 Array = npt.NDArray[Any]
-
-
-class Selection(Dataset):
-    """Some rows of a dataset, renumbered; a selection of a selection refers to the first dataset directly.
-
-    What the dataset has beside the protocol, such as ``mesh(row)`` or ``classes``, a selection has as well; methods
-    that :func:`of_row` marks take the row numbers of the selection.
-
-    Parameters
-    ----------
-    source : Dataset
-        Where the rows come from.
-    rows : (n,) integer array
-        Row numbers of the source, in any order; they may repeat.
-    factors : FactorTable, optional
-        Table of these rows in place of the source's own, such as one with another split.
-
-    Attributes
-    ----------
-    source : Dataset
-        The dataset that holds the rows, never itself a selection.
-    rows : (n,) int64
-        For each row here its number in ``source``.
-
-    Raises
-    ------
-    RowError
-        When a row number is out of range, or the rows are not a plain list of integers.
-
-    """
-
-    def __init__(self, source: Dataset, rows: npt.ArrayLike, factors: FactorTable | None = None) -> None:
-        check_arguments(Selection.__init__, locals(), DataError)
-        index = check_rows(rows, len(source))
-        if index.ndim != 1:
-            raise RowError(f"rows to select must have one axis, not the shape {index.shape}")
-        if factors is not None and len(factors) != len(index):
-            raise DataError(f"the table of a selection of {len(index):,} rows has {len(factors):,}")
-        self.name = source.name
-        self.factors = source.factors.select(index) if factors is None else factors
-        self.modalities = source.modalities
-        self.computes: bool = getattr(source, "computes", False)
-        self.source: Dataset = source.source if isinstance(source, Selection) else source
-        self.rows: npt.NDArray[np.int64] = source.rows[index] if isinstance(source, Selection) else index.copy()
-        self.rows.flags.writeable = False
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`Dataset.fetch`."""
-        index, names = fetch_request(self, indices, modalities)
-        return self.source.fetch(self.rows[index], names)
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`Dataset.fetch_into`."""
-        index, _ = fetch_request(self, indices, tuple(check_mapping(out, "out", DataError)))
-        for name, array in out.items():
-            if np.shape(array)[: index.ndim] != index.shape:
-                raise DataError(f"out[{name!r}] has the shape {np.shape(array)}, for rows of the shape {index.shape}")
-        self.source.fetch_into(self.rows[index], out)
-
-    def __getattr__(self, name: str) -> Any:
-        """What only the source has, with the rows of this selection."""
-        if name.startswith("_") or "source" not in self.__dict__:
-            raise AttributeError(name)
-        found = getattr(self.source, name)
-        if not getattr(found, "of_row", False):
-            return found
-
-        @wraps(found)
-        def renumbered(row: npt.ArrayLike, *rest: Any, **options: Any) -> Any:
-            rows = self.rows[check_rows(row, len(self))]
-            return found(int(rows) if rows.ndim == 0 else rows, *rest, **options)
-
-        return renumbered
-
-    def __repr__(self) -> str:
-        """Show the source and the number of rows."""
-        return f"Selection({self.source!r}, {len(self):,} rows)"
 
 
 class Concat(Dataset):
@@ -116,8 +37,6 @@ class Concat(Dataset):
 
     def __init__(self, datasets: Sequence[Dataset], parts: Sequence[str] | None = None) -> None:
         check_arguments(Concat.__init__, locals(), DataError)
-        from setsup.factors.combine import concat as concat_tables
-
         if not len(datasets):
             raise DataError("concat needs at least one dataset")
         self.datasets = tuple(datasets)
