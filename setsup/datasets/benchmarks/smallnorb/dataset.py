@@ -2,37 +2,30 @@
 
 import logging
 import os
-import shlex
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from threading import Lock
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.prepared_images import convert, prepare_command
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.smallnorb.tree import FILE, SmallNorbTree
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.dataset import Modality, gather
 from setsup.datasets.formats.binary_matrix import BinaryMatrix
+from setsup.datasets.per_process import per_process
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import find_members
 from setsup.files.expand_user import expanded
 from setsup.files.prepared import PreparedArray
-from setsup.progress import Advance
 
 __all__ = ["SmallNorb", "open", "prepare"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _SPLITS = ("train", "test")
 _STEMS = ("smallnorb-5x46789x9x18x6x2x96x96-training", "smallnorb-5x01235x9x18x6x2x96x96-testing")
 _INSTANCES = ((4, 6, 7, 8, 9), (0, 1, 2, 3, 5))  # of every category, in the training and the testing files
 _SIDE = 96
-_PICTURE = (_SIDE, _SIDE, 1)
+_IMAGE = (_SIDE, _SIDE, 1)
 _CATEGORIES = ("animal", "human", "airplane", "truck", "car")
 _CAMERAS = ("left", "right")
 # what a column of the info files may hold, and how far apart its values are
@@ -42,16 +35,7 @@ _BLOCK_PAIRS = 1024  # 19 MB of pictures
 _log = logging.getLogger("setsup")
 
 
-@dataclass(slots=True)
-class _Reader:
-    """What one process has open."""
-
-    lock: Lock = field(default_factory=Lock)
-    looked: bool = False
-    whole: Array | None = None
-
-
-class SmallNorb(Dataset):
+class SmallNorb(BaseDataset):
     """Pictures of toys: category, instance within it, elevation, azimuth, lighting, camera, and the published split.
 
     A row is a picture, so that sets can hold or vary the camera: row 2·p is the left picture of pair p, row 2·p + 1
@@ -77,49 +61,20 @@ class SmallNorb(Dataset):
     name = "smallnorb"
 
     def __init__(self, folder: Path | str, root: Path | str | None = None) -> None:
-        self.folder = Path(folder).absolute()
-        self._option = "" if root is None else f" --root {shlex.quote(str(root))}"
+        self.folder = self._source = Path(folder).absolute()
+        self._command = prepare_command(self.name, root)
         self._parts = [_opened(self.folder, f"{stem}-dat", "u1", (2, _SIDE, _SIDE)) for stem in _STEMS]
         columns = [_labels(self.folder, number, part) for number, part in enumerate(self._parts)]
         self.factors = _table(columns)
-        self.modalities = {name: Modality(_PICTURE, "uint8", color="grey") for name in ("image", *_CAMERAS)}
+        self.modalities = {name: Modality(_IMAGE, "uint8", color="grey") for name in ("image", *_CAMERAS)}
         packed = tuple(part.path for part in self._parts)
-        shape = (len(self.factors), *_PICTURE)
+        shape = (len(self.factors), *_IMAGE)
         self._prepared = PreparedArray(self.folder / "smallnorb", "images", shape, "uint8", packed)
-        self._readers: dict[int, _Reader] = {}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._pictures(_viewed(rows, name)) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write pictures into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._pictures(_viewed(rows, name), out[name])
-
-    def prepare(self) -> Path:
-        """Unpack the pictures into an array that is mapped into memory; see :func:`prepare`."""
-        from setsup.files.prepare import prepare_array
-        from setsup.progress import progress
-
+    def prepare(self) -> list[Path]:
+        """Unpack the images into an array that is mapped into memory; see :func:`prepare`."""
         if not any(part.packed for part in self._parts):
-            return self._parts[0].path.parent
-        with progress(len(self), f"preparing {self.name}", "rows") as advance:
-            found = self._converted(prepare_array, advance)
-        self._readers.pop(os.getpid(), None)  # from now on the array is read
-        return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what this process has open."""
-        return {**self.__dict__, "_readers": {}}
-
-    def __repr__(self) -> str:
-        """Show the folder and the number of rows."""
-        return f"SmallNorb({str(self.folder)!r}, {len(self):,} rows)"
-
-    def _converted(self, convert: Any, advance: Advance) -> Path:
+            return []
         train, test = self._parts
         first = 2 * len(train)
         with train.rows() as of_train, test.rows() as of_test:
@@ -133,38 +88,46 @@ class SmallNorb(Dataset):
                     begin = max(start, first)
                     of_test((begin - first) // 2, (stop - first) // 2, pairs[(begin - start) // 2 :])
 
-            found: Path = convert(self._prepared, 2 * _BLOCK_PAIRS, fill, None, advance)
-        return found
+            found = convert(self._prepared, self.name, 2 * _BLOCK_PAIRS, fill)
+        del self._whole  # from now on the array is read
+        return [found]
 
-    def _pictures(self, rows: Rows, out: Array | None = None) -> Array:
-        # keyed by process: a forked child must not use its parent's locks
-        reader = self._readers.get(os.getpid()) or self._readers.setdefault(os.getpid(), _Reader())
-        if not reader.looked:
-            with reader.lock:
-                if not reader.looked:  # another thread may have looked meanwhile
-                    reader.whole = self._opened()
-                    reader.looked = True
-        if reader.whole is not None:
-            return gather(reader.whole, rows, out)
-        return _joined(partial(self._part, 0), partial(self._part, 1), 2 * len(self._parts[0]), rows, out)
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        pair = {"image": rows, "left": rows & ~1, "right": rows | 1}[name]
+        if self._whole is not None:
+            return gather(self._whole, pair, out)
+        first = 2 * len(self._parts[0])
+        beyond = pair >= first
+        if not beyond.any():
+            return gather(self._part(0), pair, out)
+        if beyond.all():
+            return gather(self._part(1), pair - first, out)
+        # image by image: to gather from either part and place the rows would copy everything twice
+        into, sources = out.reshape(-1).data, [self._part(number).reshape(-1).data for number in range(2)]
+        size, at = _SIDE * _SIDE, 0
+        for row, second in zip(pair.tolist(), beyond.tolist(), strict=True):
+            begin = (row - first if second else row) * size
+            into[at : at + size] = sources[second][begin : begin + size]
+            at += size
+        return out
 
-    def _opened(self) -> Array | None:
-        packed = [part for part in self._parts if part.packed]
-        if not packed:
+    @per_process
+    def _whole(self) -> Array | None:
+        """The prepared array; None where unpacked files are mapped, or where none was prepared."""
+        if not any(part.packed for part in self._parts):
             return None
         prepared = self._prepared.open()
         if prepared is None:
             outdated = self._prepared.outdated()
             why = f" ({outdated} was made of other files)" if outdated else ""
             _log.warning(
-                "every process unpacks the pictures of %s in memory, up to %d MB%s; `setsup prepare smallnorb%s` "
-                "unpacks them once",
-                *(self.folder, -(-len(self) * _SIDE * _SIDE // 1_000_000), why, self._option),
+                "every process unpacks the images of %s in memory, up to %d MB%s; %s unpacks them once",
+                *(self.folder, -(-len(self) * _SIDE * _SIDE // 1_000_000), why, self._command),
             )
         return prepared
 
     def _part(self, number: int) -> Array:
-        return self._parts[number].array().reshape(-1, *_PICTURE)
+        return self._parts[number].array().reshape(-1, *_IMAGE)
 
 
 def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
@@ -308,33 +271,3 @@ def _table(columns: list[dict[str, Array]]) -> FactorTable:
     found["camera"] = np.tile(np.arange(2, dtype=np.uint8), sum(pairs))
     found["split"] = np.repeat(np.arange(2, dtype=np.uint8), [2 * count for count in pairs])
     return FactorTable(list(_factors()), found)
-
-
-def _viewed(rows: Rows, modality: str) -> Rows:
-    """Numbers of the pictures that a modality shows of rows."""
-    if modality == "image":
-        return rows
-    return rows | 1 if modality == "right" else rows & ~1
-
-
-def _joined(train: Any, test: Any, first: int, rows: Rows, out: Array | None) -> Array:
-    """Copy rows out of two arrays, of which the second begins with row ``first``; each is opened only when needed."""
-    if not rows.size:
-        return np.empty((*rows.shape, *_PICTURE), np.uint8)
-    beyond = rows >= first
-    if not beyond.any():
-        return gather(train(), rows, out)
-    if beyond.all():
-        return gather(test(), rows - first, out)
-    if out is not None and not out.flags.c_contiguous:
-        out[...] = _joined(train, test, first, rows, None)
-        return out
-    found = np.empty((*rows.shape, *_PICTURE), np.uint8) if out is None else out
-    # picture by picture: gathering either part and placing it would copy everything twice
-    into, sources = found.reshape(-1).data, (train().reshape(-1).data, test().reshape(-1).data)
-    size, at = _SIDE * _SIDE, 0
-    for row, second in zip(rows.reshape(-1).tolist(), beyond.reshape(-1).tolist(), strict=True):
-        begin = (row - first if second else row) * size
-        into[at : at + size] = sources[second][begin : begin + size]
-        at += size
-    return found

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,8 @@ class H5Images:
 
     """
 
+    packed = False
+
     def __init__(self, path: Path, images: Any) -> None:
         self._path, self._images = path, images
         self.shape: tuple[int, ...] = images.shape
@@ -123,6 +125,14 @@ class H5Images:
                 for slot, row in enumerate(single.tolist()):
                     self._images.read_direct(found, np.s_[row], np.s_[slot])
         return gather(found, back.reshape(rows.shape), out)
+
+    @contextmanager
+    def rows(self) -> Iterator[Callable[[int, int, Bytes], None]]:
+        """Give :meth:`fill`, and close the file in the end."""
+        try:
+            yield self.fill
+        finally:
+            self._images.file.close()
 
     def fill(self, start: int, stop: int, out: Bytes) -> None:
         """Read consecutive pictures ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, channels)."""

@@ -63,7 +63,9 @@ class MatlabStack:
         `out` array, optional; returns array of shape ``rows.shape + shape[1:]``.
         """
         single, back = np.unique(rows, return_inverse=True)
-        found = np.empty((len(single), *self.shape[1:]), self.dtype)
+        out = np.empty(rows.shape + self.shape[1:], self.dtype) if out is None else out
+        direct = out.flags.c_contiguous and np.array_equal(single, rows.reshape(-1))
+        found = (out if direct else np.empty((len(single), *self.shape[1:]), self.dtype)).reshape(-1, *self.shape[1:])
         start = 0
         while start < len(single):
             first = single[start]
@@ -74,9 +76,7 @@ class MatlabStack:
             for slot in range(start, stop):
                 _turn(block[single[slot] - first], found[slot])
             start = stop
-        if out is None and len(single) == rows.size and np.array_equal(back.reshape(-1), np.arange(rows.size)):
-            return found.reshape(rows.shape + self.shape[1:])
-        return gather(found, back.reshape(rows.shape), out)
+        return out if direct else gather(found, back.reshape(rows.shape), out)
 
     def fill(self, start: int, stop: int, out: Array) -> None:
         """Read consecutive rows ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, …)."""
