@@ -129,7 +129,7 @@ def test_pictures_of_the_hdf5(linked, caplog):
 
 @pytest.mark.parametrize("kind", ["hdf5", "npz"])
 def test_prepared(linked, kind, caplog, monkeypatch):
-    monkeypatch.setattr(dsprites, "_BLOCK", 100)
+    monkeypatch.setattr("setsup.datasets.formats.npz._BLOCK", 100 * 4096)
     monkeypatch.setattr("setsup.datasets.formats.h5.images._BLOCK", 100 * 4096)
     path = linked(kind)
     made = dsprites.prepare(path.parent)
@@ -149,7 +149,7 @@ def test_prepared(linked, kind, caplog, monkeypatch):
 def test_a_packed_npz_is_prepared_first(linked):
     path = linked("npz")
     found = setsup.load("dsprites", path.parent)
-    with pytest.raises(DataError, match=rf"begin to its end; run `setsup prepare dsprites --root {path.parent}` once"):
+    with pytest.raises(DataError, match=rf"sequentially; run `setsup prepare dsprites --root {path.parent}` once"):
         found.fetch([0])
     found.prepare()
     assert found.fetch([0])["image"].any()

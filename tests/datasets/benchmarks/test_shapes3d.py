@@ -334,7 +334,10 @@ def test_any_layout_is_read_and_converted(
     dataset = Shapes3D(path)
     expected = pictures(rows.reshape(-1)).reshape(2, 3, 64, 64, 3)
     np.testing.assert_array_equal(dataset.fetch(rows)["image"], expected)
-    np.testing.assert_array_equal(np.load(dataset.prepare()), pictures(np.arange(40)))
+    made = dataset.prepare()
+    assert len(made) == (name != "contiguous")
+    for path_made in made:
+        np.testing.assert_array_equal(np.load(path_made), pictures(np.arange(40)))
     np.testing.assert_array_equal(Shapes3D(path).fetch(rows)["image"], expected)
 
 
@@ -346,7 +349,7 @@ def test_the_published_layout_is_read_and_converted(linked: Path) -> None:
     with h5py.File(linked) as file:
         assert ChunkReader.handles(file["images"])
     np.testing.assert_array_equal(dataset.fetch(rows)["image"], expected)
-    path = shapes3d.prepare(linked.parent)
+    (path,) = shapes3d.prepare(linked.parent)
     assert path == linked.with_name("3dshapes.images.npy")
     np.testing.assert_array_equal(np.load(path), pictures(np.arange(ROWS)))
     np.testing.assert_array_equal(Shapes3D(linked).fetch(rows)["image"], expected)
@@ -438,14 +441,14 @@ def test_nothing_is_said_of_what_is_fast(tmp_path: Path, log: pytest.LogCaptureF
 
 def test_a_prepared_array_of_another_file_is_not_used(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path / "3dshapes.h5", **LAYOUTS["published"])
-    prepared = Shapes3D(path).prepare()
+    (prepared,) = Shapes3D(path).prepare()
     with h5py.File(path, "r+") as file:
         file["images"][7] = 5
     dataset = Shapes3D(path)
     assert (dataset.fetch([7])["image"] == 5).all()
     assert f"{prepared} was made of another version of it" in log.text
     log.clear()
-    assert dataset.prepare() == prepared
+    assert dataset.prepare() == [prepared]
     assert "is made anew" in log.text
     assert (Shapes3D(path).fetch([7])["image"] == 5).all()
 
@@ -468,13 +471,13 @@ def test_a_file_that_was_replaced_is_named(small: Path) -> None:
 def prepare_and_die(path: Path, at: int) -> None:
     """Run in a child process: convert in blocks of 100 rows and die before one of them."""
     dataset = Shapes3D(path)
-    with h5py.File(path) as file:
-        images = dataset._images(file)
+    images = dataset._open_container()
+    with images.rows() as read:
 
         def fill(start: int, stop: int, out: np.ndarray) -> None:
             if start == at * images.block_rows:
                 os.kill(os.getpid(), signal.SIGKILL)
-            images.fill(start, stop, out)
+            read(start, stop, out)
 
         prepare_array(dataset._prepared, images.block_rows, fill)
 
@@ -482,15 +485,16 @@ def prepare_and_die(path: Path, at: int) -> None:
 @pytest.mark.long("kills and interruptions")
 def test_a_killed_conversion_goes_on(tmp_path: Path, linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = Shapes3D(linked)
-    whole = dataset.prepare().read_bytes()
-    dataset.prepare().unlink()
+    (made,) = dataset.prepare()
+    whole = made.read_bytes()
+    made.unlink()
     monkeypatch.setattr("setsup.datasets.formats.h5.images._BLOCK", 2048 * 12288)
     child = FORK.Process(target=prepare_and_die, args=(linked, 2))  # forked, for the smaller blocks
     child.start()
     child.join(60)
     assert child.exitcode == -signal.SIGKILL
     assert linked.with_name("3dshapes.images.npy.journal").exists()
-    assert dataset.prepare().read_bytes() == whole
+    assert dataset.prepare()[0].read_bytes() == whole
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -586,7 +590,7 @@ def test_the_npz_of_disentanglement_lib(tmp_path: Path, write: Callable[..., Non
     for name in grid.names:
         assert np.array_equal(dataset.factors.codes(name), grid.codes(name, rows)), name
     if write is np.savez:
-        assert dataset.prepare() == path
+        assert dataset.prepare() == []
     else:
         with pytest.raises(DataError, match=f"run `setsup prepare shapes3d --root {tmp_path}` once"):
             dataset.fetch([0])

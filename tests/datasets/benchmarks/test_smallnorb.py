@@ -57,7 +57,7 @@ def folder(request, tmp_path, packed, plain):
         return packed if request.param == "packed" else plain
     for path in packed.iterdir():
         (tmp_path / path.name).symlink_to(path)
-    assert smallnorb.prepare(tmp_path) == tmp_path / "smallnorb.images.npy"
+    assert smallnorb.prepare(tmp_path) == [tmp_path / "smallnorb.images.npy"]
     return tmp_path
 
 
@@ -113,7 +113,7 @@ def test_unpacked_files_come_first(tmp_path, packed, plain):
     (tmp_path / f"{TRAIN}-dat.mat.gz").unlink()
     (tmp_path / f"{TRAIN}-dat.mat.gz").write_bytes(b"broken")
     assert np.array_equal(smallnorb.open(tmp_path).fetch(7)["image"], smallnorb.open(packed).fetch(7)["image"])
-    assert smallnorb.prepare(tmp_path) == tmp_path
+    assert smallnorb.prepare(tmp_path) == []
     assert not (tmp_path / "smallnorb.images.npy").exists()
 
 
@@ -124,7 +124,7 @@ def test_what_is_slow_is_said_once_and_prepared_arrays_are_checked(tmp_path, cap
         before = dataset.fetch([5, 41, 79])["image"]
         dataset.fetch([5])
     assert caplog.text.count("setsup prepare smallnorb") == 1
-    assert dataset.prepare() == smallnorb.prepare(tmp_path) == tmp_path / "smallnorb.images.npy"
+    assert dataset.prepare() == smallnorb.prepare(tmp_path) == [tmp_path / "smallnorb.images.npy"]
     with monkeypatch.context() as patched:
         patched.setattr(smallnorb.BinaryMatrix, "array", lambda _: pytest.fail("unpacked, though it is prepared"))
         assert np.array_equal(dataset.fetch([5, 41, 79])["image"], before)
@@ -273,13 +273,13 @@ def test_threads_that_begin_at_once_all_read_the_prepared_array(tmp_path, monkey
     write(tmp_path, per_split=20)
     smallnorb.prepare(tmp_path)
     dataset = smallnorb.open(tmp_path)
-    opened = smallnorb.SmallNorb._opened
+    opened = smallnorb.PreparedArray.open
 
     def slowly(self):
         time.sleep(0.2)  # all threads have seen meanwhile that nobody has looked yet
         return opened(self)
 
-    monkeypatch.setattr(smallnorb.SmallNorb, "_opened", slowly)
+    monkeypatch.setattr(smallnorb.PreparedArray, "open", slowly)
     monkeypatch.setattr(smallnorb.BinaryMatrix, "array", lambda _: pytest.fail("unpacked, though it is prepared"))
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(lambda _: dataset.fetch([3, 70], ["image"])["image"], range(4)))

@@ -160,7 +160,7 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
     return SmallNorb(folder, root)
 
 
-def prepare(root: Path | str | None = None) -> Path:
+def prepare(root: Path | str | None = None) -> list[Path]:
     """Unpack the pictures once into an array beside the files, which ``fetch`` then maps into memory.
 
     Works block by block, shows its progress, and killed and started again goes on where it was. Files that are
@@ -173,8 +173,8 @@ def prepare(root: Path | str | None = None) -> Path:
 
     Returns
     -------
-    Path
-        The array, a ``.npy`` file; or the folder of the files, where all are unpacked, or that of the tree.
+    list of Path
+        The array, a ``.npy`` file; nothing where the files are unpacked or images of their own.
 
     Raises
     ------
