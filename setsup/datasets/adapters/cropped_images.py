@@ -1,5 +1,6 @@
 """Images of a release from which objects are cropped by their :mod:`boxes <setsup.datasets.adapters.boxes>`."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,28 @@ from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.archives.members import MemberIndex
 
-__all__ = ["BoxedDataset", "BoxedImages", "check_crop"]
+__all__ = ["BoxedDataset", "BoxedImages", "Crops"]
 
 Pixels = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Crops:
+    """How boxes are cut out: size of the images, and margin and jitter as fractions of a box."""
+
+    size: tuple[int, int] = (128, 128)
+    margin: float = 0.0
+    jitter: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        size = () if self.size is None else self.size  # boxes have no size of their own
+        object.__setattr__(self, "size", checked_size(size))
+        if not 0 <= self.margin <= 10:
+            raise DataError(f"margin must be a fraction of the box from 0 to 10, not {self.margin!r}")
+        if not 0 <= self.jitter < 0.5:
+            raise DataError(f"jitter must be a fraction of the box from 0 to below 0.5, not {self.jitter!r}")
 
 
 class BoxedImages:
@@ -28,7 +48,7 @@ class BoxedImages:
 
     Pixels are taken as they are stored: boxes were annotated on them, whatever a camera noted of its orientation.
 
-    `places` (rows,) integer array; `boxes` (rows, 4) float, pixels; `size` (height, width).
+    `places` (rows,) integer array; `boxes` (rows, 4) float, pixels.
     """
 
     def __init__(
@@ -36,16 +56,13 @@ class BoxedImages:
         members: MemberIndex,
         places: npt.ArrayLike,
         boxes: npt.NDArray[Any],
-        size: tuple[int, int],
-        margin: float,
-        jitter: float,
-        seed: int,
+        crops: Crops,
         stream: str,
     ) -> None:
         self.images = MemberImages(members, places, upright=False)
         self.boxes = boxes.astype(np.float32)
-        self.size = size
-        self._jitter = (margin, jitter, seed, stream)
+        self.size = crops.size
+        self._jitter = (crops.margin, crops.jitter, crops.seed, stream)
 
     def crops(self, rows: Rows, out: Pixels) -> Pixels:
         """Cut out and resize the boxes of (n,) rows, each once.
@@ -91,25 +108,6 @@ class BoxedDataset(ReleaseDataset):
         """
         [(source, label)] = self._images.take(check_rows([row], len(self)))
         return decode(source, label, 3)
-
-
-def check_crop(size: tuple[int, int], margin: float, jitter: float) -> tuple[int, int]:
-    """Check the options with which a data set cuts out boxes.
-
-    `size` (height, width); returns (height, width), as plain integers.
-
-    Examples
-    --------
-    >>> check_crop([64, 64], 0.1, 0.0)
-    (64, 64)
-
-    """
-    shape = checked_size(() if size is None else size)  # boxes have no size of their own
-    if not 0 <= margin <= 10:
-        raise DataError(f"margin must be a fraction of the box from 0 to 10, not {margin!r}")
-    if not 0 <= jitter < 0.5:
-        raise DataError(f"jitter must be a fraction of the box from 0 to below 0.5, not {jitter!r}")
-    return shape
 
 
 def _cut(pixels: Pixels, sides: npt.NDArray[np.float64], size: tuple[int, int], label: str) -> Pixels:

@@ -25,7 +25,6 @@ from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.split import split
-from setsup.files.expand_user import expanded
 from setsup.random import fold, permute, stream_key, uniform
 
 __all__ = ["LABEL_NOISE", "NOISE", "ColoredMnist", "open", "zeroed"]
@@ -155,7 +154,7 @@ def open(root: Path | str | None = None, *, recipe: str = "irm", seed: int = 0) 
         When the files are not there (with the command that fetches them) or are damaged, or there is no such recipe.
 
     """
-    return ColoredMnist(release("colored-mnist", None if root is None else expanded(root)), recipe, seed)
+    return ColoredMnist(release("colored-mnist", root), recipe, seed)
 
 
 def _table(mnist: FactorTable, recipe: str, seed: int) -> FactorTable:

@@ -19,7 +19,6 @@ from setsup.datasets.images import checked_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex, find_members, open_members
-from setsup.files.expand_user import expanded
 
 __all__ = ["Div2k", "open"]
 
@@ -91,7 +90,7 @@ def open(
     `size` (height, width), optional; `crop` (height, width), optional.
     """
     size, crop = checked_size(size), checked_size(crop, "crop")
-    release = find_members("div2k", None if root is None else expanded(root), _HOLDS)
+    release = find_members("div2k", root, _HOLDS)
     zips = [release.path(place) for place in release.matching(_ZIP)[0].tolist()]
     return Div2k([release, *(open_members(path) for path in zips if path is not None)], size, crop)
 

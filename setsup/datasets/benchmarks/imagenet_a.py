@@ -16,7 +16,6 @@ from setsup.datasets.benchmarks.imagenet.labels import synset_names, unique_name
 from setsup.datasets.images import checked_size
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex, find_members
-from setsup.files.expand_user import expanded
 
 __all__ = ["open"]
 
@@ -39,8 +38,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     .. [1] Hendrycks, Zhao, Basart, Steinhardt, Song, "Natural Adversarial Examples", CVPR 2021.
 
     """
-    size, folder = checked_size(size), None if root is None else expanded(root)
-    release = find_members("imagenet-a", folder, {_FILE: "imagenet-a/<synset>/*.jpg"}, _ARCHIVES)
+    size = checked_size(size)
+    release = find_members("imagenet-a", root, {_FILE: "imagenet-a/<synset>/*.jpg"}, _ARCHIVES)
     places, synsets, codes = in_tree(release, _FILE, 0)
     none = np.zeros(len(places), np.int64)
     pictures = Pictures((release,), none, places, tuple(synsets), codes, none, _names(release, synsets))

@@ -59,12 +59,12 @@ class Mnist(BaseDataset):
         return out
 
 
-def open(root: Path | None) -> Mnist:
+def open(root: Path | str | None = None) -> Mnist:
     """Open MNIST."""
     return Mnist(release("mnist", root))
 
 
-def release(name: str, root: Path | None) -> Path:
+def release(name: str, root: Path | str | None) -> Path:
     """Find the folder of the four files, for MNIST and for data sets that are made of it."""
     from setsup.files import find_root
 

@@ -24,7 +24,6 @@ from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
 from setsup.files.archives.members import MemberIndex, Places, find_members
-from setsup.files.expand_user import expanded
 
 __all__ = ["CAMERAS", "EXPRESSIONS", "MultiPie", "open"]
 
@@ -117,8 +116,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     """
     size = checked_size(size)
     archives = [f"{name}.{end}" for name in ("multi-pie", "Multi-Pie") for end in ("zip", "tar")]
-    folder = None if root is None else expanded(root)
-    return MultiPie(find_members("multi-pie", folder, [r"session0[1-4]/multiview/"], archives), size)
+    return MultiPie(find_members("multi-pie", root, [r"session0[1-4]/multiview/"], archives), size)
 
 
 def _parsed(members: MemberIndex) -> tuple[Places, dict[str, Array]]:

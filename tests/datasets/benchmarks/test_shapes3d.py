@@ -584,7 +584,7 @@ def npz(folder: Path, write: Callable[..., None] = np.savez_compressed, **change
 
 @pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
 def test_the_npz_of_disentanglement_lib(tmp_path: Path, write: Callable[..., None]) -> None:
-    path, rows = npz(tmp_path / "3dshapes", write)
+    _, rows = npz(tmp_path / "3dshapes", write)
     dataset = shapes3d.open(tmp_path)
     grid = FactorTable(scene.factors())
     for name in grid.names:

@@ -30,7 +30,6 @@ from setsup.datasets.dataset import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
-from setsup.files.expand_user import expanded
 from setsup.random import fold, stream_key, uniform
 
 __all__ = ["RANGES", "AffineMnist", "open"]
@@ -152,7 +151,7 @@ def open(
         When the files are not there (with the command that fetches them), or are damaged.
 
     """
-    return AffineMnist(release("affine-mnist", None if root is None else expanded(root)), copies, order, seed)
+    return AffineMnist(release("affine-mnist", root), copies, order, seed)
 
 
 def _parameters(seed: int, sources: int, orbit: int) -> dict[str, npt.NDArray[np.float32]]:

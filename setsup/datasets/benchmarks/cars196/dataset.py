@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, check_crop
+from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, Crops
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.benchmarks.cars196.annotations import (
     ANNOTATIONS,
@@ -25,7 +25,6 @@ from setsup.datasets.benchmarks.cars196.annotations import (
 )
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex, find_members
-from setsup.files.expand_user import expanded
 
 __all__ = ["Cars196", "open"]
 
@@ -52,12 +51,8 @@ class Cars196(BoxedDataset):
     ----------
     members : MemberIndex
         The files of the release.
-    size : (height, width)
-        Of the images.
-    margin, jitter : float
-        As for :func:`open`.
-    seed : int
-        Of the jitter.
+    crops : Crops
+        How boxes are cut out, by the options of :func:`open`.
 
     Raises
     ------
@@ -69,15 +64,12 @@ class Cars196(BoxedDataset):
     def __init__(
         self,
         members: MemberIndex,
-        size: tuple[int, int] = (128, 128),
-        margin: float = 0.0,
-        jitter: float = 0.0,
-        seed: int = 0,
+        crops: Crops = Crops(),  # noqa: B008  it is frozen
     ) -> None:
         cars = read_cars(members)
         places = _places(members, cars.images)
         rows = np.flatnonzero(places >= 0)
-        images = BoxedImages(members, places[rows], cars.boxes[rows], size, margin, jitter, seed, "cars196")
+        images = BoxedImages(members, places[rows], cars.boxes[rows], crops, "cars196")
         super().__init__("cars196", _table(cars, rows), images)
 
 
@@ -112,10 +104,9 @@ def open(
         The files are not there (with how to get them) or damaged, or an argument is out of range.
 
     """
-    shape = check_crop(size, margin, jitter)
-    place = None if root is None else expanded(root)
-    members = find_members("cars196", place, _HOLDS, ("cars196.zip", "cars196.tar"))
-    return Cars196(members, shape, margin, jitter, seed)
+    crops = Crops(size, margin, jitter, seed)
+    members = find_members("cars196", root, _HOLDS, ("cars196.zip", "cars196.tar"))
+    return Cars196(members, crops)
 
 
 def _places(members: MemberIndex, images: list[str]) -> npt.NDArray[np.int64]:

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, check_crop
+from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, Crops
 from setsup.datasets.benchmarks.compcars.labels import VIEWPOINTS, read_labels
 from setsup.datasets.benchmarks.compcars.lists import ATTRIBUTES, Models, listed, named, read_models
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex, find_members
-from setsup.files.expand_user import expanded
 
 __all__ = ["CompCars", "open"]
 
@@ -55,12 +54,8 @@ class CompCars(BoxedDataset):
     ----------
     members : MemberIndex
         The files of the release.
-    size : (height, width)
-        Of the images.
-    margin, jitter : float
-        As for :func:`open`.
-    seed : int
-        Of the jitter.
+    crops : Crops
+        How boxes are cut out, by the options of :func:`open`.
 
     Raises
     ------
@@ -72,13 +67,10 @@ class CompCars(BoxedDataset):
     def __init__(
         self,
         members: MemberIndex,
-        size: tuple[int, int] = (128, 128),
-        margin: float = 0.0,
-        jitter: float = 0.0,
-        seed: int = 0,
+        crops: Crops = Crops(),  # noqa: B008  it is frozen
     ) -> None:
         places, boxes, fields = _pictures(members)
-        images = BoxedImages(members, places, boxes, size, margin, jitter, seed, "compcars")
+        images = BoxedImages(members, places, boxes, crops, "compcars")
         super().__init__("compcars", _table(members, fields), images)
 
 
@@ -114,12 +106,9 @@ def open(
         The files are not there (with how to get them) or damaged, or an argument is out of range.
 
     """
-    shape = check_crop(size, margin, jitter)
-    place = None if root is None else expanded(root)
+    crops = Crops(size, margin, jitter, seed)
     holds = {_PICTURE: "image/78/1/2014/3ac218c0c6c378.jpg", _LABEL: "label/78/1/2014/3ac218c0c6c378.txt"}
-    return CompCars(
-        find_members("compcars", place, holds, ("compcars.zip", "compcars.tar")), shape, margin, jitter, seed
-    )
+    return CompCars(find_members("compcars", root, holds, ("compcars.zip", "compcars.tar")), crops)
 
 
 def _pictures(members: MemberIndex) -> tuple[Rows, Array, dict[str, Any]]:

@@ -10,7 +10,6 @@ from setsup.datasets.adapters.image_sources import PartedImages
 from setsup.datasets.benchmarks.imagenet.files import SPLITS, Pictures, find_pictures
 from setsup.datasets.images import checked_size
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.expand_user import expanded
 
 __all__ = ["SynsetPictures", "open"]
 
@@ -60,8 +59,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     usual places. Validation pictures that are not sorted into folders get their synsets from
     ``ILSVRC2012_devkit_t12.tar.gz``, unpacked or not, or from ``LOC_val_solution.csv``, beside them.
     """
-    size, folder = checked_size(size), None if root is None else expanded(root)
-    return SynsetPictures("imagenet", find_pictures("imagenet", folder), size=size)
+    size = checked_size(size)
+    return SynsetPictures("imagenet", find_pictures("imagenet", root), size=size)
 
 
 def _table(pictures: Pictures, splits: tuple[str, ...]) -> FactorTable:

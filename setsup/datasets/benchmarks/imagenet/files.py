@@ -51,7 +51,7 @@ class Pictures:
     categories: tuple[str, ...] | None
 
 
-def find_pictures(name: str, root: Path | None) -> Pictures:
+def find_pictures(name: str, root: Path | str | None) -> Pictures:
     """Find the pictures of ImageNet, as :func:`setsup.datasets.benchmarks.imagenet.open` takes the root.
 
     Rows are ordered by split (train, val), synset (those of which it is not known last) and the bytes of the file's

@@ -43,9 +43,9 @@ def open(
 
     `size` (height, width), optional.
     """
-    size, folder = checked_size(size), None if root is None else expanded(root)
+    size = checked_size(size)
     wanted, where = (CMC, "CMC's list") if synsets is None else _wanted(synsets)
-    return SynsetPictures("imagenet-100", only(find_pictures("imagenet-100", folder), wanted, where), size=size)
+    return SynsetPictures("imagenet-100", only(find_pictures("imagenet-100", root), wanted, where), size=size)
 
 
 def read_synsets(path: Path | str) -> tuple[str, ...]:

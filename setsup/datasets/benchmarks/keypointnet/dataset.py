@@ -236,7 +236,6 @@ def open(root: Path | str | None = None) -> KeypointNet:
         There are no annotations, or something is damaged.
 
     """
-    root = None if root is None else Path(root)
     names = ("KeypointNet.zip", "KeypointNet.tar", "keypointnet.zip", "keypointnet.tar")
     return KeypointNet(find_members("keypointnet", root, [r"annotations/[^/]+\.json"], names))
 

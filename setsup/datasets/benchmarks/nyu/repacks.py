@@ -89,7 +89,7 @@ def find_repack(root: Path | str | None) -> NyuRepack | None:
     if not any(os.path.exists(source) for source in sources):
         return None
     try:
-        members = find_members("nyu", None if root is None else Path(root), _HOLDS, _ARCHIVES)
+        members = find_members("nyu", root, _HOLDS, _ARCHIVES)
     except DataError:
         if any(os.path.isfile(source) for source in sources):
             raise

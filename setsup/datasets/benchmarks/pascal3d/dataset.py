@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, check_crop
+from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, Crops
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.base import Array, Rows
 from setsup.datasets.benchmarks.pascal3d.cad import CadModel, read_cad
@@ -52,12 +52,8 @@ class Pascal3D(BoxedDataset):
         What :func:`~setsup.datasets.benchmarks.pascal3d.records.open_records` gives.
     parts : sequence of (Factor, (rows,) int64)
         The factors ``split`` and ``abc``, with their codes.
-    size : (height, width)
-        Of the images.
-    margin, jitter : float
-        As for :func:`open`.
-    seed : int
-        Of the jitter.
+    crops : Crops
+        How boxes are cut out, by the options of :func:`open`.
 
     """
 
@@ -66,10 +62,7 @@ class Pascal3D(BoxedDataset):
         members: MemberIndex,
         records: FactorTable,
         parts: Sequence[tuple[Factor, Rows]],
-        size: tuple[int, int] = (128, 128),
-        margin: float = 0.0,
-        jitter: float = 0.0,
-        seed: int = 0,
+        crops: Crops = Crops(),  # noqa: B008  it is frozen
     ) -> None:
         folders = _folders(records)
         photos = records.values("photo").tolist()
@@ -83,7 +76,7 @@ class Pascal3D(BoxedDataset):
         columns |= {factor.name: codes for factor, codes in parts}
         factors = FactorTable([*map(records.__getitem__, public), *(factor for factor, _ in parts)], columns)
         boxes = np.stack([records.column(name) for name in SIDES], axis=1)
-        boxed = BoxedImages(members, places[kept], boxes, size, margin, jitter, seed, "pascal3d")
+        boxed = BoxedImages(members, places[kept], boxes, crops, "pascal3d")
         super().__init__("pascal3d", factors, boxed)
         self.modalities["rotation"] = Modality((3, 3), "float32")
         self._members = members
@@ -168,13 +161,13 @@ def open(
         argument is out of range.
 
     """
-    shape = check_crop(size, margin, jitter)
+    crops = Crops(size, margin, jitter, seed)
     place = None if root is None else expanded(root)
     members = find_members("pascal3d", place, _HOLDS, _ARCHIVES)
     records = open_records(members)
     folders = _beside(members, place)
     parts = [_split(members, folders, records), _abc(members, folders, records)]
-    return Pascal3D(members, records, parts, shape, margin, jitter, seed)
+    return Pascal3D(members, records, parts, crops)
 
 
 def _beside(members: MemberIndex, root: Path | None) -> list[Path]:

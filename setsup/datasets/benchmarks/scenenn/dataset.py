@@ -27,7 +27,6 @@ from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.disk import make_folder
-from setsup.files.expand_user import expanded
 
 __all__ = ["SceneNN", "open", "prepare"]
 
@@ -232,9 +231,8 @@ def open(root: Path | str | None = None) -> SceneNN:
         The files are not there, an annotation is damaged, or none has a labelled object.
 
     """
-    folder = None if root is None else expanded(root)
     holds = {r"[0-9][0-9][0-9]/[0-9][0-9][0-9]\.xml": "<scene>/<scene>.xml (such as 005/005.xml)"}
-    return SceneNN(find_members("scenenn", folder, holds))
+    return SceneNN(find_members("scenenn", root, holds))
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:

@@ -27,7 +27,6 @@ from setsup.datasets.images import decode
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex, find_members
-from setsup.files.expand_user import expanded
 
 __all__ = ["SceneNNFrames", "open"]
 
@@ -167,10 +166,9 @@ def open(root: Path | str | None = None, *, kinect2: Sequence[str] = ()) -> Scen
         The files are not there, no frame has both pictures, or a text file is damaged.
 
     """
-    folder = None if root is None else expanded(root)
     kinds = ("image", "depth")
     pictures = {rf"[0-9][0-9][0-9]/{kind}/{kind}[0-9]+\.png": f"<scene>/{kind}/{kind}<frame>.png" for kind in kinds}
-    return SceneNNFrames(find_members("scenenn-frames", folder, pictures), kinect2)
+    return SceneNNFrames(find_members("scenenn-frames", root, pictures), kinect2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ def open(root: Path | str | None = None) -> ShapeNet:
         There are no models, versions are mixed, or a list is damaged.
 
     """
-    return ShapeNet(find_models(None if root is None else Path(root)))
+    return ShapeNet(find_models(root))
 
 
 def _table(models: Models) -> FactorTable:

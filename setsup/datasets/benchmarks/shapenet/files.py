@@ -43,7 +43,7 @@ class Models:
     surface: Places
 
 
-def find_models(root: Path | None) -> Models:
+def find_models(root: Path | str | None) -> Models:
     """Find all models below a root, as :func:`setsup.datasets.benchmarks.shapenet.open` takes it."""
     holds = {
         r"[0-9]{8}(\.zip|/[^/]+/(models/model_normalized|model)\.obj)": "<synset>/<model>/models/model_normalized.obj, "

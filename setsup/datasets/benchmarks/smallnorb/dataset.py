@@ -16,7 +16,6 @@ from setsup.datasets.per_process import per_process
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import find_members
-from setsup.files.expand_user import expanded
 from setsup.files.prepared import PreparedArray
 
 __all__ = ["SmallNorb", "open", "prepare"]
@@ -153,7 +152,7 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
         folder = find_root("smallnorb", root, wanted)
     except DataError as error:
         try:
-            tree = find_members("smallnorb", None if root is None else expanded(root), {FILE: "azimuth*_lt.jpg"})
+            tree = find_members("smallnorb", root, {FILE: "azimuth*_lt.jpg"})
         except DataError:
             raise error from None
         return SmallNorbTree(tree, _factors())
