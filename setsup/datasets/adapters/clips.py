@@ -21,12 +21,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.video_index import video_file, video_index
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.images import checked_size, parallel, resized
 from setsup.errors import DataError
-from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
 
 __all__ = ["Clips", "Windows"]
@@ -141,7 +142,7 @@ class Clips(BaseDataset):
             (Factor("time", Kind.CONTINUOUS, unit="s", role="key"), start / self._index.rate[video]),
             *((factor, values[video]) for factor, values in splits),
         ]
-        self.factors = FactorTable([factor for factor, _ in columns], {factor.name: each for factor, each in columns})
+        self.factors = table_of(columns)
         used = np.unique(video)
         sizes = set(zip(self._index.height[used].tolist(), self._index.width[used].tolist(), strict=True))
         common: tuple[int | None, int | None] = size or (sizes.pop() if len(sizes) == 1 else (None, None))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import PartedImages
 from setsup.datasets.images import checked_size
@@ -140,5 +141,4 @@ def _table(pictures: list[_Picture]) -> FactorTable:
         Factor("variant", Kind.NOMINAL, _VARIANTS, role="key"): [picture.variant for picture in pictures],
         Factor("split", Kind.NOMINAL, _SPLITS, role="split"): [picture.split for picture in pictures],
     }
-    codes_of = {factor.name: np.array(column, np.int64) for factor, column in factors.items()}
-    return FactorTable(list(factors), codes_of)
+    return table_of({factor: np.array(column, np.int64) for factor, column in factors.items()})

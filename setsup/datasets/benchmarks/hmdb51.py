@@ -27,7 +27,8 @@ from pathlib import Path
 import numpy as np
 
 from setsup.datasets.adapters.clips import Clips, Codes
-from setsup.datasets.adapters.video_lists import coded, lists_beside, split_factor
+from setsup.datasets.adapters.factor_columns import nominal
+from setsup.datasets.adapters.video_lists import lists_beside, split_factor
 from setsup.errors import DataError, need
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex, Places, find_members
@@ -95,7 +96,7 @@ def open(
     held = {rf"(?:[^/]+/)?[^/]+/[^/]+{_SEEN}\.avi": "<action>/<video>.avi"}
     members = find_members(_NAME, folder, held, _ARCHIVES)
     places, actions, names = _videos(members)
-    factors = [coded("action", actions), *_seen(actions, names)]
+    factors = [nominal("action", actions), *_seen(actions, names)]
     splits = _splits(lists_beside(_NAME, members, folder, _LIST, _LISTS), actions, names, members.source)
     videos = [f"{action}/{name}" for action, name in zip(actions, names, strict=True)]
     return Clips(_NAME, members, places, videos, factors, splits, length=length, stride=stride, every=every, size=size)
@@ -125,7 +126,7 @@ def _seen(actions: list[str], names: list[str]) -> list[Codes]:
         for each, action, name in zip(found, actions, names, strict=True)
     ]
     if any(source is not None for source in sources):
-        factors.append(coded("source", sources))
+        factors.append(nominal("source", sources))
     return factors
 
 

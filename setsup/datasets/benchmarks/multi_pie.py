@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import checked_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
 from setsup.files.archives.members import MemberIndex, Places, find_members
 
 __all__ = ["CAMERAS", "EXPRESSIONS", "MultiPie", "open"]
@@ -203,15 +203,10 @@ def _table(fields: Mapping[str, Array]) -> FactorTable:
         Factor("setting1", Kind.NOMINAL, _SPLITS, role="split"): _setting(subject, session == 1, 100),
         Factor("setting2", Kind.NOMINAL, _SPLITS, role="split"): _setting(subject, expression == 0, 200),
     }
-    return FactorTable(list(factors), {factor.name: _codes(codes, len(factor)) for factor, codes in factors.items()})
+    return table_of(factors)
 
 
 def _setting(subject: Array, chosen: npt.NDArray[np.bool_], train: int) -> Array:
     """0 (train) for the first subjects by id that have a chosen row, 1 (test) for the others; -1 in other rows."""
     first = np.unique(subject[chosen])[:train]
     return np.where(chosen, np.where(np.isin(subject, first), 0, 1), -1)
-
-
-def _codes(values: Array, levels: int) -> Array:
-    dtype = code_dtype(levels)
-    return np.where(values < 0, np.iinfo(dtype).max, values).astype(dtype)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.packed_release import PackedRelease
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
@@ -137,7 +138,7 @@ def _table(members: MemberIndex, counts: list[int]) -> FactorTable:
         fold = np.full(total, 255, np.uint8)
         fold[rows] = 0
         columns[Factor(f"fold_{number}", Kind.NOMINAL, ("train",), role="split")] = fold
-    return FactorTable(list(columns), {factor.name: column for factor, column in columns.items()})
+    return table_of(columns)
 
 
 def _labels(members: MemberIndex, split: str, count: int) -> npt.NDArray[np.uint8]:

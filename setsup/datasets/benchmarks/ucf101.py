@@ -20,7 +20,8 @@ import re
 from pathlib import Path
 
 from setsup.datasets.adapters.clips import Clips, Codes
-from setsup.datasets.adapters.video_lists import PARTS, coded, lists_beside, split_factor
+from setsup.datasets.adapters.factor_columns import nominal
+from setsup.datasets.adapters.video_lists import PARTS, lists_beside, split_factor
 from setsup.errors import DataError, need
 from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
@@ -80,9 +81,9 @@ def open(
     names = fields["video"].to_pylist()
     groups, clips = ([int(number) for number in fields[field].to_pylist()] for field in ("group", "clip"))
     factors = [
-        coded("action", [_RESPELT.get(action, action) for action in fields["action"].to_pylist()]),
-        coded("group", groups, within="action"),
-        coded("clip", clips, within="group", role="key"),
+        nominal("action", [_RESPELT.get(action, action) for action in fields["action"].to_pylist()]),
+        nominal("group", groups, within="action"),
+        nominal("clip", clips, within="group", role="key"),
     ]
     splits = _splits(members, folder, names)
     return Clips(_NAME, members, places, names, factors, splits, length=length, stride=stride, every=every, size=size)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, Crops
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.benchmarks.cars196.annotations import (
     ANNOTATIONS,
@@ -137,4 +138,4 @@ def _table(cars: Cars, rows: npt.NDArray[np.int64]) -> FactorTable:
     columns[Factor("file", Kind.NOMINAL, files, role="key")] = np.arange(len(rows))
     columns[Factor("split", Kind.NOMINAL, _PARTS, role="split")] = cars.test[rows].astype(np.int64)
     columns[Factor("retrieval", Kind.NOMINAL, _PARTS, role="split")] = np.where(codes < 0, -1, codes >= _SEEN)
-    return FactorTable(list(columns), {factor.name: column for factor, column in columns.items()})
+    return table_of(columns)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages, fetch_images
 from setsup.datasets.adapters.missing_files import warn_left_out
@@ -25,7 +26,6 @@ from setsup.datasets.images import header, parallel
 from setsup.datasets.per_process import per_process
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex, Places, find_members
 from setsup.files.expand_user import expanded
@@ -335,18 +335,17 @@ def _table(
         factors[Factor("split", Kind.NOMINAL, _SPLITS, role="split")] = part
         if "identity" in columns:
             factors[Factor("dcodr", Kind.NOMINAL, tuple(_DCODR), role="split")] = _dcodr(told, images)
-    codes = {factor.name: np.asarray(column).astype(code_dtype(len(factor))) for factor, column in factors.items()}
-    return FactorTable(list(factors), codes)
+    return table_of(factors)
 
 
 def _dcodr(told: Mapping[str, Annotation], images: Rows) -> Array:
-    """0 and 1 for the parts of DCoDR, the code of unknown in no part: by the images that a person has in the part.
+    """0 and 1 for the parts of DCoDR, -1 in neither: by the images that a person has in the part.
 
     All images that are listed count, so that a part of the release has its images in the parts that the whole has.
     """
     listed = np.intersect1d(told["identity"].images, told["split"].images)
     identity, part = (told[what].of(listed, "the lists")[:, 0] for what in ("identity", "split"))
-    found = np.full(len(listed), np.iinfo(code_dtype(len(_DCODR))).max)
+    found = np.full(len(listed), -1)
     for code, (name, fewest) in enumerate(_DCODR.items()):
         here = part == _SPLITS.index(name)
         found[here & (np.bincount(identity[here], minlength=identity.max() + 1)[identity] >= fewest)] = code

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, Crops
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.benchmarks.compcars.labels import VIEWPOINTS, read_labels
 from setsup.datasets.benchmarks.compcars.lists import ATTRIBUTES, Models, listed, named, read_models
 from setsup.errors import DataError
@@ -166,7 +167,7 @@ def _table(members: MemberIndex, fields: dict[str, Any]) -> FactorTable:
         if train.any() or test.any():
             parts = np.where(train, 0, np.where(test, 1, -1))
             columns[Factor(name, Kind.NOMINAL, _PARTS, role="split")] = parts
-    return FactorTable(list(columns), {factor.name: codes for factor, codes in columns.items()})
+    return table_of(columns)
 
 
 def _add_attributes(columns: dict[Factor, Array], known: Models, models: Rows, model: Rows) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.base import Array, Rows
@@ -200,7 +201,7 @@ def _table(pairs: tuple[str, ...], parts: Rows, labels: Mapping[str, Label]) -> 
         columns[Factor(name, kind, levels, role="key" if levels is None else "variation")] = np.repeat(codes, 2)
     columns[Factor("pair", Kind.NOMINAL, pairs, role="key")] = np.repeat(np.arange(len(pairs)), 2)
     columns[Factor("split", Kind.NOMINAL, _PARTS, role="split")] = np.repeat(parts, 2)
-    return FactorTable(list(columns), {factor.name: codes for factor, codes in columns.items()})
+    return table_of(columns)
 
 
 def _find(root: Path | None) -> MemberIndex:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import PartedImages
 from setsup.datasets.benchmarks.imagenet.files import SPLITS, Pictures, find_pictures
@@ -70,4 +71,4 @@ def _table(pictures: Pictures, splits: tuple[str, ...]) -> FactorTable:
         named = pictures.categories
         extra = {} if named is None else {Factor("category", Kind.NOMINAL, named, role="key"): pictures.synset}
         factors = {Factor("synset", Kind.NOMINAL, levels): pictures.synset, **extra, **factors}
-    return FactorTable(list(factors), {factor.name: codes for factor, codes in factors.items()})
+    return table_of(factors)

@@ -21,7 +21,6 @@ from setsup.datasets.formats.geometry.pcd import Pcd, read_pcd
 from setsup.datasets.formats.geometry.ply import read_ply
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
 from setsup.files.archives.members import MemberIndex, find_members, open_members
 from setsup.files.texts import text_of
 
@@ -266,10 +265,10 @@ def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members:
     lists = {split: _listed(members, f"splits/{split}.txt") for split in _SPLITS if f"splits/{split}.txt" in members}
     if lists:
         factors.append(Factor("split", Kind.NOMINAL, _SPLITS, role="split"))
-        columns["split"] = np.full(len(keys), 255, np.int64)
+        columns["split"] = np.full(len(keys), -1)
         for split, listed in lists.items():
             own = np.isin(keys, listed)
-            twice = np.flatnonzero(own & (columns["split"] != 255))
+            twice = np.flatnonzero(own & (columns["split"] >= 0))
             if len(twice):
                 other = _SPLITS[columns["split"][twice[0]]]
                 raise DataError(
@@ -281,8 +280,7 @@ def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members:
         listed = _listed(members, "knife_misaligned.txt", "03624134-")
         factors.append(Factor("misaligned", Kind.NOMINAL, (False, True), role="key"))
         columns["misaligned"] = np.isin(keys, listed).astype(np.int64)
-    narrow = {factor.name: columns[factor.name].astype(code_dtype(len(factor))) for factor in factors}
-    return FactorTable(factors, narrow)
+    return FactorTable(factors, columns)
 
 
 def _listed(members: MemberIndex, name: str, start: str = "") -> list[str]:

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters.distinct_rows import read_distinct
+from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.benchmarks.nyu.file import make_table
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.depth_images import decode_depth
 from setsup.datasets.formats.h5.images import h5_dataset, h5_errors
@@ -105,12 +105,12 @@ def _table(found: dict[str, Any], names: Any) -> FactorTable:
     scene = [told[code][0] if code >= 0 else "" for code in folder.tolist()]
     kind = [told[code][1] if code >= 0 else "" for code in folder.tolist()]
     part = ["test" if part == "val" else part or "" for part in found["part"].to_pylist()]
-    return make_table(
+    return table_of(
         [
-            ("scene", scene, {"within": "scene_type"}),
-            ("scene_type", kind, {}),
-            ("split", part, {"role": "split", "levels": ("train", "test")}),
-            ("path", names.to_pylist(), {"role": "key"}),
+            nominal("scene", scene, within="scene_type"),
+            nominal("scene_type", kind),
+            nominal("split", part, None, "split", ("train", "test")),
+            nominal("path", names.to_pylist(), role="key"),
         ]
     )
 

@@ -15,7 +15,6 @@ from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.formats.geometry.binvox import Binvox, read_binvox
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
 
 __all__ = ["ShapeNet", "open"]
 
@@ -189,6 +188,4 @@ def _table(models: Models) -> FactorTable:
     if splits is not None:
         factors.append(Factor("split", Kind.NOMINAL, ("train", "val", "test"), role="split"))
         columns["split"] = splits
-    return FactorTable(
-        factors, {factor.name: columns[factor.name].astype(code_dtype(len(factor))) for factor in factors}
-    )
+    return FactorTable(factors, columns)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.missing_files import warn_left_out
@@ -131,4 +132,4 @@ def _table(shoes: Shoes) -> FactorTable:
             within = "category" if name == "subcategory" and columns else None
             columns[Factor(name, Kind.NOMINAL, levels, within=within)] = codes
     columns[Factor("cid", Kind.NOMINAL, tuple(shoes.cids), role="key")] = np.arange(len(shoes.cids))
-    return FactorTable(list(columns), {factor.name: codes for factor, codes in columns.items()})
+    return table_of(columns)
