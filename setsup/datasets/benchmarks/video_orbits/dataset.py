@@ -8,7 +8,7 @@ import numpy as np
 
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.benchmarks.video_orbits.clips import FRAMES
-from setsup.datasets.benchmarks.video_orbits.recipe import TABLE
+from setsup.datasets.benchmarks.video_orbits.records import TABLE
 from setsup.datasets.images import checked_size
 from setsup.datasets.own.table import ImageTable
 from setsup.errors import DataError
