@@ -67,7 +67,7 @@ def kept_or_made(
     except DataError as error:
         if failed:
             raise
-        _log.warning("%s; it is made anew by every process", error)
+        _log.warning("%s; it is made again by every process", error)
     return made[0] if made else make()
 
 

@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Arrays are uint8 (height, width, channels) as a person sees the picture: the orientation that a camera noted in a JPEG
+Arrays are uint8 (height, width, channels) as a person sees the image: the orientation that a camera noted in a JPEG
 is applied.
 
 Notes
@@ -11,7 +11,7 @@ JPEG in grey or colour is decoded by simplejpeg, plain PNG by kornia-rs, all els
 bit for bit. simplejpeg and Pillow both stand on libjpeg-turbo. simplejpeg takes half to three quarters of Pillow's
 time, which spends the rest on header objects and copies; it lets other threads run meanwhile; and it tells libjpeg-
 turbo's warnings, where Pillow gives what could be decoded: grey or shifted blocks. Such files are refused here, but for
-stray bytes before the end mark, which a data set may allow: some pictures of ImageNet were published with them. JPEG
+stray bytes before the end mark, which a dataset may allow: some images of ImageNet were published with them. JPEG
 that goes to Pillow (CMYK, rare sampling) has Pillow's leniency. For a PNG kornia-rs takes about a third of Pillow's
 time and looks at the checksums of the pixels, as Pillow does not; those of files that go to Pillow are checked here.
 kornia-rs does not let other threads run meanwhile, so on more than three cores a single process decodes PNG by Pillow;
@@ -112,7 +112,7 @@ def checked_size(value: Sequence[int], name: str = ...) -> tuple[int, int]: ...
 @overload
 def checked_size(value: Sequence[int] | None, name: str = ...) -> tuple[int, int] | None: ...
 def checked_size(value: Sequence[int] | None, name: str = "size") -> tuple[int, int] | None:
-    """Check a size that a data set is opened with.
+    """Check a size that a dataset is opened with.
 
     `value` (height, width) or None, pixels; returns (height, width) or None, as plain integers.
     """
@@ -209,7 +209,7 @@ def _check(width: int, height: int, label: str) -> None:
 def _pixels(
     content: bytes, label: str, channels: int, out: npt.NDArray[np.uint8] | None, lenient: bool
 ) -> npt.NDArray[np.uint8]:
-    """Picture the right side up, with the channels asked for or those of its own mode."""
+    """Image the right side up, with the channels asked for or those of its own mode."""
     try:
         if content.startswith(_JPEG):
             return _jpeg(content, label, channels, out, lenient)
@@ -270,17 +270,17 @@ def _with_channels(pixels: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[
 
 
 def resized(pixels: npt.NDArray[np.uint8], size: tuple[int, int] | None) -> npt.NDArray[np.uint8]:
-    """Resize a picture, antialiased, until it just covers a size, and cut out the centre.
+    """Resize an image, antialiased, until it just covers a size, and cut out the centre.
 
     `pixels` (height, width, 1, 3 or 4) uint8; `size` (height, width) or None; returns (*size, channels) uint8; the
-    picture itself where it has that size.
+    image itself where it has that size.
     """
     if size is None or pixels.shape[:2] == size:
         return pixels
     from PIL import Image, ImageOps
 
-    picture = Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else np.ascontiguousarray(pixels))
-    fitted = np.asarray(ImageOps.fit(picture, (size[1], size[0]), Image.Resampling.BICUBIC))
+    image = Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else np.ascontiguousarray(pixels))
+    fitted = np.asarray(ImageOps.fit(image, (size[1], size[0]), Image.Resampling.BICUBIC))
     return fitted.reshape(*size, pixels.shape[2])
 
 

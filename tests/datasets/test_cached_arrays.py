@@ -73,7 +73,7 @@ def test_a_cache_that_cannot_be_written(made, tmp_path, monkeypatch, caplog, how
     expected = made().copy()
     assert np.array_equal(cached_array("poses", [], ENTRY, 3, made), expected)
     assert made.calls == [0, 1], "made once"
-    assert "it is made anew by every process" in caplog.text
+    assert "it is made again by every process" in caplog.text
 
 
 def test_what_cannot_be_made_leaves_nothing(tmp_path, monkeypatch):

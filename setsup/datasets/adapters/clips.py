@@ -5,9 +5,9 @@ that is drawn from videos, and gives arrays of one shape:
 
 - action recognition: a window from the middle of each video, which is a row for each file of the release;
 - a frame and a later frame, with the motion between: ``video`` is what
-  :class:`~setsup.loading.transforms.FrameTriples` takes, which draws times within it anew at every step
+  :class:`~setsup.loading.transforms.FrameTriples` takes, which draws times within it again at every step
   (``video.movedim(-1, -3)`` puts channels first, as it has them);
-- frames as pictures of an orbit or a set: ``every=25`` gives a row for every 25th frame, and ``image`` its first
+- frames as images of an orbit or a set: ``every=25`` gives a row for every 25th frame, and ``image`` its first
   frame; ``OrbitSampler(clips.factors, "file")`` draws frames of one video, and negatives from others are those of
   another level of ``file``.
 
@@ -52,7 +52,7 @@ class Windows:
     def __init__(self, frames: npt.ArrayLike, length: int, stride: int = 1, every: int | None = None) -> None:
         for name, number in (("length", length), ("stride", stride), ("every", 1 if every is None else every)):
             if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-                raise DataError(f"{name} must be a whole number of frames, 1 or more, not {number!r}")
+                raise DataError(f"{name} must be an integer of frames, 1 or more, not {number!r}")
         self._length, self._stride = int(length), int(stride)
         # frames at which a window may begin
         room = np.maximum(np.asarray(frames, np.int64) - (self._length - 1) * self._stride, 0)
@@ -79,7 +79,7 @@ class Clips(BaseDataset):
     Parameters
     ----------
     name : str
-        Name of the data set.
+        Name of the dataset.
     members : MemberIndex
         The files of the release.
     places : (videos,) int64

@@ -44,7 +44,7 @@ class Crops:
 
 
 class BoxedImages:
-    """Pictures by row number, each with the box of one object.
+    """Images by row number, each with the box of one object.
 
     Pixels are taken as they are stored: boxes were annotated on them, whatever a camera noted of its orientation.
 
@@ -116,6 +116,6 @@ def _cut(pixels: Pixels, sides: npt.NDArray[np.float64], size: tuple[int, int], 
     if not (left < min(right, width) and top < min(bottom, height) and right > 0 and bottom > 0):
         raise DataError(
             f"{label} has {width} × {height} pixels, but its box {left:g}, {top:g}, {right:g}, {bottom:g} lies outside "
-            "of them; the picture belongs to other annotations, or either is damaged: fetch them again"
+            "of them; the image belongs to other annotations, or either is damaged: fetch them again"
         )
     return crop(pixels, sides, size)

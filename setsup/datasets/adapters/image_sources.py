@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _SHOWN = 5
-_HEAD = 1 << 17  # bytes of a picture in which its notes stand
+_HEAD = 1 << 17  # bytes of an image in which its notes stand
 _NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks of a JPEG begin with
 
 
@@ -81,7 +81,7 @@ def fetch_images(
         if image.shape != expected:
             raise DataError(
                 f"{items[place][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
-                f"{expected[0]} × {expected[1]}; open the data set with size=(height, width) to have all resized"
+                f"{expected[0]} × {expected[1]}; open the dataset with size=(height, width) to have all resized"
             )
         if image is not slot:
             slot[...] = image
@@ -110,7 +110,7 @@ def _decoded(
     if height < rows or width < columns:
         raise DataError(
             f"{label} is {height} × {width} pixels (height × width), smaller than the crop of {rows} × {columns}; open "
-            "the data set with a smaller crop"
+            "the dataset with a smaller crop"
         )
     top, left = corner((height, width), crop)
     return resized(image[top : top + rows, left : left + columns], size)
@@ -269,9 +269,9 @@ class PartedImages:
 
 
 def as_stored(members: MemberIndex, place: int) -> bytes:
-    """Content of a picture without the orientation that a camera may have noted in it.
+    """Content of an image without the orientation that a camera may have noted in it.
 
-    Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some pictures of ImageNet
+    Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some images of ImageNet
     have a note.
     """
     return without_orientation(members.read(place))
@@ -281,7 +281,7 @@ def without_orientation(content: bytes) -> bytes:
     """Content of an image file without the orientation that a camera may have noted."""
     for note in _NOTES:
         if note in content[:_HEAD]:
-            # a block of another name is passed over by whoever decodes the picture
+            # a block of another name is passed over by whoever decodes the image
             content = content.replace(note, b"none".ljust(len(note), b"\0"), 1)
     return content
 

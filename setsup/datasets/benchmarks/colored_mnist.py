@@ -50,7 +50,7 @@ class ColoredMnist(BaseDataset):
     environment; and ``environment``, named by that probability. The split ``split``. All flips are independent, and a
     function of the seed and the row.
 
-    The one modality is ``image``. A colour shows in which channel of the grey picture is nothing, see :func:`zeroed`.
+    The only modality is ``image``. A colour shows in which channel of the grey image is nothing, see :func:`zeroed`.
 
     ============  ====================================================  ================================================
     recipe        ``"irm"`` [1]_                                        ``"pixels"`` [2]_
@@ -64,7 +64,7 @@ class ColoredMnist(BaseDataset):
     colour alone  predicts 85 % of ``train``, 10 % of ``test``          predicts 85 % of the three, 10 % of ``ood``
     ============  ====================================================  ================================================
 
-    The published code of [2]_ draws labels and colours anew whenever an image is read;
+    The published code of [2]_ draws labels and colours again whenever an image is read;
     :class:`setsup.loading.transforms.FreshColors` does so in batches.
 
     Parameters
@@ -202,7 +202,7 @@ def _dealt(table: FactorTable, seed: int) -> Array:
 
 
 def _weights(source: int, target: int) -> npt.NDArray[np.float32]:
-    """Bilinear enlargement of one axis, (target, source); its corners are those of the picture, not of its pixels."""
+    """Bilinear enlargement of one axis, (target, source); its corners are those of the image, not of its pixels."""
     place = np.clip((np.arange(target) + 0.5) * source / target - 0.5, 0, source - 1)
     return np.asarray(np.maximum(1 - np.abs(place[:, np.newaxis] - np.arange(source)), 0), np.float32)
 
@@ -211,5 +211,5 @@ _LARGER = _weights(28, 32)  # multiples of 1/16, so that products and sums of gr
 
 
 def _enlarge(grey: Array) -> Array:
-    """Pictures (..., 28, 28) uint8 as (..., 32, 32) uint8, rounded."""
+    """Images (..., 28, 28) uint8 as (..., 32, 32) uint8, rounded."""
     return np.asarray(np.rint(_LARGER @ grey.astype(np.float32) @ _LARGER.T).astype(np.uint8))

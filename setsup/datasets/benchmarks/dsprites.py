@@ -1,4 +1,4 @@
-"""dSprites: 737,280 pictures of a white shape on black, read from the published ``.npz`` or ``.hdf5``."""
+"""dSprites: 737,280 images of a white shape on black, read from the published ``.npz`` or ``.hdf5``."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -39,11 +39,11 @@ _LARGEST_RATIO = 1100  # of any filter that is read
 
 
 class Dsprites(PreparedImages):
-    """Pictures of a shape: its colour, kind, scale, orientation and place.
+    """Images of a shape: its colour, kind, scale, orientation and place.
 
     The published file holds every combination once, in C order, the place from top to bottom changing fastest, and its
-    table is a grid; a file with other rows gets a table with columns. The one modality is ``image``, (64, 64, 1) uint8
-    grey: 255 is the shape, 0 the ground (the file has 1 and 0). Pictures come from the array that :func:`prepare` makes
+    table is a grid; a file with other rows gets a table with columns. The only modality is ``image``, (64, 64, 1) uint8
+    grey: 255 is the shape, 0 the ground (the file has 1 and 0). Images come from the array that :func:`prepare` makes
     where it is there and belongs to the file. Without it the ``.hdf5`` is read, which is slow and said once; the
     ``.npz``, packed as it is published, cannot be read at random.
 
@@ -61,7 +61,7 @@ class Dsprites(PreparedImages):
 
     Notes
     -----
-    Orientations 0 and 2π are the same picture, and both are there; the square repeats every 90°, the ellipse every
+    Orientations 0 and 2π are the same image, and both are there; the square repeats every 90°, the ellipse every
     180°. Levels are the published values, rounded to four decimals. The array ``metadata`` of the ``.npz`` is a pickle
     and is never read.
 
@@ -124,7 +124,7 @@ def open(root: Path | str | None = None) -> Dsprites:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Convert the pictures once into an array of 3 GB beside the file, which ``fetch`` then maps into memory.
+    """Convert the images once into an array of 3 GB beside the file, which ``fetch`` then maps into memory.
 
     Works block by block and within 1 GB of memory; killed and started again it goes on where it was. Where the folder
     is read-only the array goes into the cache folder. Shows its progress.
@@ -137,7 +137,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        The array, a ``.npy`` file; nothing where the pictures lie in the file as they are, and none is made.
+        The array, a ``.npy`` file; nothing where the images lie in the file as they are, and none is made.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def _h5_labels(path: Path) -> Iterator[tuple[int, Labels]]:
         _check_images(path, images)
         _check_labels(path, images, classes, values)
         for stored in (classes, values):
-            # unwritten pictures are black and cost nothing; unwritten labels would let a small file claim any length
+            # unwritten images are black and cost nothing; unwritten labels would let a small file claim any length
             if stored.size * stored.dtype.itemsize > stored.id.get_storage_size() * _LARGEST_RATIO:
                 raise DataError(
                     f"{path} claims {len(stored):,} labels, but holds {stored.id.get_storage_size():,} bytes of them"
@@ -197,13 +197,13 @@ def _check_images(path: Path, images: Any) -> None:
 
 def _check_labels(path: Path, images: Any, classes: Any, values: Any) -> None:
     for what, found, kinds, expected in (
-        ("classes", classes, "iu", "whole numbers"),
+        ("classes", classes, "iu", "integers"),
         ("values", values, "f", "floating-point"),
     ):
         if len(found.shape or ()) != 2 or found.shape[1] != 6 or found.dtype.kind not in kinds:
             raise DataError(f"{path}: the {what} are {found.dtype} {found.shape}; {expected} (N, 6) was expected")
         if len(found) != len(images):
-            raise DataError(f"{path} has {len(images):,} pictures but {what} of {len(found):,}; they must be as many")
+            raise DataError(f"{path} has {len(images):,} images but {what} of {len(found):,}; they must be as many")
     if not len(images):
         raise DataError(f"{path} has no rows")
 
@@ -246,8 +246,8 @@ def _factors() -> list[Factor]:
     ]
 
 
-def _no_bits(path: Path, row: int, pictures: Array) -> DataError:
+def _no_bits(path: Path, row: int, images: Array) -> DataError:
     return DataError(
-        f"{path}: the picture of row {row} has a pixel of {pictures.max()}, where only 0 and 1 are published; fetch "
+        f"{path}: the image of row {row} has a pixel of {images.max()}, where only 0 and 1 are published; fetch "
         "the file again"
     )

@@ -21,7 +21,7 @@ class Mnist(BaseDataset):
     """Handwritten digits, the rows of the train files and after them those of the test files.
 
     In the published files rows 0 to 59,999 are train and 60,000 to 69,999 test. The factors are ``digit`` and ``split``
-    (no factor of variation). The one modality is ``image``, (28, 28, 1) uint8 grey: 0 is paper, 255 ink.
+    (no factor of variation). The only modality is ``image``, (28, 28, 1) uint8 grey: 0 is paper, 255 ink.
     """
 
     name = "mnist"
@@ -65,7 +65,7 @@ def open(root: Path | str | None = None) -> Mnist:
 
 
 def release(name: str, root: Path | str | None) -> Path:
-    """Find the folder of the four files, for MNIST and for data sets that are made of it."""
+    """Find the folder of the four files, for MNIST and for datasets that are made of it."""
     from setsup.files import find_root
 
     wanted = [_names(prefix, what, axes) for what, axes in (("images", 3), ("labels", 1)) for prefix in _PREFIXES]

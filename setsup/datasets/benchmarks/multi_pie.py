@@ -1,7 +1,7 @@
 """Multi-PIE: faces of 337 persons under 15 views, 19 lightings and six expressions, read from the published tree.
 
 The tree is ``session0S/multiview/<subject>/<recording>/<camera>/<file>.png``; a file's name repeats what its folders
-say. High-resolution pictures (``session0S/highres``) are not part. The 15 cameras of a recording fire together, so a
+say. High-resolution images (``session0S/highres``) are not part. The 15 cameras of a recording fire together, so a
 subject, session, recording and shot make an orbit of views, with the frontal one as its canonical member::
 
     faces = setsup.load("multi-pie", root="Multi-Pie")
@@ -60,16 +60,16 @@ _log = logging.getLogger("setsup")
 
 
 class MultiPie(ImageFilesDataset):
-    """Pictures of faces by subject, session, recording, camera and shot.
+    """Images of faces by subject, session, recording, camera and shot.
 
     Factors: ``subject`` (the ids that are there, as texts of three digits), ``session`` (1 to 4, within five months),
     ``recording`` (1 to 3 within the session), ``expression`` (of both; unknown for a third recording of session 1),
     ``camera``, ``yaw`` (deg, minus towards camera 24_0; papers differ in the sign), ``elevated`` (cameras 19_1 and
     08_1, whose yaw is about −45 and 45) and ``lighting`` (0: room light; 1 to 18: the flash that fired). The key
-    ``shot`` tells the two pictures of a recording under room light, 0 and 19, apart. ``setting1`` and ``setting2`` are
+    ``shot`` tells the two images of a recording under room light, 0 and 19, apart. ``setting1`` and ``setting2`` are
     splits. No factor holds the name of the file, which the others make up; :meth:`paths` gives it.
 
-    The one modality is ``image``, (480, 640, 3) uint8 sRGB. Rows are in the order of the files' names.
+    The only modality is ``image``, (480, 640, 3) uint8 sRGB. Rows are in the order of the files' names.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class MultiPie(ImageFilesDataset):
     Files whose names contradict their folders (subject 002 in the folder of 001) or name a session, recording, camera
     or shot that does not exist are left out: which of the two is right cannot be known. Their number is logged.
 
-    Some copies hold pictures of camera 08_1 upside down, subject 003 among them; they are given as they are.
+    Some copies hold images of camera 08_1 upside down, subject 003 among them; they are given as they are.
 
     """
 

@@ -26,10 +26,10 @@ _LARGEST_RATIO = 1100  # of any filter that is read
 
 
 class Shapes3D(PreparedImages):
-    """Pictures of an object in a room: floor, wall and object hue, scale, shape and orientation.
+    """Images of an object in a room: floor, wall and object hue, scale, shape and orientation.
 
     The published file holds every combination once, in C order, and its table is a grid; a file with other rows gets a
-    table with columns. The one modality is ``image``, (64, 64, 3) uint8 sRGB. Pictures come from the array that
+    table with columns. The only modality is ``image``, (64, 64, 3) uint8 sRGB. Images come from the array that
     :func:`prepare` makes where it is there and belongs to the file, else from the file itself, which is slow for the
     published layout and said once. A packed ``.npz`` cannot be read at random, and has to be prepared.
     """
@@ -65,7 +65,7 @@ def open(root: Path | str | None = None) -> Shapes3D:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Convert the pictures once into an array beside the file, which ``fetch`` then maps into memory.
+    """Convert the images once into an array beside the file, which ``fetch`` then maps into memory.
 
     Works block by block within 1 GB of memory, and resumes when it was interrupted. Where the folder is read-only the
     array goes into the cache folder.
@@ -85,7 +85,7 @@ def _checked(path: Path, content: Any) -> tuple[Any, Any]:
             raise DataError(f"{path} has {len(images):,} images but {len(labels):,} labels; they must be as many")
         if len(images) == 0:
             raise DataError(f"{path} has no rows")
-        # unwritten pictures are black and cost nothing; unwritten labels would let a small file claim any length
+        # unwritten images are black and cost nothing; unwritten labels would let a small file claim any length
         if labels.size * labels.dtype.itemsize > labels.id.get_storage_size() * _LARGEST_RATIO:
             raise DataError(
                 f"{path} claims {len(labels):,} labels, but holds {labels.id.get_storage_size():,} bytes of them"

@@ -1,8 +1,8 @@
-"""STL-10: 113,000 pictures of 96 × 96 pixels, of which 13,000 have labels, read from the published binary files.
+"""STL-10: 113,000 images of 96 × 96 pixels, of which 13,000 have labels, read from the published binary files.
 
 Convention
 ----------
-A file of pictures is raw uint8 without a header: for each picture its red, green and blue channel, each column after
+A file of images is raw uint8 without a header: for each image its red, green and blue channel, each column after
 column. Labels are uint8, 1 to 10.
 """
 
@@ -40,12 +40,12 @@ _MEND = "fetch it again"
 
 
 class Stl10(BaseDataset):
-    """Pictures of ten categories, and ten times as many without labels.
+    """Images of ten categories, and ten times as many without labels.
 
-    Rows are the pictures of ``train_X.bin``, of ``test_X.bin`` and of ``unlabeled_X.bin``, in their order: in the
+    Rows are the images of ``train_X.bin``, of ``test_X.bin`` and of ``unlabeled_X.bin``, in their order: in the
     published files 0 to 4,999, 5,000 to 12,999 and 13,000 to 112,999. Factors are ``category`` (unknown in the last
-    part), ``split``, and ``fold_0`` … ``fold_9``, whose one level, train, marks the 1,000 training pictures of each of
-    the ten folds; these overlap. The one modality is ``image``, (96, 96, 3) uint8 sRGB, mapped from the files.
+    part), ``split``, and ``fold_0`` … ``fold_9``, whose one level, train, marks the 1,000 training images of each of
+    the ten folds; these overlap. The only modality is ``image``, (96, 96, 3) uint8 sRGB, mapped from the files.
 
     References
     ----------
@@ -111,7 +111,7 @@ def _path(members: MemberIndex, name: str) -> Path:
 def _count(path: Path) -> int:
     size = path.stat().st_size
     if not size or size % _BYTES:
-        raise DataError(f"{path} has {size:,} bytes, which is no multiple of the {_BYTES:,} of a picture; {_MEND}")
+        raise DataError(f"{path} has {size:,} bytes, which is no multiple of the {_BYTES:,} of an image; {_MEND}")
     return size // _BYTES
 
 
@@ -121,7 +121,7 @@ def _map(path: Path, count: int) -> Array:
             return np.asarray(np.memmap(path, np.uint8, "r", shape=(count, *_STORED)))
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
-    raise DataError(f"{path} has changed since the data set was opened; open it again")
+    raise DataError(f"{path} has changed since the dataset was opened; open it again")
 
 
 def _table(members: MemberIndex, counts: list[int]) -> FactorTable:
@@ -148,13 +148,13 @@ def _labels(members: MemberIndex, split: str, count: int) -> npt.NDArray[np.uint
     stored = np.frombuffer(members.read(place, _MOST_LABELS), np.uint8)
     if len(stored) != count:
         raise DataError(
-            f"{label} has {len(stored):,} labels, and {split}_X.bin {count:,} pictures; they do not belong together: "
+            f"{label} has {len(stored):,} labels, and {split}_X.bin {count:,} images; they do not belong together: "
             "fetch both again"
         )
     wrong = (stored < 1) | (stored > len(_CATEGORIES))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise DataError(f"{label}: the label of picture {row} is {stored[row]}; 1 to 10 were expected; {_MEND}")
+        raise DataError(f"{label}: the label of image {row} is {stored[row]}; 1 to 10 were expected; {_MEND}")
     return stored - np.uint8(1)
 
 
@@ -181,7 +181,7 @@ def _folds(members: MemberIndex, count: int) -> list[Rows]:
     for number, line in enumerate(lines):
         odd = [word for word in line if not re.fullmatch("[0-9]{1,9}", word) or int(word) >= count]
         if odd or len(set(line)) != len(line):
-            what = f"has {odd[0][:20]!r}, which is no training picture" if odd else "names a picture twice"
+            what = f"has {odd[0][:20]!r}, which is no training image" if odd else "names an image twice"
             raise DataError(
                 f"{label}: line {number + 1} {what}; numbers from 0 to {count - 1:,} were expected; {_MEND}"
             )

@@ -1,4 +1,4 @@
-"""PNG files that are no pictures to look at: 16-bit depth, and labels in four channels; read to the bit or refused.
+"""PNG files that are no images to look at: 16-bit depth, and labels in four channels; read to the bit or refused.
 
 The checksums of all chunks are compared first: a damaged depth is a wrong measurement.
 """
@@ -21,7 +21,7 @@ _MEND = "replace it, or take the frame out"
 
 
 def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArray[np.uint16]:
-    """Decode a depth picture: a PNG of one channel of 16 bits.
+    """Decode a depth image: a PNG of one channel of 16 bits.
 
     `size` (height, width); returns (height, width) uint16.
     """

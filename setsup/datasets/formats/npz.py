@@ -183,7 +183,7 @@ class NpzArray:
 
 
 class _Tape:
-    """Reads what comes in pieces, onwards; going back starts it anew."""
+    """Reads what comes in pieces, onwards; going back starts it again."""
 
     def __init__(self, start: Callable[[], Iterator[bytes]]) -> None:
         self._start = start

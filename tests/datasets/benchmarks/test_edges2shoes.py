@@ -187,7 +187,7 @@ def test_matches_are_made_once_and_anew_for_other_files(release, catalogue, tmp_
     assert "gender" in edges2shoes.open(root, zappos=beside).factors
     list_of_paths = beside / "ut-zap50k-data" / "meta-data.csv"
     list_of_paths.write_text("".join(list_of_paths.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(DataError, match="48 pictures, but"):
+    with pytest.raises(DataError, match="48 images, but"):
         edges2shoes.prepare(root, beside)
     assert "gender" not in edges2shoes.open(root, zappos=beside).factors
 

@@ -24,7 +24,7 @@ def challenge(tmp_path_factory):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Grids of 144 and of 64 pictures, which a packed file can have in a test."""
+    """Grids of 144 and of 64 images, which a packed file can have in a test."""
     monkeypatch.setattr(module, "_TURNS", 2)
     monkeypatch.setattr(module, "_GROUNDS", ("purple",))
     monkeypatch.setattr(module, "_HEIGHTS", ("top",))

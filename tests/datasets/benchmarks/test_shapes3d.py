@@ -40,7 +40,7 @@ def labels(rows: np.ndarray) -> np.ndarray:
 
 
 def pictures(rows: np.ndarray) -> np.ndarray:
-    """Pictures of few colours whose every pixel tells its row, place and channel."""
+    """Images of few colours whose every pixel tells its row, place and channel."""
     rows = rows[:, None, None, None]
     y, x, c = np.ogrid[:64, :64, :3]
     return ((rows // 3 + (y // 5) * 37 + (x // 3) * 11 + c * 101 + (x * y + rows) % 2) % 251).astype(np.uint8)
@@ -73,7 +73,7 @@ def linked(published: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All 480,000 rows in the published layout; the pictures were never written and cost no disk."""
+    """All 480,000 rows in the published layout; the images were never written and cost no disk."""
     path = tmp_path_factory.mktemp("whole") / "3dshapes.h5"
     with h5py.File(path, "w") as file:
         file.create_dataset(
@@ -181,7 +181,7 @@ def external_link(file: h5py.File) -> None:
 
 def soft_link(file: h5py.File) -> None:
     file.move("images", "pictures")
-    file["images"] = h5py.SoftLink("/pictures")
+    file["images"] = h5py.SoftLink("/images")
 
 
 def virtual(file: h5py.File) -> None:
@@ -449,7 +449,7 @@ def test_a_prepared_array_of_another_file_is_not_used(tmp_path: Path, log: pytes
     assert f"{prepared} was made of another version of it" in log.text
     log.clear()
     assert dataset.prepare() == [prepared]
-    assert "is made anew" in log.text
+    assert "is made again" in log.text
     assert (Shapes3D(path).fetch([7])["image"] == 5).all()
 
 

@@ -123,7 +123,7 @@ BAD = {
     "has a red that is no uint8": lambda b: b.replace(b"1 2 3 -7", b"256 2 3 -7"),
     "5 vertices, but triangle 1 names": lambda b: b.replace(b"1 3 2 3 4", b"1 3 2 3 5"),
     "triangle 1 names": lambda b: b.replace(b"1 3 2 3 4", b"1 3 2 -1 4"),
-    "something else than a whole number": lambda b: b.replace(b"1 3 2 3 4", b"1 3 2 3.5 4"),
+    "something else than an integer": lambda b: b.replace(b"1 3 2 3 4", b"1 3 2 3.5 4"),
     "whose length is": lambda b: b.replace(b"1 3 0 1 2  3", b"1 3 0 1 2  3.5"),
     "fewer than three corners": lambda b: b.replace(b"1 3 0 1 2 ", b"1 2 0 1 ").replace(b"1 3 2 3 4 ", b"1 2 2 3 "),
     "twice": lambda b: b.replace(b"property double y", b"property double x"),

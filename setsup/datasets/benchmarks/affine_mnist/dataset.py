@@ -58,8 +58,8 @@ class AffineMnist(BaseDataset):
     ``copies``. The split ``split``: ``embedding`` is the first five sixths of the published training set, 50,000
     digits, ``rest`` the remaining 10,000, and ``test`` the published test set. No orbit is in two of them.
 
-    The one modality is ``image``, (40, 40, 1) uint8 grey: 0 is paper, 255 ink. Member 0 shows the digit unchanged in
-    the middle. All others are interpolated (bilinear, nothing outside the digit's picture) from what the table holds.
+    The only modality is ``image``, (40, 40, 1) uint8 grey: 0 is paper, 255 ink. Member 0 shows the digit unchanged in
+    the middle. All others are interpolated (bilinear, nothing outside the digit's image) from what the table holds.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class AffineMnist(BaseDataset):
 
     def __init__(self, folder: Path | str, copies: int = 32, order: Sequence[str] = ORDER, seed: int = 0) -> None:
         if isinstance(copies, bool) or not isinstance(copies, int) or copies < 1:
-            raise DataError(f"copies must be a whole number from 1 on, not {copies!r}")
+            raise DataError(f"copies must be an integer from 1 on, not {copies!r}")
         affine_maps([], [], [], [], [], order)  # an order that is none is refused here and not when rows are fetched
         self.folder = self._source = Path(folder)
         self._digits = Mnist(folder)

@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Boxes are (left, top, right, bottom), 1-based inclusive pixels of the pictures as they are stored.
+Boxes are (left, top, right, bottom), 1-based inclusive pixels of the images as they are stored.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.benchmarks.cars196.annotations import (
     ANNOTATIONS,
     BODIES,
-    PICTURES,
+    IMAGES,
     Cars,
     body,
     make,
@@ -33,7 +33,7 @@ Array = npt.NDArray[Any]
 
 _PARTS = ("train", "test")
 _SEEN = 98  # classes on which metric learning trains; the others are for its tests
-_HOLDS = {ANNOTATIONS: "devkit/cars_train_annos.mat or cars_annos.mat", PICTURES: "cars_train, cars_test or car_ims"}
+_HOLDS = {ANNOTATIONS: "devkit/cars_train_annos.mat or cars_annos.mat", IMAGES: "cars_train, cars_test or car_ims"}
 
 
 class Cars196(BoxedDataset):
@@ -41,12 +41,12 @@ class Cars196(BoxedDataset):
 
     Factors: ``model_class`` (196 names such as ``Acura RL Sedan 2012``; unknown in the test part where its labels are
     not there), what these names tell, ``make``, ``body`` (unknown where a name tells none) and ``year``; the key
-    ``file``, the picture in the release; ``split`` as published, and ``retrieval``, the split of metric learning: its
+    ``file``, the image in the release; ``split`` as published, and ``retrieval``, the split of metric learning: its
     first 98 classes for training and the other 98 for tests. The modalities are ``image``, the box cut out and resized
     (proportions not kept, bilinear, antialiased), and ``box``, as annotated.
 
     Rows are in the order of the annotations: those of ``cars_train`` and then ``cars_test``, or of ``car_ims``.
-    Annotated pictures that are not there are left out; their number is logged.
+    Annotated images that are not there are left out; their number is logged.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Cars196(BoxedDataset):
     Raises
     ------
     DataError
-        Annotations are missing or damaged, or none of the pictures is there.
+        Annotations are missing or damaged, or none of the images is there.
 
     """
 
@@ -111,7 +111,7 @@ def open(
 
 
 def _places(members: MemberIndex, images: list[str]) -> npt.NDArray[np.int64]:
-    """Places of the pictures, -1 for those that are not there."""
+    """Places of the images, -1 for those that are not there."""
     # some mirrors have cars_train/cars_train/00001.jpg
     nested = [f"{image.partition('/')[0]}/{image}" for image in images]
     places = np.maximum(members.places(images), members.places(nested))

@@ -1,4 +1,4 @@
-"""Cars3D: pictures of 183 car models from 24 azimuths and 4 elevations, read from the published MAT files."""
+"""Cars3D: images of 183 car models from 24 azimuths and 4 elevations, read from the published MAT files."""
 
 import logging
 from collections import OrderedDict
@@ -51,13 +51,13 @@ class _Reader:
 
 
 class Cars3D(BaseDataset):
-    """Pictures of cars: elevation, azimuth and object, every combination once.
+    """Images of cars: elevation, azimuth and object, every combination once.
 
     The table is a grid: row ``(elevation · 24 + azimuth) · objects + object``. Objects are numbered by ``list.txt``,
     or by sorted names where that is missing; listed ones that are not there are left out, and the others keep their
     numbers. Modalities are ``image``, (128, 128, 3) uint8 sRGB on white, and
     ``object_mask``, (128, 128) bool, true where the mask of the file is not zero. Both come from the arrays that
-    :func:`prepare` makes where they are there, else from the MAT files, of which each holds the 96 pictures of a car;
+    :func:`prepare` makes where they are there, else from the MAT files, of which each holds the 96 images of a car;
     that is slow, and said once.
 
     Parameters
@@ -154,7 +154,7 @@ class Cars3D(BaseDataset):
         return out
 
     def _car(self, name: str, reader: _Reader, number: int) -> Array:
-        """Pictures or masks of an object by pose, kept for a while."""
+        """Images or masks of an object by pose, kept for a while."""
         with reader.lock:
             car = reader.kept.get((name, number))
             if car is not None:
@@ -171,7 +171,7 @@ class Cars3D(BaseDataset):
     def _fill(
         self, name: str, read: Callable[[int], Source], kept: dict[int, Array], start: int, stop: int, out: Array
     ) -> None:
-        """Convert a block of cars; masks that are met with the pictures are kept, as bits, for their turn."""
+        """Convert a block of cars; masks that are met with the images are kept, as bits, for their turn."""
         for position in range(start // _POSES, stop // _POSES):
             number = self._cars.order[position]
             place = out[position * _POSES - start :][:_POSES]
@@ -204,7 +204,7 @@ def open(root: Path | str | None = None) -> Cars3D:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Convert pictures and masks once into arrays beside the files, which ``fetch`` then maps into memory.
+    """Convert images and masks once into arrays beside the files, which ``fetch`` then maps into memory.
 
     Works block by block and within 300 MB of memory; killed and started again it goes on where it was. The published
     archive is read through once. Where the folder is read-only the arrays go into the cache folder. Shows its progress.
@@ -217,7 +217,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        The array of the pictures and that of the masks, ``.npy`` files.
+        The array of the images and that of the masks, ``.npy`` files.
 
     Raises
     ------
@@ -229,7 +229,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
 
 
 def _decoded(source: Source, names: Iterable[str]) -> dict[str, Array]:
-    """Pictures and masks of a car by pose, (96, 128, 128, 3) uint8 and (96, 128, 128) bool."""
+    """Images and masks of a car by pose, (96, 128, 128, 3) uint8 and (96, 128, 128) bool."""
     content, label = source
     names = list(names)
     stored = read_mat(content, label, [_STORED[name][0] for name in names], MOST_BYTES)

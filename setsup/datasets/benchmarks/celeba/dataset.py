@@ -56,7 +56,7 @@ _ANNOTATIONS: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "landmarks68": ("list_landmarks68_celeba_x64", _POINTS68),
 }
 """Name of each file without its end, and of its columns where it has names of its own."""
-_SEEN68 = Frame((128, 128), (64, 64))  # the pictures in which 68 landmarks were found
+_SEEN68 = Frame((128, 128), (64, 64))  # the images in which 68 landmarks were found
 _ENTRY68 = np.dtype([("xy", "<f4", (68, 2))])
 _VERSION68 = 1  # of what is made of the file
 
@@ -80,7 +80,7 @@ class CelebA(ReleaseDataset):
 
     - ``image``, uint8 sRGB, (218, 178, 3) or as `frame` says.
     - ``landmarks``, (5, 2) float32, (x, y) in pixels of ``image``: left and right eye, nose, left and right corner of
-      the mouth, left as the picture shows it.
+      the mouth, left as the image shows it.
     - ``landmarks68``, (68, 2) float32, (x, y) in pixels of ``image``; NaN where no face was found.
 
     Rows are in the order of the images' names.
@@ -106,7 +106,7 @@ class CelebA(ReleaseDataset):
 
     Notes
     -----
-    The 68 landmarks are no part of the release. DCoDR finds them with the library face_alignment in the pictures that
+    The 68 landmarks are no part of the release. DCoDR finds them with the library face_alignment in the images that
     ``crop=(128, 128), size=(64, 64)`` shows; who does so writes them to ``list_landmarks68_celeba_x64.csv``, beside the
     other annotations: in the first line ``image_id,x0,y0,x1,y1,…,x67,y67``, then a line an image, such as
     ``000001.jpg,12.0,30.5,…``, with 136 zeros where no face was found.

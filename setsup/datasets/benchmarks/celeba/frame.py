@@ -60,11 +60,11 @@ class Frame:
         cut = np.ascontiguousarray(pixels[top : top + height, left : left + width])
         if self.shape == (height, width):
             return cut
-        picture = Image.fromarray(cut)
+        image = Image.fromarray(cut)
         block = self._block()
         if block is not None:
-            return np.asarray(picture.reduce(block))
-        return np.asarray(ImageOps.fit(picture, (self.shape[1], self.shape[0]), Image.Resampling.BICUBIC))
+            return np.asarray(image.reduce(block))
+        return np.asarray(ImageOps.fit(image, (self.shape[1], self.shape[0]), Image.Resampling.BICUBIC))
 
     def points(self, points: Array, seen_in: "Frame | None" = None) -> npt.NDArray[np.float64]:
         """Carry points along.

@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Boxes are (left, top, right, bottom), 1-based inclusive pixels of the pictures as they are stored.
+Boxes are (left, top, right, bottom), 1-based inclusive pixels of the images as they are stored.
 """
 
 import logging
@@ -26,7 +26,7 @@ __all__ = ["CompCars", "open"]
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
-_PICTURE = r"image/(?P<image>(?P<make>[0-9]{1,6})/(?P<model>[0-9]{1,6})/(?P<year>[^/]+)/[^/]+)\.jpg"
+_IMAGE = r"image/(?P<image>(?P<make>[0-9]{1,6})/(?P<model>[0-9]{1,6})/(?P<year>[^/]+)/[^/]+)\.jpg"
 _LABEL = r"label/[0-9]{1,6}/[0-9]{1,6}/[^/]+/[^/]+\.txt"
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _PARTS = ("train", "test")
@@ -44,12 +44,12 @@ class CompCars(BoxedDataset):
     the model, unknown for some), ``viewpoint`` (unknown where it is uncertain); of the model, where
     ``misc/attributes.txt`` is there and tells it, ``car_type``, ``maximum_speed`` (km/h), ``displacement`` (litres),
     ``door_number`` and ``seat_number``; ``split``, the lists for classification, 431 models, and ``verification``:
-    train, the list with which verification is trained and attributes are tested, and test, the pictures of its
-    pairs. Pictures of neither list are in no part. The modalities are ``image``, the box cut out and resized
+    train, the list with which verification is trained and attributes are tested, and test, the images of its
+    pairs. Images of neither list are in no part. The modalities are ``image``, the box cut out and resized
     (proportions not kept, bilinear, antialiased), and ``box``, as annotated.
 
-    Rows are in the order of the files' names. Pictures without a label, or whose label has no box, are left out;
-    their number is logged, and so is that of listed pictures that are not there.
+    Rows are in the order of the files' names. Images without a label, or whose label has no box, are left out;
+    their number is logged, and so is that of listed images that are not there.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class CompCars(BoxedDataset):
     Raises
     ------
     DataError
-        Files are damaged, or no picture has a label.
+        Files are damaged, or no image has a label.
 
     """
 
@@ -70,7 +70,7 @@ class CompCars(BoxedDataset):
         members: MemberIndex,
         crops: Crops = Crops(),  # noqa: B008  it is frozen
     ) -> None:
-        places, boxes, fields = _pictures(members)
+        places, boxes, fields = _find_images(members)
         images = BoxedImages(members, places, boxes, crops, "compcars")
         super().__init__("compcars", _table(members, fields), images)
 
@@ -82,7 +82,7 @@ def open(
     jitter: float = 0.0,
     seed: int = 0,
 ) -> CompCars:
-    """Open the pictures from the web of CompCars.
+    """Open the images from the web of CompCars.
 
     The first call reads all labels, and keeps them in the user's cache folder.
 
@@ -108,25 +108,23 @@ def open(
 
     """
     crops = Crops(size, margin, jitter, seed)
-    holds = {_PICTURE: "image/78/1/2014/3ac218c0c6c378.jpg", _LABEL: "label/78/1/2014/3ac218c0c6c378.txt"}
+    holds = {_IMAGE: "image/78/1/2014/3ac218c0c6c378.jpg", _LABEL: "label/78/1/2014/3ac218c0c6c378.txt"}
     return CompCars(find_members("compcars", root, holds, ("compcars.zip", "compcars.tar")), crops)
 
 
-def _pictures(members: MemberIndex) -> tuple[Rows, Array, dict[str, Any]]:
-    """Places and boxes of the pictures that are kept, and what their paths and labels say."""
+def _find_images(members: MemberIndex) -> tuple[Rows, Array, dict[str, Any]]:
+    """Places and boxes of the images that are kept, and what their paths and labels say."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    places, groups = members.matching(_PICTURE)
+    places, groups = members.matching(_IMAGE)
     images = groups["image"].cast(pa.large_string())
     text = pa.scalar("", pa.large_string())
     wanted = pc.binary_join_element_wise(pa.scalar("label/", pa.large_string()), images, text)
     labelled = members.places(pc.binary_join_element_wise(wanted, pa.scalar(".txt", pa.large_string()), text))
     there = np.flatnonzero(labelled >= 0)
     if not len(there):
-        raise DataError(
-            f"{members.source} has no label of any of its {len(places):,} pictures; unpack the release again"
-        )
+        raise DataError(f"{members.source} has no label of any of its {len(places):,} images; unpack the release again")
     labels = read_labels(members, labelled[there])
     boxed = np.isfinite(labels["box"]).all(axis=1)
     for lost, why in (
@@ -135,7 +133,7 @@ def _pictures(members: MemberIndex) -> tuple[Rows, Array, dict[str, Any]]:
     ):
         if len(lost):
             _log.warning(
-                "%s: %s of %s pictures %s, such as %s; they are left out",
+                "%s: %s of %s images %s, such as %s; they are left out",
                 *(members.source, f"{len(lost):,}", f"{len(places):,}", why, members.label(int(places[lost[0]]))),
             )
     kept = there[boxed]
@@ -191,7 +189,7 @@ def _add_attributes(columns: dict[Factor, Array], known: Models, models: Rows, m
 
 
 def _add(columns: dict[Factor, Array], name: str, values: Rows) -> None:
-    """An ordinal factor of whole numbers, of which 0 is unknown; none where all are."""
+    """An ordinal factor of integers, of which 0 is unknown; none where all are."""
     levels = np.unique(values[values > 0])
     if len(levels):
         codes = np.searchsorted(levels, values)

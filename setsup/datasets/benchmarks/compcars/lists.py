@@ -1,4 +1,4 @@
-"""What CompCars says of makes and models in ``misc``, and its lists of pictures in ``train_test_split``."""
+"""What CompCars says of makes and models in ``misc``, and its lists of images in ``train_test_split``."""
 
 import logging
 from collections import Counter
@@ -71,7 +71,7 @@ def named(ids: Iterable[int], names: dict[int, str]) -> tuple[str, ...]:
 
 
 def listed(members: MemberIndex, lists: Sequence[str], images: Any, columns: int = 1) -> npt.NDArray[np.bool_]:
-    """Tell which pictures are in lists; what they list and is not there is counted in the log.
+    """Tell which images are in lists; what they list and is not there is counted in the log.
 
     Returns (n,) bool.
     """
@@ -89,7 +89,7 @@ def listed(members: MemberIndex, lists: Sequence[str], images: Any, columns: int
         lost = np.flatnonzero(at < 0)
         if len(lost):
             _log.warning(
-                "%s: %s of its %s pictures are not in the release, or have no label (%s)",
+                "%s: %s of its %s images are not in the release, or have no label (%s)",
                 *(members.label(place), f"{len(lost):,}", f"{len(wanted):,}"),
                 some([wanted[turn] for turn in lost.tolist()]),
             )

@@ -25,7 +25,7 @@ from setsup.files.expand_user import expanded
 
 __all__ = ["Edges2Shoes", "open", "prepare"]
 
-Pictures = npt.NDArray[np.uint8]
+Pixels = npt.NDArray[np.uint8]
 Listed = tuple[Rows, tuple[str, ...], Rows]
 
 _DOMAINS = ("photo", "edges")
@@ -42,11 +42,11 @@ class Edges2Shoes(ReleaseDataset):
 
     Factors are ``domain`` (``photo`` or ``edges``), the key ``pair``, such as ``train/17``, and ``split`` as published,
     in which no pair is in two parts. Where UT Zappos50K is beside it and :func:`prepare` was called, there are also
-    ``shoe_type``, ``gender``, ``closure``, ``material`` and ``toe_style``, taken from the nearest picture there as
+    ``shoe_type``, ``gender``, ``closure``, ``material`` and ``toe_style``, taken from the nearest image there as
     DCoDR does, and the key ``match_distance``, how far that is (root of the mean squared difference of 32 × 32
     pixels, in levels of 255): labels of distant matches are doubtful.
 
-    The one modality is ``image``, (256, 256, 3) uint8 sRGB. A file is decoded once where both its rows are fetched
+    The only modality is ``image``, (256, 256, 3) uint8 sRGB. A file is decoded once where both its rows are fetched
     together. Rows 2k and 2k + 1 are the photograph and the edges of a pair; pairs are in the order of their numbers,
     ``train`` first.
 
@@ -81,7 +81,7 @@ class Edges2Shoes(ReleaseDataset):
         listed: Listed | None = None,
     ) -> None:
         if isinstance(dilate, bool) or not isinstance(dilate, int) or not 0 <= dilate <= 16:
-            raise DataError(f"dilate must be a whole number of times from 0 to 16, not {dilate!r}")
+            raise DataError(f"dilate must be an integer of times from 0 to 16, not {dilate!r}")
         self._source, self._size, self._dilate = members.source, size, dilate
         places, pairs, parts = listed or _listed(members)
         self._images = MemberImages(members, np.repeat(places, 2))
@@ -103,7 +103,7 @@ class Edges2Shoes(ReleaseDataset):
                     f"{label} is {file.shape[0]} × {file.shape[1]} pixels (height × width), not {_SIDE} × {2 * _SIDE}; "
                     "it is none of the release, fetch it again"
                 )
-            halves: dict[int, Pictures] = {}
+            halves: dict[int, Pixels] = {}
             for slot in wanted[turn].tolist():
                 domain = int(rows[slot]) % 2
                 if domain not in halves:
@@ -113,7 +113,7 @@ class Edges2Shoes(ReleaseDataset):
         parallel(fill, range(len(items)))
         return out
 
-    def _half(self, file: Pictures, domain: int) -> Pictures:
+    def _half(self, file: Pixels, domain: int) -> Pixels:
         if domain == _DOMAINS.index("photo"):
             return resized(_photo(file), self._size)
         return resized(_thickened(file[:, :_SIDE], self._dilate), self._size)
@@ -155,15 +155,15 @@ def open(
     if beside is not None and labels is None:
         _log.info(
             "%s has no labels yet: `setsup prepare edges2shoes` matches its photographs with %s",
-            *(members.source, beside.pictures.source),
+            *(members.source, beside.images.source),
         )
     return Edges2Shoes(members, size, dilate, labels, listed)
 
 
 def prepare(root: Path | str | None = None, zappos: Path | str | None = None) -> Path:
-    """Match the photographs with the pictures of UT Zappos50K, whose labels they have from then on.
+    """Match the photographs with the images of UT Zappos50K, whose labels they have from then on.
 
-    All photographs are compared with all pictures, which takes some minutes. The matches are kept in the cache folder.
+    All photographs are compared with all images, which takes some minutes. The matches are kept in the cache folder.
 
     Parameters
     ----------
@@ -218,11 +218,11 @@ def _listed(members: MemberIndex) -> Listed:
     return places[order], names, parts[order]
 
 
-def _photo(file: Pictures) -> Pictures:
+def _photo(file: Pixels) -> Pixels:
     return file[:, file.shape[1] // 2 :]
 
 
-def _thickened(lines: Pictures, times: int) -> Pictures:
+def _thickened(lines: Pixels, times: int) -> Pixels:
     """Dark lines made thicker by the least value of 3 × 3 pixels, again and again."""
     for axis in (0, 1):
         for _ in range(times):

@@ -1,12 +1,12 @@
-"""ImageNet-100: the pictures of a hundred synsets of ImageNet, chosen by a list."""
+"""ImageNet-100: the images of a hundred synsets of ImageNet, chosen by a list."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from setsup.datasets.benchmarks.imagenet.dataset import SynsetPictures
-from setsup.datasets.benchmarks.imagenet.files import find_pictures, only
+from setsup.datasets.benchmarks.imagenet.dataset import SynsetImages
+from setsup.datasets.benchmarks.imagenet.files import find_files, only
 from setsup.datasets.images import checked_size
 from setsup.errors import DataError
 from setsup.files.expand_user import expanded
@@ -38,14 +38,14 @@ def open(
     root: Path | str | None = None,
     size: tuple[int, int] | None = None,
     synsets: Path | str | Sequence[str] | None = None,
-) -> SynsetPictures:
+) -> SynsetImages:
     """Open a fixed subset of ImageNet: by default the 100 synsets of CMC.
 
     `size` (height, width), optional.
     """
     size = checked_size(size)
     wanted, where = (CMC, "CMC's list") if synsets is None else _wanted(synsets)
-    return SynsetPictures("imagenet-100", only(find_pictures("imagenet-100", root), wanted, where), size=size)
+    return SynsetImages("imagenet-100", only(find_files("imagenet-100", root), wanted, where), size=size)
 
 
 def read_synsets(path: Path | str) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class KeypointNet(BaseDataset):
     - ``keypoint_ids``, (K,) int16, their semantic ids, −1 after the last. An id means the same part in all models of a
       category, and nothing across categories.
     - ``points`` (2048, 3) float32 and ``colors`` (2048, 3) uint8, the published cloud.
-    - ``preview`` (128, 128, 3) uint8, a picture of the cloud (of the mesh, where only that is there) with the keypoints
+    - ``preview`` (128, 128, 3) uint8, an image of the cloud (of the mesh, where only that is there) with the keypoints
       as dots whose colour tells their id; see :mod:`setsup.datasets.adapters.preview`.
 
     Clouds and meshes may be missing until they are asked for.
@@ -216,7 +216,7 @@ class KeypointNet(BaseDataset):
             return splat(cloud["points"], cloud["colors"], marks=marks)
         members, place = self._find(self._ply_names(row)) or (self.members, -1)
         ply = read_ply(members.read(place, _LARGEST_MESH), members.label(place))
-        return meshes.picture(ply.points, ply.faces, ply.colors, marks)
+        return meshes.preview_mesh(ply.points, ply.faces, ply.colors, marks)
 
 
 def open(root: Path | str | None = None) -> KeypointNet:

@@ -1,8 +1,8 @@
-"""NYU Depth V2, labelled: 1,449 pictures of rooms with depth and labels, from ``nyu_depth_v2_labeled.mat``.
+"""NYU Depth V2, labelled: 1,449 images of rooms with depth and labels, from ``nyu_depth_v2_labeled.mat``.
 
 Convention
 ----------
-Pictures are 480 × 640 (height × width). Depth is the distance along the optical axis, metres, 0 where there is none.
+Images are 480 × 640 (height × width). Depth is the distance along the optical axis, metres, 0 where there is none.
 Pixels are counted from 0 with their centres on the integers; the published intrinsics count from 1, as the toolbox that
 projected the depth does, so that the principal point is 1 less here. Camera frame: x right, y down, z forward.
 """
@@ -39,7 +39,7 @@ __all__ = ["INTRINSICS", "NyuDepth", "crop", "open", "prepare"]
 Take = Callable[[Rows, Array], Array]
 
 INTRINSICS = Intrinsics(518.85790117450188, 519.46961112127485, 324.58244941119034, 252.73616633400465)
-"""The colour camera, to whose pictures the depth was projected, pixels counted from 0."""
+"""The colour camera, to whose images the depth was projected, pixels counted from 0."""
 
 _FILE, _SPLIT, _CLASSES40, _CLASSES13 = (
     "nyu_depth_v2_labeled.mat",
@@ -64,10 +64,10 @@ class _Reader:
 
 
 class NyuDepth(BaseDataset):
-    """Pictures of rooms with depth and labels.
+    """Images of rooms with depth and labels.
 
     Factors are ``scene`` (within ``scene_type`` where each scene is of one type, which is looked up), ``scene_type``,
-    ``split`` and the key ``raw_rgb``, the name of the picture in the raw recording. Modalities are ``image``
+    ``split`` and the key ``raw_rgb``, the name of the image in the raw recording. Modalities are ``image``
     (480, 640, 3) uint8, whose outermost pixels are white; ``depth``, in-painted, and ``raw_depth``, with holes of 0,
     (480, 640) float32 in metres; ``labels`` uint16 and, where the maps of classes are beside the file, ``labels40`` and
     ``labels13`` uint8, 0 for unlabelled; ``instances`` uint8, which tells objects of one class apart; and ``normals``
@@ -77,7 +77,7 @@ class NyuDepth(BaseDataset):
     surface seen edge-on that is one pixel wide). :func:`crop` cuts off the border.
 
     Arrays come from what :func:`prepare` made where it is there and belongs to the file, else from the file itself,
-    which unpacks each picture anew and is said once.
+    which unpacks each image again and is said once.
 
     Parameters
     ----------
@@ -270,14 +270,14 @@ def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = N
     return dataset.prepare(modalities)
 
 
-def crop(pictures: Array) -> Array:
-    """Cut off the border, where the projection left the pictures white: rows 45 to 470 and columns 41 to 600.
+def crop(images: Array) -> Array:
+    """Cut off the border, where the projection left the images white: rows 45 to 470 and columns 41 to 600.
 
     This is the crop that is customary in depth estimation, by Eigen, Puhrsch and Fergus (2014).
 
     Parameters
     ----------
-    pictures : (..., 480, 640) or (..., 480, 640, channels) array
+    images : (..., 480, 640) or (..., 480, 640, channels) array
         Any of the modalities.
 
     Returns
@@ -288,7 +288,7 @@ def crop(pictures: Array) -> Array:
     Raises
     ------
     DataError
-        The pictures have another size.
+        The images have another size.
 
     Examples
     --------
@@ -296,11 +296,11 @@ def crop(pictures: Array) -> Array:
     ((2, 426, 560, 3), (426, 560))
 
     """
-    if pictures.shape[-2:] == SIZE:
-        return pictures[..., *_CROP]
-    if pictures.shape[-3:-1] == SIZE:
-        return pictures[..., *_CROP, :]
-    raise DataError(f"pictures of 480 × 640 pixels (height × width) can be cropped, not an array of {pictures.shape}")
+    if images.shape[-2:] == SIZE:
+        return images[..., *_CROP]
+    if images.shape[-3:-1] == SIZE:
+        return images[..., *_CROP, :]
+    raise DataError(f"images of 480 × 640 pixels (height × width) can be cropped, not an array of {images.shape}")
 
 
 def _modalities(coarse: Iterable[str]) -> dict[str, Modality]:

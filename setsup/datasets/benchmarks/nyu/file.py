@@ -18,7 +18,7 @@ from setsup.factors import FactorTable
 __all__ = ["SIZE", "STORED", "Contents", "Stored", "open_file", "open_stack", "read_contents", "table"]
 
 SIZE = (480, 640)
-"""Height and width of all pictures."""
+"""Height and width of all images."""
 
 
 class Stored(NamedTuple):
@@ -71,7 +71,7 @@ def open_stack(path: Path, content: Any, modality: str) -> MatlabStack:
 
 
 def read_contents(path: Path) -> Contents:
-    """Check the file, and read what is not pictures."""
+    """Check the file, and read what is not images."""
     with h5_errors(path), open_file(path) as content:
         counts = {stored.key: open_stack(path, content, name).shape[0] for name, stored in STORED.items()}
         texts = {name: read_cells(path, content, name) for name in ("scenes", "sceneTypes", "rawRgbFilenames")}
@@ -80,7 +80,7 @@ def read_contents(path: Path) -> Contents:
             listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
             raise DataError(f"{path} has {listed}; they must be as many; {_MEND}")
         if not texts["scenes"]:
-            raise DataError(f"{path} has no pictures; {_MEND}")
+            raise DataError(f"{path} has no images; {_MEND}")
         scenes, types, names = texts.values()
         return Contents(scenes, types, names, (UNLABELLED, *read_cells(path, content, "names")))
 

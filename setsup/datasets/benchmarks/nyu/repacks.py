@@ -1,9 +1,9 @@
-"""Re-packs of NYU Depth V2: pictures and depth as files, of which only folders tell scene, kind of scene and split.
+"""Re-packs of NYU Depth V2: images and depth as files, of which only folders tell scene, kind of scene and split.
 
 FastDepth's: ``train/<scene>/NNNNN.h5`` (frames of the recordings) and ``val/official/NNNNN.h5`` (the published test
-pictures), each with ``rgb`` (3, 480, 640) uint8 and ``depth`` (480, 640) float32 metres. The one of pictures:
+images), each with ``rgb`` (3, 480, 640) uint8 and ``depth`` (480, 640) float32 metres. The one of images:
 ``rgb_NNNNN.jpg`` and ``sync_depth_NNNNN.png`` (16 bits, millimetres), which lie in folders of a scene or of a kind of
-scene, and those in ``train`` and ``test`` where they are of the labelled pictures.
+scene, and those in ``train`` and ``test`` where they are of the labelled images.
 """
 
 import os
@@ -49,7 +49,7 @@ _RECORDING = re.compile(r"(.+?)_([0-9]+)[a-z]?")
 
 
 class NyuRepack(BaseDataset):
-    """Pictures of rooms with depth, one file or two a row, in the order of their names.
+    """Images of rooms with depth, one file or two a row, in the order of their names.
 
     Factors are what the folders tell: ``scene`` (a recording's name without the letter of its piece) and
     ``scene_type``, unknown where they tell none, and ``split`` (``val`` counts as test); ``path`` is a key.
@@ -83,7 +83,7 @@ class NyuRepack(BaseDataset):
 
 
 def find_repack(root: Path | str | None) -> NyuRepack | None:
-    """Find a re-pack in the places of the data set; None where there is none."""
+    """Find a re-pack in the places of the dataset; None where there is none."""
     places = data_places("nyu", root)
     sources = [source for place in places for source in (place, *(place / archive for archive in _ARCHIVES))]
     if not any(os.path.exists(source) for source in sources):
@@ -121,7 +121,7 @@ def _told(folder: str) -> tuple[str, str]:
     if recording:
         kind, number = recording.groups()
         return f"{kind}_{number}", kind
-    # a folder that is no recording is a kind of scene, but for that of the published test pictures
+    # a folder that is no recording is a kind of scene, but for that of the published test images
     return "", "" if folder == "official" else folder
 
 
@@ -134,7 +134,7 @@ def _depth_places(members: MemberIndex, names: Any) -> npt.NDArray[np.int64]:
     if len(missing):
         raise DataError(
             f"{members.source} has no {wanted[missing[0]]}, the depth of {names[missing[0]]}; {len(missing):,} depths "
-            f"of {len(places):,} pictures are missing: unpack it again"
+            f"of {len(places):,} images are missing: unpack it again"
         )
     return places
 
@@ -164,17 +164,17 @@ def _unpack(source: Source, label: str, name: str) -> Array:
     return np.moveaxis(read, 0, -1) if name == "image" else read
 
 
-def _picture(source: Source, label: str, name: str) -> Array:
-    picture = decode(source, label, 3)
-    if picture.shape[:2] != _SIZE:
+def _image(source: Source, label: str, name: str) -> Array:
+    image = decode(source, label, 3)
+    if image.shape[:2] != _SIZE:
         raise DataError(
-            f"{label} is {picture.shape[0]} × {picture.shape[1]} pixels (height × width); 480 × 640 were expected"
+            f"{label} is {image.shape[0]} × {image.shape[1]} pixels (height × width); 480 × 640 were expected"
         )
-    return picture
+    return image
 
 
 def _depth(source: Source, label: str, name: str) -> Array:
     return decode_depth(source, label, _SIZE) / np.float32(1000)
 
 
-_READ = {"image": _picture, "depth": _depth}
+_READ = {"image": _image, "depth": _depth}

@@ -3,7 +3,7 @@
 Convention
 ----------
 Model frame: z up, front towards −y. Azimuth 0 has the camera in front of the object, 90 on its +x side. Boxes are
-(left, top, right, bottom), 1-based inclusive pixels, clipped to the picture.
+(left, top, right, bottom), 1-based inclusive pixels, clipped to the image.
 """
 
 import logging
@@ -21,7 +21,7 @@ from setsup.datasets.benchmarks.pascal3d.cad import CadModel, read_cad
 from setsup.datasets.benchmarks.pascal3d.lists import ABC, abc_codes, read_abc_list, validation
 from setsup.datasets.benchmarks.pascal3d.objects import COARSE, FLAGS, POSE, SIDES, VIEW
 from setsup.datasets.benchmarks.pascal3d.pose import geodesic, project, rotation
-from setsup.datasets.benchmarks.pascal3d.records import open_records, pictures
+from setsup.datasets.benchmarks.pascal3d.records import find_images, open_records
 from setsup.datasets.dataset import Modality, of_row
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import check_rows
@@ -40,7 +40,7 @@ class Pascal3D(BoxedDataset):
     """Annotated objects of Pascal3D+ release 1.1; made by :func:`open`.
 
     A row is an object whose class is that of the folder its annotation lies in, so that none comes twice; objects of
-    whose box no pixel lies in the picture are left out. The modalities are ``image``, the box cut out and resized
+    whose box no pixel lies in the image are left out. The modalities are ``image``, the box cut out and resized
     (proportions not kept, bilinear, antialiased), ``box`` and ``rotation``, the matrix of
     :func:`~setsup.datasets.benchmarks.pascal3d.pose.rotation`.
 
@@ -66,7 +66,7 @@ class Pascal3D(BoxedDataset):
     ) -> None:
         folders = _folders(records)
         photos = records.values("photo").tolist()
-        places = pictures(members, folders, photos)
+        places = find_images(members, folders, photos)
         lost = np.flatnonzero(places < 0).tolist()
         warn_left_out(members.source, "images", [f"Images/{folders[row]}/{photos[row]}" for row in lost], len(photos))
         kept = np.flatnonzero(places >= 0)

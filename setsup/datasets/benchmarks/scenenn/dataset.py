@@ -16,7 +16,7 @@ import numpy as np
 from setsup.datasets.adapters.meshes import need_trimesh
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.scenenn.objects import SceneObject, read_objects
-from setsup.datasets.benchmarks.scenenn.previews import PICTURE, read_mesh, scene_previews
+from setsup.datasets.benchmarks.scenenn.previews import IMAGE, read_mesh, scene_previews
 from setsup.datasets.benchmarks.scenenn.splits import online3d
 from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.formats.geometry.ply import Ply
@@ -93,7 +93,7 @@ class SceneNN(BaseDataset):
         self.modalities = {
             "aabb": Modality((2, 3), "float32", unit="m"),
             "obb": Modality((10,), "float32"),
-            "preview": Modality(PICTURE, "uint8", color="srgb"),
+            "preview": Modality(IMAGE, "uint8", color="srgb"),
         }
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
@@ -264,7 +264,7 @@ def _mapped_file(drawn: Array) -> Path:
     if not isinstance(drawn.base, np.memmap) or drawn.base.filename is None:
         raise DataError(
             f"scenenn: the previews were drawn but not kept, since {cache_folder()} cannot be written; set "
-            "SETSUP_CACHE to a folder that can be, and open the data set anew"
+            "SETSUP_CACHE to a folder that can be, and open the dataset again"
         )
     return Path(drawn.base.filename)
 

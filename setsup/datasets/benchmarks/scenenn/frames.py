@@ -1,4 +1,4 @@
-"""SceneNN frames: colour and depth pictures extracted from the recordings, with the camera's path.
+"""SceneNN frames: colour and depth images extracted from the recordings, with the camera's path.
 
 Convention
 ----------
@@ -36,12 +36,12 @@ _KINDS = ("image/image", "depth/depth", "mask/mask", "mask/mask_image")
 _FRAME = rf"(?P<scene>[0-9]{{3}})/(?P<kind>{'|'.join(_KINDS)})(?P<frame>[0-9]{{5,8}})\.png"
 _MOST_FRAMES = 10**8
 _SENSORS = ("asus", "kinect2")
-_PICTURES = ("image", "depth", "mask")
+_IMAGES = ("image", "depth", "mask")
 _MOST_XML = 1 << 24  # bytes of an annotation
 
 
 class SceneNNFrames(BaseDataset):
-    """Colour and depth pictures of recorded rooms; one row a frame that has both, by scene and frame number.
+    """Colour and depth images of recorded rooms; one row a frame that has both, by scene and frame number.
 
     Factors are ``scene``, ``frame`` (number in the scene, from 1; a key), ``time`` (s, as the recording counts it),
     ``tracked`` (whether the trajectory has a pose for the frame that is a rotation and a translation: its last row is
@@ -65,7 +65,7 @@ class SceneNNFrames(BaseDataset):
     Raises
     ------
     DataError
-        When no frame has both pictures, or a trajectory, a file of times or of intrinsics is damaged.
+        When no frame has both images, or a trajectory, a file of times or of intrinsics is damaged.
 
     """
 
@@ -163,12 +163,12 @@ def open(root: Path | str | None = None, *, kinect2: Sequence[str] = ()) -> Scen
     Raises
     ------
     DataError
-        The files are not there, no frame has both pictures, or a text file is damaged.
+        The files are not there, no frame has both images, or a text file is damaged.
 
     """
     kinds = ("image", "depth")
-    pictures = {rf"[0-9][0-9][0-9]/{kind}/{kind}[0-9]+\.png": f"<scene>/{kind}/{kind}<frame>.png" for kind in kinds}
-    return SceneNNFrames(find_members("scenenn-frames", root, pictures), kinect2)
+    images = {rf"[0-9][0-9][0-9]/{kind}/{kind}[0-9]+\.png": f"<scene>/{kind}/{kind}<frame>.png" for kind in kinds}
+    return SceneNNFrames(find_members("scenenn-frames", root, images), kinect2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def _found(members: MemberIndex) -> _Found:
     kinds = np.asarray(pc.index_in(groups["kind"], value_set=pa.array(_KINDS, groups["kind"].type)), np.int64)
     keys = np.asarray(groups["scene"].cast("int64")) * _MOST_FRAMES + np.asarray(groups["frame"].cast("int64"))
     by_kind = []
-    for kind in range(len(_PICTURES)):
+    for kind in range(len(_IMAGES)):
         # a mask has one of two names, and where both are there the first counts
         chosen = np.flatnonzero(np.minimum(kinds, 2) == kind)
         chosen = chosen[np.argsort(keys[chosen], kind="stable")]
@@ -197,10 +197,10 @@ def _found(members: MemberIndex) -> _Found:
     rows = np.intersect1d(by_kind[0][0], by_kind[1][0], assume_unique=True)
     if not len(rows):
         raise DataError(
-            f"{members.source} has {len(by_kind[0][0]):,} colour and {len(by_kind[1][0]):,} depth pictures, but no "
+            f"{members.source} has {len(by_kind[0][0]):,} colour and {len(by_kind[1][0]):,} depth images, but no "
             "frame has both; extract the recordings with the published playback tool, which writes both"
         )
-    places = {kind: looked_up(*found, rows) for kind, found in zip(_PICTURES, by_kind, strict=True)}
+    places = {kind: looked_up(*found, rows) for kind, found in zip(_IMAGES, by_kind, strict=True)}
     return _Found(rows // _MOST_FRAMES, rows % _MOST_FRAMES, places)
 
 

@@ -46,7 +46,7 @@ def read_objects(content: bytes, label: str) -> list[SceneObject]:
         where = f"{label}: the label in line {line}"
         number = attributes.get("id", "").strip()
         if not _ID.fullmatch(number):
-            raise DataError(f"{where} has the id {number[:40]!r}; a whole number was expected; {_MEND}")
+            raise DataError(f"{where} has the id {number[:40]!r}; an integer was expected; {_MEND}")
         if int(number) in seen:
             raise DataError(f"{where} has the id {number}, which another label has too; {_MEND}")
         seen.add(int(number))

@@ -29,7 +29,7 @@ class ShapeNet(BaseDataset):
     (key), ``model`` (key, within the category), and ``split`` where ``all.csv`` lies beside the categories (unknown for
     a model that it does not list). Modalities:
 
-    - ``preview`` (128, 128, 3) uint8, a picture of the mesh in the colours of its materials; see
+    - ``preview`` (128, 128, 3) uint8, an image of the mesh in the colours of its materials; see
       :mod:`setsup.datasets.adapters.preview`.
     - ``voxels_solid`` and ``voxels_surface`` (D, D, D) bool, indexed [x, y, z], where any model has such a file.
 
@@ -140,7 +140,7 @@ class ShapeNet(BaseDataset):
 
     def _array(self, name: str, row: int) -> Array:
         if name == "preview":
-            return meshes.picture_of_scene(self.mesh(row))
+            return meshes.preview_scene(self.mesh(row))
         found, expected = self.voxels(row, _VOXELS[name]).voxels, self.modalities[name].shape
         if found.shape != expected:
             members, place = self._file(row, _VOXELS[name])

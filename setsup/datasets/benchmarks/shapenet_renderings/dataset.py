@@ -33,7 +33,7 @@ class ShapenetRenderings(BaseDataset):
 
     The factors are ``category``, ``object`` (an id of ShapeNet where ``job.txt`` names them, else the record's name),
     ``azimuth`` and ``elevation`` in degrees, and beside them the keys ``record``, ``pair`` (number of the pair within
-    its record) and ``view`` (number of the view within its record), and ``split``. In the whole data set the other view
+    its record) and ``view`` (number of the view within its record), and ``split``. In the whole dataset the other view
     of row r is row ``r ^ 1``. The modalities are ``image``, (128, 128, 4) uint8 sRGB and alpha; ``model_view``, (4, 4)
     float32, from y-up object coordinates to those of the camera; ``rotation``, (3, 3) float32, its rotation from the
     object axes of Pascal3D+.
@@ -114,10 +114,10 @@ class ShapenetRenderings(BaseDataset):
 
         def decode(item: tuple[int, str, Source]) -> None:
             slot, label, source = item
-            picture = images.decode(source, label, 4)
-            if picture.shape != _SHAPES["image"]:
-                raise DataError(f"{label} was replaced since it was opened; open the data set again")
-            out[slot] = picture
+            image = images.decode(source, label, 4)
+            if image.shape != _SHAPES["image"]:
+                raise DataError(f"{label} was replaced since it was opened; open the dataset again")
+            out[slot] = image
 
         images.parallel(decode, wanted)
         return out

@@ -97,7 +97,7 @@ def _stored(path: Path) -> FactorTable | None:
     try:
         return open_table(path)
     except DataError as error:
-        _log.warning("the table of views is made anew: %s", error)
+        _log.warning("the table of views is made again: %s", error)
         return None
 
 

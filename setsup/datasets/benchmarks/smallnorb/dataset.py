@@ -1,4 +1,4 @@
-"""SmallNORB: stereo pictures of 50 toys, read from the six published binary-matrix files."""
+"""SmallNORB: stereo images of 50 toys, read from the six published binary-matrix files."""
 
 import logging
 import os
@@ -29,16 +29,16 @@ _CATEGORIES = ("animal", "human", "airplane", "truck", "car")
 _CAMERAS = ("left", "right")
 # what a column of the info files may hold, and how far apart its values are
 _STORED = {"instance": (10, 1), "elevation": (9, 1), "azimuth": (18, 2), "lighting": (6, 1)}
-_BLOCK_PAIRS = 1024  # 19 MB of pictures
+_BLOCK_PAIRS = 1024  # 19 MB of images
 
 _log = logging.getLogger("setsup")
 
 
 class SmallNorb(BaseDataset):
-    """Pictures of toys: category, instance within it, elevation, azimuth, lighting, camera, and the published split.
+    """Images of toys: category, instance within it, elevation, azimuth, lighting, camera, and the published split.
 
-    A row is a picture, so that sets can hold or vary the camera: row 2·p is the left picture of pair p, row 2·p + 1
-    the right one, the pairs of the training files first. Modalities are grey (96, 96, 1) uint8: ``image``, the picture
+    A row is an image, so that sets can hold or vary the camera: row 2·p is the left image of pair p, row 2·p + 1
+    the right one, the pairs of the training files first. Modalities are grey (96, 96, 1) uint8: ``image``, the image
     of the row, and ``left`` and ``right``, those of its pair, for methods that take both. Unpacked files are mapped
     into memory. Gzipped ones come from the array that :func:`prepare` makes, else they are unpacked in memory, once a
     process, which is said.
@@ -160,7 +160,7 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Unpack the pictures once into an array beside the files, which ``fetch`` then maps into memory.
+    """Unpack the images once into an array beside the files, which ``fetch`` then maps into memory.
 
     Works block by block, shows its progress, and killed and started again goes on where it was. Files that are
     unpacked already need no array, and none is made of them.
@@ -203,14 +203,14 @@ def _opened(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> Bina
     return file
 
 
-def _labels(folder: Path, number: int, pictures: BinaryMatrix) -> dict[str, Array]:
+def _labels(folder: Path, number: int, images: BinaryMatrix) -> dict[str, Array]:
     """Codes of the factors that the files of a split store, one a pair."""
     stem = _STEMS[number]
     category, info = _opened(folder, f"{stem}-cat", "<i4", ()), _opened(folder, f"{stem}-info", "<i4", (4,))
     for file in (category, info):
-        if len(file) != len(pictures):
+        if len(file) != len(images):
             raise DataError(
-                f"{pictures.path} has {len(pictures):,} pairs of pictures, but {file.path} has {len(file):,} rows; "
+                f"{images.path} has {len(images):,} pairs of images, but {file.path} has {len(file):,} rows; "
                 "they do not belong together: fetch both again"
             )
     columns = {"category": _codes(category, "category", category.array(), len(_CATEGORIES), 1)}
@@ -227,7 +227,7 @@ def _labels(folder: Path, number: int, pictures: BinaryMatrix) -> dict[str, Arra
 
 
 def _check_once(columns: dict[str, Array], category: BinaryMatrix, info: BinaryMatrix) -> None:
-    """Every toy is photographed once in each position, which tells the categories of other pictures."""
+    """Every toy is photographed once in each position, which tells the categories of other images."""
     sizes = (len(_CATEGORIES), *(count for count, _ in _STORED.values()))
     which = np.ravel_multi_index(tuple(columns.values()), sizes)
     _, first, counts = np.unique(which, return_index=True, return_counts=True)
@@ -236,7 +236,7 @@ def _check_once(columns: dict[str, Array], category: BinaryMatrix, info: BinaryM
         other = int(np.flatnonzero(which == which[row])[1])
         raise DataError(
             f"{category.path} and {info.path} say the same of the pairs {row} and {other}, but every toy is "
-            "photographed once in each position: these are the categories of other pictures (training and testing "
+            "photographed once in each position: these are the categories of other images (training and testing "
             "swapped?); fetch both again"
         )
 

@@ -44,7 +44,7 @@ class SmallNorbTree(ReleaseDataset):
     """Images of toys from JPEG files, one row each, with the factors of :class:`~.dataset.SmallNorb`.
 
     Rows stand by split, category, instance, elevation, azimuth, lighting and camera, which is not their order in the
-    published files. The one modality is ``image``, (96, 96, 1) uint8 grey, as the export compressed it.
+    published files. The only modality is ``image``, (96, 96, 1) uint8 grey, as the export compressed it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Orbits of faces in videos: the "Late Night" recipe, and what it wrote as a data set.
+"""Orbits of faces in videos: the "Late Night" recipe, and what it wrote as a dataset.
 
 Paper: A. Tacchetti, S. Voinea, G. Evangelopoulos, "Trading robust representations for sample complexity through
 self-supervised visual experience", NeurIPS 2018. An orbit is the track of one face through an uninterrupted shot, its

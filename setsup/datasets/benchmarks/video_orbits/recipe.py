@@ -62,7 +62,7 @@ def extract(
     overlap from frame to frame make a track; the largest track is kept, and its least turned face is its canonical one.
 
     Killed at any moment and started again, it goes on with the video at which it was, and ends with the same bytes. A
-    video is done anew where its content or the recipe has changed.
+    video is done again where its content or the recipe has changed.
 
     Parameters
     ----------

@@ -77,11 +77,11 @@ def write_clip(
             ]
         )
     with written_folder(place) as part:
-        for frame, picture in clip_frames(clip, max(wanted, default=-1) + 1):
+        for frame, image in clip_frames(clip, max(wanted, default=-1) + 1):
             for row in wanted.get(frame, ()):
                 target = part / rows[row][0].removeprefix(f"tracks/{clip.name}/")
                 target.parent.mkdir(exist_ok=True)
-                _crop(picture, found.boxes[row], size, 0.0 if clip.video is None else margin).save(target)
+                _crop(image, found.boxes[row], size, 0.0 if clip.video is None else margin).save(target)
         (part / _PART).write_text(_csv(rows), encoding="utf-8")
         (part / _RECORD).write_text(_json(record), encoding="utf-8")
 
@@ -100,19 +100,19 @@ def _canonical_rows(found: FoundFaces, canonical: Canonical) -> set[int]:
     return best
 
 
-def _crop(picture: npt.NDArray[np.uint8], box: Array, size: int, margin: float) -> "Image.Image":
+def _crop(image: npt.NDArray[np.uint8], box: Array, size: int, margin: float) -> "Image.Image":
     """Square around a box, antialiased to `size`."""
     from PIL import Image
 
     left, top, right, bottom = box.tolist()
     half = max(right - left, bottom - top) * (0.5 + margin)
     x, y = (left + right) / 2, (top + bottom) / 2
-    height, width = picture.shape[:2]
+    height, width = image.shape[:2]
     beyond = int(np.ceil(max(0.0, half - x, half - y, x + half - width, y + half - height)))
     if beyond:
-        picture = np.pad(picture, ((beyond, beyond), (beyond, beyond), (0, 0)), "edge")
+        image = np.pad(image, ((beyond, beyond), (beyond, beyond), (0, 0)), "edge")
     square = (x - half + beyond, y - half + beyond, x + half + beyond, y + half + beyond)
-    return Image.fromarray(picture).resize((size, size), Image.Resampling.BICUBIC, box=square)
+    return Image.fromarray(image).resize((size, size), Image.Resampling.BICUBIC, box=square)
 
 
 def is_done(place: Path, record: dict[str, Any]) -> bool:

@@ -70,7 +70,7 @@ def content(source: Path | bytes, label: str) -> bytes:
 
 
 def cast(rows: Array, dtype: np.dtype[Any], label: str) -> Array:
-    """Copy records into a structured array of other types, whole numbers into integers only where they fit."""
+    """Copy records into a structured array of other types, integers into integers only where they fit."""
     found = np.empty(len(rows), dtype)
     for name in dtype.names or ():
         values, kind = rows[name], dtype[name].base
@@ -196,7 +196,7 @@ def _indices(values: Array, label: str) -> npt.NDArray[np.int32]:
     """Vertex numbers as int32; unsigned ones that are too large become negative, which nobody accepts."""
     if values.dtype.kind == "f":
         if not ((np.abs(values) < 2**31) & (values == np.floor(values))).all():
-            refuse(label, "has a face that names a vertex by something else than a whole number")
+            refuse(label, "has a face that names a vertex by something else than an integer")
     return np.ascontiguousarray(values.astype(np.int32))
 
 

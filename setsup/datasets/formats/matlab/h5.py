@@ -1,4 +1,4 @@
-"""Stacks of pictures in MATLAB's files of version 7.3: HDF5 datasets whose axes stand in the reverse order.
+"""Stacks of images in MATLAB's files of version 7.3: HDF5 datasets whose axes stand in the reverse order.
 
 Convention
 ----------
@@ -26,7 +26,7 @@ _COMPARED = 2  # rows a block that are compared in the end
 
 
 class MatlabStack:
-    """Pictures in an open MATLAB file; for one process only, any number of threads.
+    """Images in an open MATLAB file; for one process only, any number of threads.
 
     Attributes
     ----------
@@ -82,8 +82,8 @@ class MatlabStack:
         """Read consecutive rows ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, …)."""
         for first in range(start, stop, self._span):
             block = self._read(first, min(first + self._span, stop))
-            for slot, picture in enumerate(block):
-                _turn(picture, out[first - start + slot])
+            for slot, image in enumerate(block):
+                _turn(image, out[first - start + slot])
 
     def check(self, start: int, stop: int, written: Array) -> None:
         """Compare some converted rows with the file.
@@ -107,7 +107,7 @@ class MatlabStack:
 
 
 def _turn(stored: Array, out: Array) -> None:
-    """Copy a picture out of the file's order: (width, height) or (channels, width, height)."""
+    """Copy an image out of the file's order: (width, height) or (channels, width, height)."""
     if stored.ndim == 2:
         out[...] = stored.T
         return

@@ -114,7 +114,7 @@ def _floats(content: bytes | memoryview, at: int, end: int, label: str) -> npt.N
     for number, start, stop in _fields(content, at, end, label, _FLOATS):
         if number == 1:
             if (stop - start) % 4:
-                raise _refused(label, start, f"{stop - start} bytes are no whole number of floats")
+                raise _refused(label, start, f"{stop - start} bytes are no integer of floats")
             packed += content[start:stop]
     return np.frombuffer(packed, "<f4").astype(np.float32, copy=False)
 

@@ -108,7 +108,7 @@ class Decoder:
             if self._next > number:
                 return found
 
-    def picture(self, frame: "VideoFrame") -> Frame:
+    def image(self, frame: "VideoFrame") -> Frame:
         """Convert a frame to sRGB, in memory of its own."""
         found: Any = self._reformatter.reformat(frame, format="rgb24", threads=1).to_ndarray()
         if self._turn is None:
@@ -196,7 +196,7 @@ def told(label: str) -> Iterator[None]:
 
 
 class _Turn(NamedTuple):
-    """How a picture is put right: rows and columns change places, then rows or columns are reversed (−1)."""
+    """How an image is put right: rows and columns change places, then rows or columns are reversed (−1)."""
 
     transposed: bool
     down: int
@@ -218,7 +218,7 @@ def _turn(frame: "VideoFrame") -> _Turn | None:
 
 
 class _Opened(NamedTuple):
-    """An open file, the moving picture in it, and how many packets of it there must be; 0 where that is not known."""
+    """An open file, the moving image in it, and how many packets of it there must be; 0 where that is not known."""
 
     container: "InputContainer"
     stream: "VideoStream"
@@ -226,7 +226,7 @@ class _Opened(NamedTuple):
 
 
 def _opened(source: Source, label: str) -> _Opened:
-    """Open a video's first moving picture, with a decoder of one thread."""
+    """Open a video's first moving image, with a decoder of one thread."""
     import av
 
     if isinstance(source, Path):
@@ -245,7 +245,7 @@ def _opened(source: Source, label: str) -> _Opened:
         container_options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"},
         metadata_errors="replace",
     )
-    # a cover is a still picture beside a sound
+    # a cover is a still image beside a sound
     streams = [stream for stream in container.streams.video if not int(stream.disposition) & _COVER]
     if not streams:
         container.close()

@@ -18,7 +18,7 @@ names none, as FFmpeg assumes whatever the size. Neither primaries nor transfer 
 square stay so. FFmpeg rounds to within about two levels of the formula.
 
 Damage is refused where the decoder or the container notices it: neither has checksums in most files, so that altered
-content may pass as a picture. Only formats that stand in one file are opened, never play lists or addresses.
+content may pass as an image. Only formats that stand in one file are opened, never play lists or addresses.
 
 A file is decoded by one thread; several files, or several readers of one, use more.
 """
@@ -50,7 +50,7 @@ class VideoFile:
     """A video whose frames are read by number.
 
     The file is opened when it is first needed. Objects may be used by several threads, which open it once each while
-    they read at the same time, and in forked processes, which open it anew. They pickle as their source and index.
+    they read at the same time, and in forked processes, which open it again. They pickle as their source and index.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ class VideoFile:
     >>> with av.open(made, "w", format="avi") as file:
     ...     stream = file.add_stream("mpeg4", rate=25, width=64, height=48, pix_fmt="yuv420p")
     ...     for level in range(0, 250, 25):
-    ...         picture = np.full((48, 64, 3), level, np.uint8)
-    ...         file.mux(stream.encode(av.VideoFrame.from_ndarray(picture)))
+    ...         image = np.full((48, 64, 3), level, np.uint8)
+    ...         file.mux(stream.encode(av.VideoFrame.from_ndarray(image)))
     ...     file.mux(stream.encode())
     >>> video = VideoFile(made.getvalue(), "levels.avi")
     >>> video.frames, video.rate, video.times[:3].tolist()
@@ -179,7 +179,7 @@ class VideoFile:
         with self._decoder() as decoder:
             for number in sorted(slots):
                 first, *others = slots[number]
-                out[first] = decoder.picture(decoder.frame(number, self.index))
+                out[first] = decoder.image(decoder.frame(number, self.index))
                 for place in others:
                     out[place] = out[first]
         return out
@@ -221,7 +221,7 @@ class VideoFile:
                 found = decoder.frame(number, index) if number == start else decoder.ahead(number)
                 if found is None:
                     return
-                yield number, decoder.picture(found)
+                yield number, decoder.image(found)
                 number += step
 
     @contextmanager

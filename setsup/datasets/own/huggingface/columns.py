@@ -1,9 +1,9 @@
-"""Columns of a Hugging Face data set that hold pictures or arrays, read row by row from Arrow.
+"""Columns of a Hugging Face dataset that hold images or arrays, read row by row from Arrow.
 
 Convention
 ----------
-Rows are those that the data set shows, after its ``select``, ``shuffle`` and ``filter``. Nothing but the rows asked
-for is decoded; of encoded pictures the headers of at most 256 are looked at to begin with.
+Rows are those that the dataset shows, after its ``select``, ``shuffle`` and ``filter``. Nothing but the rows asked
+for is decoded; of encoded images the headers of at most 256 are looked at to begin with.
 """
 
 import io
@@ -22,7 +22,7 @@ from setsup.errors import DataError
 from setsup.factors.huggingface import leaf_column, places
 from setsup.files.roots import some
 
-__all__ = ["Arrays", "Column", "Encoded", "Leaf", "Measured", "Pictures", "pictures"]
+__all__ = ["Arrays", "Column", "Encoded", "EncodedImages", "Leaf", "Measured", "image_column"]
 
 Size = tuple[int, int] | None
 
@@ -58,7 +58,7 @@ class Leaf:
 
 
 class Encoded:
-    """Encoded pictures: structs of ``bytes`` and ``path``, bytes, or paths."""
+    """Encoded images: structs of ``bytes`` and ``path``, bytes, or paths."""
 
     def __init__(self, leaf: Leaf) -> None:
         self.label = leaf.label
@@ -71,7 +71,7 @@ class Encoded:
         return len(self._leaf.dataset)
 
     def take(self, rows: Rows) -> list[tuple[Source, str]]:
-        """Content or path of each row's picture, and a label."""
+        """Content or path of each row's image, and a label."""
         content, names = _parts(self._leaf.take(rows))
         return [
             (self._folder / str(name) if data is None else data, f"{self.label}, row {row}")
@@ -92,7 +92,7 @@ class Encoded:
         empty = [row for row, name in zip(rows.tolist(), names, strict=True) if not name]
         if empty:
             raise DataError(
-                f"{self.label}: {len(empty):,} of {len(self):,} rows have no picture, the first is row {empty[0]}; "
+                f"{self.label}: {len(empty):,} of {len(self):,} rows have no image, the first is row {empty[0]}; "
                 "leave them out with dataset.select, or the column with image="
             )
         missing = [name for name in dict.fromkeys(names) if not os.path.isfile(self._folder / name)]
@@ -103,8 +103,8 @@ class Encoded:
             )
 
 
-class Pictures:
-    """Pictures of 8 bits a channel, decoded by :mod:`setsup.datasets.images`.
+class EncodedImages:
+    """Images of 8 bits a channel, decoded by :mod:`setsup.datasets.images`.
 
     `size` (height, width), optional.
     """
@@ -114,7 +114,7 @@ class Pictures:
         channels = channels_of(headers)
         if mode is not None and (mode not in _CHANNELS or (mode == "L" and channels != 1)):
             raise DataError(
-                f"{images.label} is to be shown in mode {mode}, into which setsup does not turn its pictures; "
+                f"{images.label} is to be shown in mode {mode}, into which setsup does not turn its images; "
                 "convert them with dataset.map, or leave the column out with image="
             )
         channels = channels if mode is None else _CHANNELS[mode]
@@ -124,12 +124,12 @@ class Pictures:
         self._images, self._size = images, size
 
     def fetch(self, rows: Rows, out: Array | None = None) -> Array:
-        """Decode the pictures of some rows."""
+        """Decode the images of some rows."""
         return fetch_images(self._images, rows, self.modality.shape, self._size, out)
 
 
 class Measured:
-    """Pictures of one channel of 16 bits, 32 bits or float32, such as depth: (height, width), to the bit."""
+    """Images of one channel of 16 bits, 32 bits or float32, such as depth: (height, width), to the bit."""
 
     def __init__(self, images: Encoded, dtype: str) -> None:
         sizes = {_measured(*item, dtype).shape for item in images.some()[:: _LOOKED_AT // 8]}
@@ -137,7 +137,7 @@ class Measured:
         self._images = images
 
     def fetch(self, rows: Rows, out: Array | None = None) -> Array:
-        """Decode the pictures of some rows."""
+        """Decode the images of some rows."""
         distinct, inverse = np.unique(rows, return_inverse=True)
         dtype = self.modality.dtype
         found = parallel(lambda item: _measured(*item, dtype), self._images.take(distinct))
@@ -164,15 +164,15 @@ class Arrays:
         return np.asarray(found.astype(self.modality.dtype, copy=False))
 
 
-def pictures(leaf: Leaf, mode: str | None, size: Size, varied: bool = False) -> Column:
-    """Column of encoded pictures, of 8 bits a channel or more: the first picture tells; see :class:`Pictures`."""
+def image_column(leaf: Leaf, mode: str | None, size: Size, varied: bool = False) -> Column:
+    """Column of encoded images, of 8 bits a channel or more: the first image tells; see :class:`Images`."""
     images = Encoded(leaf)
     deep = _deep(*images.take(np.zeros(1, np.int64))[0])
-    return Pictures(images, mode, size, varied) if deep is None else Measured(images, deep)
+    return EncodedImages(images, mode, size, varied) if deep is None else Measured(images, deep)
 
 
 def _parts(column: Any) -> tuple[Any, Any]:
-    """Content and names of encoded pictures, either null where the other serves."""
+    """Content and names of encoded images, either null where the other serves."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -193,7 +193,7 @@ def _nulls(length: int) -> Any:
 
 
 def _deep(source: Source, label: str) -> str | None:
-    """Name of the dtype of a picture of more than 8 bits, None of any other and of what is no picture."""
+    """Name of the dtype of an image of more than 8 bits, None of any other and of what is no image."""
     from PIL import Image
 
     try:
