@@ -66,7 +66,7 @@ class Div2k(ImageFilesDataset):
     Rows are images: those in high resolution by id, then the others by degradation, scale, id and variant, so that
     numbers of the first do not depend on what else is there. Factors: ``scene`` (id of the photograph,
     four digits), ``scale`` (1 for high resolution, else how many times smaller), ``degradation`` (none, bicubic,
-    unknown, mild, difficult, wild), ``variant`` (key; 1 to 4 of the four wild images of an image, unknown for others)
+    unknown, mild, difficult, wild), ``variant`` (key; 1 to 4 of the four wild images of a photograph, unknown for others)
     and ``split``. A set that holds ``scene`` has one photograph at several scales.
 
     The only modality is ``image``, (None, None, 3) uint8 sRGB: sizes differ, and only images of one size can be

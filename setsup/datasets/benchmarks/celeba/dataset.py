@@ -108,7 +108,7 @@ class CelebA(ReleaseDataset):
     -----
     The 68 landmarks are no part of the release. DCoDR finds them with the library face_alignment in the images that
     ``crop=(128, 128), size=(64, 64)`` shows; who does so writes them to ``list_landmarks68_celeba_x64.csv``, beside the
-    other annotations: in the first line ``image_id,x0,y0,x1,y1,…,x67,y67``, then a line an image, such as
+    other annotations: in the first line ``image_id,x0,y0,x1,y1,…,x67,y67``, then one line per image, such as
     ``000001.jpg,12.0,30.5,…``, with 136 zeros where no face was found.
 
     """
