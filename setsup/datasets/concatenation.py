@@ -102,7 +102,7 @@ def _common_modalities(datasets: Sequence[Dataset]) -> dict[str, Modality]:
     for name in common:
         for other in others:
             if other.modalities[name] != first.modalities[name]:
-                here, there = _described(first.modalities[name]), _described(other.modalities[name])
+                here, there = _describe(first.modalities[name]), _describe(other.modalities[name])
                 raise DataError(
                     f"the modality {name!r} differs: {first.name} has {here}, {other.name} has {there}; only datasets "
                     "whose arrays can be stacked can be concatenated"
@@ -110,7 +110,7 @@ def _common_modalities(datasets: Sequence[Dataset]) -> dict[str, Modality]:
     return {name: first.modalities[name] for name in common}
 
 
-def _described(modality: Modality) -> str:
+def _describe(modality: Modality) -> str:
     return " ".join(filter(None, [str(modality.shape), modality.dtype, modality.unit, modality.color]))
 
 

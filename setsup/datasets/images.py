@@ -41,7 +41,7 @@ from setsup.errors import DataError, brief
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["Header", "channels_of", "checked_size", "corner", "decode", "header", "parallel", "resized"]
+__all__ = ["Header", "channels_of", "check_size", "corner", "decode", "header", "parallel", "resize"]
 
 _log = logging.getLogger("setsup")
 
@@ -76,7 +76,7 @@ class Header:
 
 def header(source: Source, label: str) -> Header:
     """Read the size and the mode of an image without decoding it."""
-    with _opened(source if isinstance(source, Path) else _content(source, label), label) as image:
+    with _open(source if isinstance(source, Path) else _content(source, label), label) as image:
         return _header(image)
 
 
@@ -98,7 +98,7 @@ def decode(
         raise DataError(
             f"{label} has colour, but the images looked at when the table was opened are grey; convert all to one mode"
         )
-    return np.require(resized(_with_channels(pixels, channels), size), requirements=["C", "W"])
+    return np.require(resize(_with_channels(pixels, channels), size), requirements=["C", "W"])
 
 
 def channels_of(headers: Sequence[Header]) -> int:
@@ -108,10 +108,10 @@ def channels_of(headers: Sequence[Header]) -> int:
 
 
 @overload
-def checked_size(value: Sequence[int], name: str = ...) -> tuple[int, int]: ...
+def check_size(value: Sequence[int], name: str = ...) -> tuple[int, int]: ...
 @overload
-def checked_size(value: Sequence[int] | None, name: str = ...) -> tuple[int, int] | None: ...
-def checked_size(value: Sequence[int] | None, name: str = "size") -> tuple[int, int] | None:
+def check_size(value: Sequence[int] | None, name: str = ...) -> tuple[int, int] | None: ...
+def check_size(value: Sequence[int] | None, name: str = "size") -> tuple[int, int] | None:
     """Check a size that a dataset is opened with.
 
     `value` (height, width) or None, pixels; returns (height, width) or None, as plain integers.
@@ -162,7 +162,7 @@ def parallel(function: Callable[[S], T], items: Sequence[S]) -> list[T]:
 
 
 @contextmanager
-def _opened(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
+def _open(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -225,7 +225,7 @@ def _jpeg(
 ) -> npt.NDArray[np.uint8]:
     frame, orientation = jpeg_frame(content), 1
     if frame is None or frame.noted:
-        with _opened(content, label) as image:
+        with _open(content, label) as image:
             orientation = _orientation(image)
             frame = frame or Frame(image.height, image.width, _MODES[image.mode], True, image.mode in ("L", "RGB"))
     if not frame.plain:
@@ -252,7 +252,7 @@ def _png(content: bytes, label: str, channels: int) -> npt.NDArray[np.uint8]:
 
 
 def _by_pillow(content: bytes, label: str, channels: int) -> npt.NDArray[np.uint8]:
-    with _opened(content, label) as image:
+    with _open(content, label) as image:
         channels = _MODES[image.mode] if channels == 1 else channels
         # np.array would copy a second time; what asarray gives cannot be written to; decode sees to that
         pixels = np.asarray(_upright(image).convert(_CHANNEL_MODES[channels]))
@@ -269,7 +269,7 @@ def _with_channels(pixels: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[
     return pixels
 
 
-def resized(pixels: npt.NDArray[np.uint8], size: tuple[int, int] | None) -> npt.NDArray[np.uint8]:
+def resize(pixels: npt.NDArray[np.uint8], size: tuple[int, int] | None) -> npt.NDArray[np.uint8]:
     """Resize an image, antialiased, until it just covers a size, and cut out the centre.
 
     `pixels` (height, width, 1, 3 or 4) uint8; `size` (height, width) or None; returns (*size, channels) uint8; the

@@ -13,7 +13,7 @@ from setsup.checks import check_arguments
 from setsup.datasets.adapters.image_sources import fetch_images, without_orientation
 from setsup.datasets.dataset import Dataset, fetch_request, of_row
 from setsup.datasets.formats.source import Source
-from setsup.datasets.images import checked_size, parallel
+from setsup.datasets.images import check_size, parallel
 from setsup.errors import DataError
 from setsup.files.archives.tar_headers import BLOCK
 from setsup.progress import progress
@@ -401,4 +401,4 @@ def open_shards(
         from setsup.shards.views import ShardedViews
 
         kind = ShardedViews
-    return kind(store, about, catalogue, reader, checked_size(size), upright)
+    return kind(store, about, catalogue, reader, check_size(size), upright)

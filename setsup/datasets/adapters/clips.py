@@ -25,7 +25,7 @@ from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.video_index import video_file, video_index
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, fetch_request, of_row
-from setsup.datasets.images import checked_size, parallel, resized
+from setsup.datasets.images import check_size, parallel, resize
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
@@ -125,7 +125,7 @@ class Clips(BaseDataset):
     ) -> None:
         self.name = name
         Windows([], length, stride, every)  # checks the numbers before minutes pass
-        size = checked_size(size)
+        size = check_size(size)
         twice = sorted(each for each, times in Counter(names).items() if times > 1)
         if twice:
             raise DataError(f"{members.source} holds {twice[0]}.avi twice; keep one copy of the release in it")
@@ -238,7 +238,7 @@ class Clips(BaseDataset):
         numbers, places = np.unique(wanted, return_inverse=True)
         frames = file.read(numbers)
         if self._size is not None:
-            frames = np.stack([resized(frame, self._size) for frame in frames])
+            frames = np.stack([resize(frame, self._size) for frame in frames])
         places = places.reshape(wanted.shape)
         if whole is not None:
             whole[where] = frames[places]

@@ -13,7 +13,7 @@ from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.base import Array, Rows
 from setsup.datasets.dataset import Modality, of_row
 from setsup.datasets.formats.source import Source
-from setsup.datasets.images import checked_size, decode
+from setsup.datasets.images import check_size, decode
 from setsup.errors import DataError
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
@@ -36,7 +36,7 @@ class Crops:
     def __post_init__(self) -> None:
         """Check the numbers."""
         size = () if self.size is None else self.size  # boxes have no size of their own
-        object.__setattr__(self, "size", checked_size(size))
+        object.__setattr__(self, "size", check_size(size))
         if not 0 <= self.margin <= 10:
             raise DataError(f"margin must be a fraction of the box from 0 to 10, not {self.margin!r}")
         if not 0 <= self.jitter < 0.5:

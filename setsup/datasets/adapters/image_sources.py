@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.source import Source
-from setsup.datasets.images import corner, decode, parallel, resized
+from setsup.datasets.images import corner, decode, parallel, resize
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex
 
@@ -67,7 +67,7 @@ def fetch_images(
     items = images.take(distinct)
     begun = []
     if None in shape and items:
-        begun = [_decoded(items[0], channels, size, crop, None, lenient)]
+        begun = [_decode(items[0], channels, size, crop, None, lenient)]
     expected = begun[0].shape if begun else tuple(length or 0 for length in shape)
     found = np.empty((*rows.shape, *expected), np.uint8) if out is None else out
     slots = found.reshape(rows.size, *expected)
@@ -77,7 +77,7 @@ def fetch_images(
         if place < len(begun):
             image = begun[place]
         else:
-            image = _decoded(items[place], channels, size, crop, slot, lenient)
+            image = _decode(items[place], channels, size, crop, slot, lenient)
         if image.shape != expected:
             raise DataError(
                 f"{items[place][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
@@ -93,7 +93,7 @@ def fetch_images(
     return found
 
 
-def _decoded(
+def _decode(
     item: tuple[Source, str],
     channels: int,
     size: tuple[int, int] | None,
@@ -113,7 +113,7 @@ def _decoded(
             "the dataset with a smaller crop"
         )
     top, left = corner((height, width), crop)
-    return resized(image[top : top + rows, left : left + columns], size)
+    return resize(image[top : top + rows, left : left + columns], size)
 
 
 class ImageFiles:
@@ -181,7 +181,7 @@ class PackedImages:
             # a lock a process: after a fork, one that another thread of the parent held would stay locked for ever
             with self._locks.setdefault(os.getpid(), threading.Lock()):
                 if self._read is None:
-                    self._read = _packed(self._table, self._column)
+                    self._read = _read_packed(self._table, self._column)
         return self._read
 
 
@@ -310,7 +310,7 @@ def _encodable(name: str, encoding: str) -> bool:
     return True
 
 
-def _packed(table: Path, column: str) -> tuple[Any, Any]:
+def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
     """Bytes and names of all rows, either null where the other serves."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -76,17 +76,17 @@ def splat(
     ((32, 48, 3), dtype('uint8'), 40)
 
     """
-    where, paint = _checked(points, colors)
+    where, paint = _check(points, colors)
     axes = _axes(azimuth, elevation, up)
     if normals is not None:
-        paint = _shaded(paint, np.asarray(normals, np.float64) @ axes.T)
-    marked, ink = _checked(*marks) if marks else (where[:0], paint[:0])
+        paint = _shade(paint, np.asarray(normals, np.float64) @ axes.T)
+    marked, ink = _check(*marks) if marks else (where[:0], paint[:0])
     fine = (_FINER * size[0], _FINER * size[1])
     image = np.full((*fine, 3), 255, np.uint8)
     seen = np.concatenate([where, marked])
     kept = np.isfinite(seen).all(axis=1)
     if kept.any():
-        seen[kept] = _framed(seen[kept] @ axes.T, fine)
+        seen[kept] = _frame(seen[kept] @ axes.T, fine)
         cloud, over = np.split(seen, [len(where)])
         first, then = np.split(kept, [len(where)])
         diameter = _diameter(int(first.sum()), fine)
@@ -122,7 +122,7 @@ def surface(
     return (weights[:, :, None] * corners[face]).sum(axis=1), face, weights
 
 
-def _checked(points: npt.ArrayLike, colors: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], Pixels]:
+def _check(points: npt.ArrayLike, colors: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], Pixels]:
     where, paint = np.asarray(points, np.float64), np.asarray(colors, np.uint8)
     if where.ndim != 2 or where.shape[1:] != (3,) or paint.shape != where.shape:
         raise DataError(f"points and colours must both be (n, 3), not {where.shape} and {paint.shape}")
@@ -142,7 +142,7 @@ def _axes(azimuth: float, elevation: float, up: str) -> npt.NDArray[np.float64]:
     raise DataError(f"up must be 'y' or 'z', not {up!r}")
 
 
-def _shaded(paint: Pixels, normals: npt.NDArray[np.float64]) -> Pixels:
+def _shade(paint: Pixels, normals: npt.NDArray[np.float64]) -> Pixels:
     length = np.linalg.norm(normals, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         # either side is lit alike: the winding of published meshes cannot be trusted
@@ -151,7 +151,7 @@ def _shaded(paint: Pixels, normals: npt.NDArray[np.float64]) -> Pixels:
     return np.rint(paint * np.minimum(light, 1.0)[:, None]).astype(np.uint8)
 
 
-def _framed(seen: npt.NDArray[np.float64], size: tuple[int, int]) -> npt.NDArray[np.float64]:
+def _frame(seen: npt.NDArray[np.float64], size: tuple[int, int]) -> npt.NDArray[np.float64]:
     """Column, row (pixels) and nearness of points in the camera's axes."""
     largest = np.abs(seen).max()
     seen = seen / (largest if 0 < largest < np.inf else 1.0)

@@ -161,7 +161,7 @@ def _table(mnist: FactorTable, recipe: str, seed: int) -> FactorTable:
     key = stream_key(seed, "ColoredMnist")
     train = int(np.count_nonzero(mnist.column("split") == 0))
     count = train if recipe == "irm" else len(mnist)
-    environment = _shuffled(count, int(fold(key, 0))) if recipe == "irm" else _consecutive(count)
+    environment = _shuffle(count, int(fold(key, 0))) if recipe == "irm" else _stretches(count)
     digit = mnist.column("digit")[:count]
     clean = (digit < 5).astype(np.uint8)
     chances = uniform(fold(fold(fold(key, 1), np.arange(count, dtype=np.uint64))[:, np.newaxis], np.arange(2)))
@@ -174,11 +174,11 @@ def _table(mnist: FactorTable, recipe: str, seed: int) -> FactorTable:
         Factor("environment", Kind.NOMINAL, NOISE),
     ]
     table = FactorTable(factors, {"digit": digit, **bits, "environment": environment})
-    role = environment == 2 if recipe == "irm" else _dealt(table, seed)
+    role = environment == 2 if recipe == "irm" else _deal(table, seed)
     return table.with_factor(Factor("split", Kind.NOMINAL, _SPLITS[recipe], role="split"), role.astype(np.uint8))
 
 
-def _shuffled(count: int, key: int) -> Codes:
+def _shuffle(count: int, key: int) -> Codes:
     """Environments of [1]: by even and odd places in a random order of the first five sixths, and the rest."""
     found = np.full(count, 2, np.uint8)
     first = max(count * 5 // 6, 1)
@@ -187,12 +187,12 @@ def _shuffled(count: int, key: int) -> Codes:
     return found
 
 
-def _consecutive(count: int) -> Codes:
+def _stretches(count: int) -> Codes:
     """Environments of [2]: three stretches."""
     return np.minimum(np.arange(count) // max(count // 3, 1), 2).astype(np.uint8)
 
 
-def _dealt(table: FactorTable, seed: int) -> Array:
+def _deal(table: FactorTable, seed: int) -> Array:
     """Parts of [2]: shares of each environment, and the last one as a whole."""
     inside = table.column("environment") < 2
     dealt = split(table.select(np.flatnonzero(inside)), _SHARES, seed, stratify="environment")

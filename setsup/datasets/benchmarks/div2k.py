@@ -16,7 +16,7 @@ import numpy as np
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import PartedImages
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex, find_members, open_members
@@ -66,7 +66,7 @@ class Div2k(ImageFilesDataset):
     Rows are images: those in high resolution by id, then the others by degradation, scale, id and variant, so that
     numbers of the first do not depend on what else is there. Factors: ``scene`` (id of the photograph,
     four digits), ``scale`` (1 for high resolution, else how many times smaller), ``degradation`` (none, bicubic,
-    unknown, mild, difficult, wild), ``variant`` (key; 1 to 4 of the four wild images of a photograph, unknown for others)
+    unknown, mild, difficult, wild), ``variant`` (key; 1 to 4 of the wild images of a photograph, else unknown)
     and ``split``. A set that holds ``scene`` has one photograph at several scales.
 
     The only modality is ``image``, (None, None, 3) uint8 sRGB: sizes differ, and only images of one size can be
@@ -90,7 +90,7 @@ def open(
 
     `size` (height, width), optional; `crop` (height, width), optional.
     """
-    size, crop = checked_size(size), checked_size(crop, "crop")
+    size, crop = check_size(size), check_size(crop, "crop")
     release = find_members("div2k", root, _HOLDS)
     zips = [release.path(place) for place in release.matching(_ZIP)[0].tolist()]
     return Div2k([release, *(open_members(path) for path in zips if path is not None)], size, crop)

@@ -13,7 +13,7 @@ import numpy as np
 from setsup.datasets.benchmarks.imagenet.dataset import SynsetImages
 from setsup.datasets.benchmarks.imagenet.files import ENDS, SynsetFiles, in_tree
 from setsup.datasets.benchmarks.imagenet.labels import synset_names, unique_names
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex, find_members
 
@@ -38,7 +38,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     .. [1] Hendrycks, Zhao, Basart, Steinhardt, Song, "Natural Adversarial Examples", CVPR 2021.
 
     """
-    size = checked_size(size)
+    size = check_size(size)
     release = find_members("imagenet-a", root, {_FILE: "imagenet-a/<synset>/*.jpg"}, _ARCHIVES)
     places, synsets, codes = in_tree(release, _FILE, 0)
     none = np.zeros(len(places), np.int64)

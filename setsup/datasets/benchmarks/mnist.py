@@ -28,8 +28,8 @@ class Mnist(BaseDataset):
 
     def __init__(self, folder: Path | str) -> None:
         folder = Path(folder)
-        images = [_opened(folder, _names(prefix, "images", 3), (_SIDE, _SIDE)) for prefix in _PREFIXES]
-        labels = [_opened(folder, _names(prefix, "labels", 1), ()) for prefix in _PREFIXES]
+        images = [_open_file(folder, _names(prefix, "images", 3), (_SIDE, _SIDE)) for prefix in _PREFIXES]
+        labels = [_open_file(folder, _names(prefix, "labels", 1), ()) for prefix in _PREFIXES]
         for image, label in zip(images, labels, strict=True):
             if len(image) != len(label):
                 raise DataError(
@@ -77,7 +77,7 @@ def _names(prefix: str, what: str, axes: int) -> list[str]:
     return [f"{prefix}-{what}{mark}idx{axes}-ubyte{end}" for mark in "-." for end in (".gz", "")]
 
 
-def _opened(folder: Path, names: list[str], shape: tuple[int, ...]) -> IdxFile:
+def _open_file(folder: Path, names: list[str], shape: tuple[int, ...]) -> IdxFile:
     there = [folder / name for name in names if (folder / name).exists()]
     if not there:
         raise DataError(f"{folder} has no {names[0]}, nor is it there as {', '.join(names[1:])}")

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex, Places, find_members
@@ -93,7 +93,7 @@ class MultiPie(ImageFilesDataset):
     """
 
     def __init__(self, members: MemberIndex, size: tuple[int, int] | None = None) -> None:
-        places, fields = _parsed(members)
+        places, fields = _parse(members)
         super().__init__("multi-pie", _table(fields), MemberImages(members, places), size)
 
 
@@ -114,12 +114,12 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         When the files are not there, or none is named as published.
 
     """
-    size = checked_size(size)
+    size = check_size(size)
     archives = [f"{name}.{end}" for name in ("multi-pie", "Multi-Pie") for end in ("zip", "tar")]
     return MultiPie(find_members("multi-pie", root, [r"session0[1-4]/multiview/"], archives), size)
 
 
-def _parsed(members: MemberIndex) -> tuple[Places, dict[str, Array]]:
+def _parse(members: MemberIndex) -> tuple[Places, dict[str, Array]]:
     """Places of the files that are kept, and for each the numbers in its name."""
     places, groups = members.matching(f"(?P<name>{_PATTERN})")
     letters = _letters(groups["name"], len(_EXAMPLE))

@@ -43,7 +43,7 @@ class Shapes3D(PreparedImages):
             self.factors = _npz_table(file)
         else:
             with h5_errors(file), h5_open(file) as content:
-                images, labels = _checked(file, content)
+                images, labels = _check(file, content)
                 shape = images.shape
                 self.factors = _table(file, labels)
         self.modalities = {"image": Modality(_IMAGE, "uint8", color="srgb")}
@@ -52,7 +52,7 @@ class Shapes3D(PreparedImages):
     def _open_container(self) -> Container:
         if self.file.suffix == ".npz":
             return _npz_images(self.file)
-        images, _ = _checked(self.file, h5_open(self.file))
+        images, _ = _check(self.file, h5_open(self.file))
         return H5Images(self.file, images)
 
 
@@ -73,7 +73,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     return open(root).prepare()
 
 
-def _checked(path: Path, content: Any) -> tuple[Any, Any]:
+def _check(path: Path, content: Any) -> tuple[Any, Any]:
     """Give ``images`` and ``labels`` of an open file, with the right shapes and types."""
     images, labels = (h5_dataset(path, content, name) for name in ("images", "labels"))
     with h5_errors(path):

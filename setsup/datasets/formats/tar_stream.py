@@ -9,28 +9,12 @@ from setsup.errors import DataError
 from setsup.files import need_readable
 from setsup.progress import Advance
 
-__all__ = ["is_gzip", "stream_tar"]
+__all__ = ["stream_tar"]
 
 _BLOCK = 512
 _PIECE = 1 << 20
 _FILES = b"0\0"  # type flags of plain files; all else (folders, links, long names) is passed over
 _MEND = "fetch it again"
-
-
-def is_gzip(path: Path) -> bool:
-    """Whether a file is there and begins as gzip does.
-
-    Examples
-    --------
-    >>> is_gzip(Path("/nowhere/data.tar.gz"))
-    False
-
-    """
-    try:
-        with path.open("rb") as file:
-            return file.read(2) == b"\x1f\x8b"
-    except OSError:
-        return False
 
 
 def stream_tar(

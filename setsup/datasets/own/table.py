@@ -10,7 +10,7 @@ from setsup.checks import check_array
 from setsup.datasets.adapters.image_sources import ImageFiles, Images, PackedImages, fetch_images
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
-from setsup.datasets.images import Header, channels_of, checked_size, header, parallel
+from setsup.datasets.images import Header, channels_of, check_size, header, parallel
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import need_readable
@@ -109,7 +109,7 @@ def open_table(
     """
     path = expanded(path)
     check_array(size, "size", DataError)
-    size = checked_size(size)
+    size = check_size(size)
     need_readable(path, "a CSV or Parquet file")
     parquet = path.suffix.lower() in (".parquet", ".pq")
     table, images = (_from_parquet if parquet else _from_csv)(path, image, factors, kinds or {})

@@ -207,8 +207,8 @@ def test_matches_of_pictures_that_were_replaced_are_not_taken(release, catalogue
 
 def test_files_are_listed_once(release, monkeypatch):
     calls = []
-    listed = edges2shoes.dataset._listed
-    monkeypatch.setattr(edges2shoes.dataset, "_listed", lambda members: calls.append(1) or listed(members))
+    listed = edges2shoes.dataset._list_pairs
+    monkeypatch.setattr(edges2shoes.dataset, "_list_pairs", lambda members: calls.append(1) or listed(members))
     edges2shoes.open(release[0])
     assert len(calls) == 1
 

@@ -161,7 +161,7 @@ class Cars3D(BaseDataset):
                 reader.kept.move_to_end((name, number))
                 return car
         with self._cars.reading() as read:
-            car = _decoded(read(number), [name])[name]
+            car = _decode(read(number), [name])[name]
         with reader.lock:
             reader.kept[name, number] = car
             while len(reader.kept) > _KEPT:
@@ -178,7 +178,7 @@ class Cars3D(BaseDataset):
             if name == "object_mask" and number in kept:
                 place[:] = np.unpackbits(kept[number], axis=-1)
                 continue
-            found = _decoded(read(number), ["image", "object_mask"] if name == "image" else [name])
+            found = _decode(read(number), ["image", "object_mask"] if name == "image" else [name])
             place[:] = found[name]
             if name == "image":
                 kept[number] = np.packbits(found["object_mask"], axis=-1)
@@ -228,7 +228,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     return open(root).prepare()
 
 
-def _decoded(source: Source, names: Iterable[str]) -> dict[str, Array]:
+def _decode(source: Source, names: Iterable[str]) -> dict[str, Array]:
     """Images and masks of a car by pose, (96, 128, 128, 3) uint8 and (96, 128, 128) bool."""
     content, label = source
     names = list(names)

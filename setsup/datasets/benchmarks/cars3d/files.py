@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from setsup.datasets.adapters.missing_files import warn_left_out
-from setsup.datasets.formats.tar_stream import is_gzip, stream_tar
+from setsup.datasets.formats.tar_stream import stream_tar
 from setsup.errors import DataError
 from setsup.files import cache_folder, data_places, disk_errors, written
+from setsup.files.archives.archive_format import is_gzip
 from setsup.files.archives.members import MemberIndex, find_members
 from setsup.files.expand_user import expanded
 from setsup.files.texts import text_of

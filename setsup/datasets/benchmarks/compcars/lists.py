@@ -43,12 +43,12 @@ def read_models(members: MemberIndex) -> Models:
     if "misc/make_model_name.mat" in members:
         place = members.place("misc/make_model_name.mat")
         names = read_mat(members.read(place, _MOST), members.label(place), ["make_names", "model_names"], _MOST)
-        found.makes.update(_numbered(names["make_names"], members.label(place)))
-        found.models.update(_numbered(names["model_names"], members.label(place)))
+        found.makes.update(_number(names["make_names"], members.label(place)))
+        found.models.update(_number(names["model_names"], members.label(place)))
     if "misc/car_type.mat" in members:
         place = members.place("misc/car_type.mat")
         types = read_mat(members.read(place, _MOST), members.label(place), ["types"], _MOST)["types"]
-        found.types.update(_numbered(types, members.label(place)))
+        found.types.update(_number(types, members.label(place)))
     if "misc/attributes.txt" in members:
         place = members.place("misc/attributes.txt")
         found.attributes.update(_attributes(members.read(place, _MOST), members.label(place)))
@@ -99,7 +99,7 @@ def listed(members: MemberIndex, lists: Sequence[str], images: Any, columns: int
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
-def _numbered(value: Any, label: str) -> dict[int, str]:
+def _number(value: Any, label: str) -> dict[int, str]:
     """Names of a cell array by their numbers from 1, without those that are empty; some end with spaces."""
     if value.dtype != object:
         raise DataError(f"{label} has no lists of names; {_MEND}")

@@ -17,7 +17,7 @@ from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.base import Array, Rows
 from setsup.datasets.benchmarks.edges2shoes.matching import Label, find_zappos
 from setsup.datasets.dataset import Modality
-from setsup.datasets.images import checked_size, decode, parallel, resized
+from setsup.datasets.images import check_size, decode, parallel, resize
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex, find_members
@@ -83,7 +83,7 @@ class Edges2Shoes(ReleaseDataset):
         if isinstance(dilate, bool) or not isinstance(dilate, int) or not 0 <= dilate <= 16:
             raise DataError(f"dilate must be an integer of times from 0 to 16, not {dilate!r}")
         self._source, self._size, self._dilate = members.source, size, dilate
-        places, pairs, parts = listed or _listed(members)
+        places, pairs, parts = listed or _list_pairs(members)
         self._images = MemberImages(members, np.repeat(places, 2))
         self.factors = _table(pairs, parts, labels or {})
         self.modalities = {"image": Modality((*(size or (_SIDE, _SIDE)), 3), "uint8", color="srgb")}
@@ -115,8 +115,8 @@ class Edges2Shoes(ReleaseDataset):
 
     def _half(self, file: Pixels, domain: int) -> Pixels:
         if domain == _DOMAINS.index("photo"):
-            return resized(_photo(file), self._size)
-        return resized(_thickened(file[:, :_SIDE], self._dilate), self._size)
+            return resize(_photo(file), self._size)
+        return resize(_thicken(file[:, :_SIDE], self._dilate), self._size)
 
 
 def open(
@@ -147,9 +147,9 @@ def open(
         When the files are not there (with how to get them), or an argument is out of range.
 
     """
-    size, place = checked_size(size), None if root is None else expanded(root)
+    size, place = check_size(size), None if root is None else expanded(root)
     members = _find(place)
-    listed = _listed(members)
+    listed = _list_pairs(members)
     beside = find_zappos(members, listed[0], place, zappos)
     labels = None if beside is None else beside.labels()
     if beside is not None and labels is None:
@@ -183,7 +183,7 @@ def prepare(root: Path | str | None = None, zappos: Path | str | None = None) ->
     """
     place = None if root is None else expanded(root)
     members = _find(place)
-    beside = find_zappos(members, _listed(members)[0], place, zappos)
+    beside = find_zappos(members, _list_pairs(members)[0], place, zappos)
     if beside is None:
         raise DataError(
             f"edges2shoes: there are no labels without ut-zap50k, which is neither in {members.source}, nor beside it, "
@@ -208,7 +208,7 @@ def _find(root: Path | None) -> MemberIndex:
     return find_members("edges2shoes", root, {_FILES: "train/*_AB.jpg"}, _ARCHIVES)
 
 
-def _listed(members: MemberIndex) -> Listed:
+def _list_pairs(members: MemberIndex) -> Listed:
     """Places of the files in the order of their numbers, the names of the pairs, and the part of each."""
     places, groups = members.matching(_FILES)
     parts = np.array([_PARTS.index(part) for part in groups["split"].to_pylist()], np.int64)
@@ -222,7 +222,7 @@ def _photo(file: Pixels) -> Pixels:
     return file[:, file.shape[1] // 2 :]
 
 
-def _thickened(lines: Pixels, times: int) -> Pixels:
+def _thicken(lines: Pixels, times: int) -> Pixels:
     """Dark lines made thicker by the least value of 3 × 3 pixels, again and again."""
     for axis in (0, 1):
         for _ in range(times):

@@ -166,11 +166,11 @@ def nearest(queries: Bytes, others: Bytes, advance: Advance) -> tuple[Ints, Ints
     """
     kept = _first_of_equals(others)
     blocks = [slice(begin, begin + _BLOCK) for begin in range(0, len(queries), _BLOCK)]
-    ours = _centred(queries)
+    ours = _center(queries)
     rows, squares = np.zeros(len(queries), np.int64), np.full(len(queries), np.iinfo(np.int64).max)
     for start in range(0, len(kept), _OTHERS):
         among = kept[start : start + _OTHERS]
-        theirs = _centred(others[among])
+        theirs = _center(others[among])
         lengths = (theirs**2).sum(axis=1)
         for block in blocks:
             # without the part that all have in common
@@ -222,7 +222,7 @@ def _first_of_equals(vectors: Bytes) -> Ints:
     return np.array(found, np.int64)
 
 
-def _centred(values: Bytes) -> npt.NDArray[np.float32]:
+def _center(values: Bytes) -> npt.NDArray[np.float32]:
     # numbers around zero lose less of their differences
     return values.astype(np.float32) - np.float32(128)
 

@@ -9,7 +9,7 @@ from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import PartedImages
 from setsup.datasets.benchmarks.imagenet.files import SPLITS, SynsetFiles, find_files
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["SynsetImages", "open"]
@@ -60,7 +60,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     usual places. Validation images that are not sorted into folders get their synsets from
     ``ILSVRC2012_devkit_t12.tar.gz``, unpacked or not, or from ``LOC_val_solution.csv``, beside them.
     """
-    size = checked_size(size)
+    size = check_size(size)
     return SynsetImages("imagenet", find_files("imagenet", root), size=size)
 
 

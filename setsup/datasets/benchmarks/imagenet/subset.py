@@ -7,7 +7,7 @@ from pathlib import Path
 
 from setsup.datasets.benchmarks.imagenet.dataset import SynsetImages
 from setsup.datasets.benchmarks.imagenet.files import find_files, only
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.errors import DataError
 from setsup.files.expand_user import expanded
 from setsup.files.texts import read_beside, text_of
@@ -43,8 +43,8 @@ def open(
 
     `size` (height, width), optional.
     """
-    size = checked_size(size)
-    wanted, where = (CMC, "CMC's list") if synsets is None else _wanted(synsets)
+    size = check_size(size)
+    wanted, where = (CMC, "CMC's list") if synsets is None else _read_list(synsets)
     return SynsetImages("imagenet-100", only(find_files("imagenet-100", root), wanted, where), size=size)
 
 
@@ -53,16 +53,16 @@ def read_synsets(path: Path | str) -> tuple[str, ...]:
     path = expanded(path)
     content = read_beside(path, _MOST, "a list of synsets")
     lines = [line.split() for line in text_of(content, str(path), _MEND).splitlines()]
-    return _checked([line[0] for line in lines if line], str(path))
+    return _check([line[0] for line in lines if line], str(path))
 
 
-def _wanted(synsets: Path | str | Sequence[str]) -> tuple[tuple[str, ...], str]:
+def _read_list(synsets: Path | str | Sequence[str]) -> tuple[tuple[str, ...], str]:
     if isinstance(synsets, Path | str):
         return read_synsets(synsets), str(synsets)
-    return _checked(list(synsets), "synsets="), "synsets="
+    return _check(list(synsets), "synsets="), "synsets="
 
 
-def _checked(synsets: Sequence[str], where: str) -> tuple[str, ...]:
+def _check(synsets: Sequence[str], where: str) -> tuple[str, ...]:
     if not synsets:
         raise DataError(f"{where} names no synset; {_MEND}")
     for synset in synsets:

@@ -262,7 +262,7 @@ def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members:
     ]
     columns = {"category": category, "model": model}
     keys = np.char.add(np.char.add(classes, "-"), models)
-    lists = {split: _listed(members, f"splits/{split}.txt") for split in _SPLITS if f"splits/{split}.txt" in members}
+    lists = {split: _read_list(members, f"splits/{split}.txt") for split in _SPLITS if f"splits/{split}.txt" in members}
     if lists:
         factors.append(Factor("split", Kind.NOMINAL, _SPLITS, role="split"))
         columns["split"] = np.full(len(keys), -1)
@@ -277,13 +277,13 @@ def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members:
                 )
             columns["split"][own] = _SPLITS.index(split)
     if "knife_misaligned.txt" in members:
-        listed = _listed(members, "knife_misaligned.txt", "03624134-")
+        listed = _read_list(members, "knife_misaligned.txt", "03624134-")
         factors.append(Factor("misaligned", Kind.NOMINAL, (False, True), role="key"))
         columns["misaligned"] = np.isin(keys, listed).astype(np.int64)
     return FactorTable(factors, columns)
 
 
-def _listed(members: MemberIndex, name: str, start: str = "") -> list[str]:
+def _read_list(members: MemberIndex, name: str, start: str = "") -> list[str]:
     """Models that a list names, as ``<class>-<model>``; `start` is put before a name that has no class."""
     place = members.place(name)
     lines = text_of(members.read(place, _LARGEST_LIST), members.label(place)).split()

@@ -136,12 +136,12 @@ def crop_to_alpha(image: Array, size: tuple[int, int] = (128, 128)) -> Array:
         raise DataError("the image is transparent throughout, so there is no box around an object; leave it out")
     rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
     pixels = image.astype(np.float32)
-    pixels = _interpolated(pixels, rows[0], rows[-1], size[0], axis=0)
-    pixels = _interpolated(pixels, columns[0], columns[-1], size[1], axis=1)
+    pixels = _interpolate(pixels, rows[0], rows[-1], size[0], axis=0)
+    pixels = _interpolate(pixels, columns[0], columns[-1], size[1], axis=1)
     return np.rint(pixels).astype(image.dtype) if whole else pixels.astype(image.dtype)
 
 
-def _interpolated(pixels: Array, first: int, last: int, count: int, axis: int) -> Array:
+def _interpolate(pixels: Array, first: int, last: int, count: int, axis: int) -> Array:
     length = pixels.shape[axis]
     places = np.linspace(first, last, count) * ((length - 1) / length)
     below = np.floor(places).astype(np.int64)

@@ -62,7 +62,7 @@ class SmallNorb(BaseDataset):
     def __init__(self, folder: Path | str, root: Path | str | None = None) -> None:
         self.folder = self._source = Path(folder).absolute()
         self._command = prepare_command(self.name, root)
-        self._parts = [_opened(self.folder, f"{stem}-dat", "u1", (2, _SIDE, _SIDE)) for stem in _STEMS]
+        self._parts = [_open_file(self.folder, f"{stem}-dat", "u1", (2, _SIDE, _SIDE)) for stem in _STEMS]
         columns = [_labels(self.folder, number, part) for number, part in enumerate(self._parts)]
         self.factors = _table(columns)
         self.modalities = {name: Modality(_IMAGE, "uint8", color="grey") for name in ("image", *_CAMERAS)}
@@ -188,7 +188,7 @@ def _names(stem: str) -> list[str]:
     return [f"{stem}.mat.gz", f"{stem}.mat"]
 
 
-def _opened(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> BinaryMatrix:
+def _open_file(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> BinaryMatrix:
     there = [folder / name for name in _names(stem) if os.path.exists(folder / name)]
     if not there:
         raise DataError(f"{folder} has no {stem}.mat.gz, nor is it there as {stem}.mat")
@@ -206,7 +206,7 @@ def _opened(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> Bina
 def _labels(folder: Path, number: int, images: BinaryMatrix) -> dict[str, Array]:
     """Codes of the factors that the files of a split store, one a pair."""
     stem = _STEMS[number]
-    category, info = _opened(folder, f"{stem}-cat", "<i4", ()), _opened(folder, f"{stem}-info", "<i4", (4,))
+    category, info = _open_file(folder, f"{stem}-cat", "<i4", ()), _open_file(folder, f"{stem}-info", "<i4", (4,))
     for file in (category, info):
         if len(file) != len(images):
             raise DataError(

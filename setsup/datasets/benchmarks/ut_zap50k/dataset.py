@@ -13,7 +13,7 @@ from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.benchmarks.ut_zap50k.files import COLUMNS, Shoes, find_shoes, first_values, read_shoes, several
 from setsup.datasets.dataset import fetch_request, of_row
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 
@@ -104,7 +104,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None, sq
         When the files are not there (with how to get them), or are damaged.
 
     """
-    size = checked_size(size)
+    size = check_size(size)
     shoes = read_shoes(*find_shoes(root, square))
     warn_left_out(shoes.images.source, "images", shoes.lost, len(shoes.lost) + len(shoes.cids))
     _say_several(shoes)

@@ -80,7 +80,7 @@ def read_shoes(images: MemberIndex, data: MemberIndex) -> Shoes:
     place = data.place(_CATALOGUE)
     cids, cells = _catalogue(data.read(place, _MOST), data.label(place))
     listed = data.place(_LIST) if _LIST in data else None
-    paths = None if listed is None else _listed(data.read(listed, _MOST), data.label(listed), len(cids))
+    paths = None if listed is None else _read_list(data.read(listed, _MOST), data.label(listed), len(cids))
     places, folders = _found(images, cids, paths)
     rows = np.flatnonzero(places >= 0)
     if not len(rows):
@@ -148,7 +148,7 @@ def _catalogue(content: bytes, label: str) -> tuple[list[str], dict[str, npt.NDA
     return cids, {name: np.array(columns[column]) for name, column in COLUMNS.items()}
 
 
-def _listed(content: bytes, label: str, rows: int) -> list[str]:
+def _read_list(content: bytes, label: str, rows: int) -> list[str]:
     value: Any = read_mat(content, label, ["imagepath"], _MOST)["imagepath"]
     cells = list(value.reshape(-1)) if value.dtype == object else []
     texts = [

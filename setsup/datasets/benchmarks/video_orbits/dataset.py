@@ -9,7 +9,7 @@ import numpy as np
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.benchmarks.video_orbits.clips import FRAMES
 from setsup.datasets.benchmarks.video_orbits.records import TABLE
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.datasets.own.table import ImageTable
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -63,7 +63,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     FactorTable(3 rows: track 2, frame 2)
 
     """
-    size, folder = checked_size(size), None if root is None else expanded(root)
+    size, folder = check_size(size), None if root is None else expanded(root)
     try:
         members = find_members(_NAME, folder, {rf"{TABLE}$".replace(".", r"\."): TABLE}, _ARCHIVES)
     except DataError as missing:

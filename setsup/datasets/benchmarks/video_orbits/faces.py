@@ -142,7 +142,7 @@ class Cascades:
     def __call__(self, frame: Frame) -> Faces:
         """Faces in a frame."""
         cv2 = imported("cv2", "video")
-        image, back = _scaled(frame, self.side)
+        image, back = _scale(frame, self.side)
         grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
         boxes, scores = np.empty((0, 4)), np.empty(0)
         for name in self.names:
@@ -220,7 +220,7 @@ class YuNet:
         """Faces in a frame."""
         cv2 = imported("cv2", "video")
         path = self._path()
-        small, back = _scaled(frame, self.side)
+        small, back = _scale(frame, self.side)
         image, size = np.ascontiguousarray(small[..., ::-1]), small.shape[1::-1]
         try:
             if "net" not in self._open:
@@ -297,10 +297,10 @@ def confirmed(frame: Frame, proposed: Faces, detector: Detector, margin: float =
     for face in sorted(found, key=lambda each: -each.scores[0]):
         if not any(overlap(face.boxes, other.boxes)[0, 0] >= _SAME for other in kept):
             kept.append(face)
-    return _joined(kept)
+    return _join(kept)
 
 
-def _scaled(frame: Frame, side: int) -> tuple[Frame, Array]:
+def _scale(frame: Frame, side: int) -> tuple[Frame, Array]:
     """Frame with no side longer than `side`, and the factors (x, y) by which its pixels are multiplied back."""
     height, width = frame.shape[:2]
     scale = side / max(height, width)
@@ -311,7 +311,7 @@ def _scaled(frame: Frame, side: int) -> tuple[Frame, Array]:
     return cv2.resize(frame, size, interpolation=cv2.INTER_AREA), np.array([width / size[0], height / size[1]])
 
 
-def _joined(parts: list[Faces]) -> Faces:
+def _join(parts: list[Faces]) -> Faces:
     if not parts:
         return Faces(np.empty((0, 4)), np.empty(0))
     boxes, scores, points = (np.concatenate([getattr(each, name) for each in parts]) for name in _ARRAYS)

@@ -146,9 +146,9 @@ def extract(
             if not is_done(place, record):
                 try:
                     if clip.video is None:
-                        found = _cropped(clip, confirm, yaw)
+                        found = _take_cropped(clip, confirm, yaw)
                     else:
-                        found = _kept(_looked(clip, detect, confirm, yaw), _shots(clip, cuts), track, keep)
+                        found = _keep_tracks(_detect_all(clip, detect, confirm, yaw), _shots(clip, cuts), track, keep)
                     write_clip(place, clip, found, canonical, size, margin, record)
                 except DamagedClipError as error:
                     damaged.append(error)
@@ -179,22 +179,22 @@ def _shots(clip: Clip, cuts: Cuts) -> npt.NDArray[np.int64]:
     return np.array([0, *firsts], np.int64)
 
 
-def _looked(clip: Clip, detect: Detector, confirm: Detector | None, yaw: Yaw) -> list[tuple[Faces, Array]]:
+def _detect_all(clip: Clip, detect: Detector, confirm: Detector | None, yaw: Yaw) -> list[tuple[Faces, Array]]:
     """Faces of every frame, and their yaw."""
     found = []
     for _, frame in clip_frames(clip):
-        faces = _checked(detect(frame), detect)
+        faces = _check_faces(detect(frame), detect)
         if confirm is not None and len(faces):
             faces = confirmed(frame, faces, confirm)
         found.append((faces, _yaws(yaw, frame, faces)))
     return found
 
 
-def _cropped(clip: Clip, confirm: Detector | None, yaw: Yaw) -> FoundFaces:
+def _take_cropped(clip: Clip, confirm: Detector | None, yaw: Yaw) -> FoundFaces:
     """Frames that are faces already, all of them, with the score and yaw of the face that is seen best."""
     boxes, scores, yaws = [], [], []
     for _, frame in clip_frames(clip):
-        faces = Faces([], []) if confirm is None else _checked(confirm(frame), confirm)
+        faces = Faces([], []) if confirm is None else _check_faces(confirm(frame), confirm)
         best = faces.take([int(np.argmax(faces.scores))]) if len(faces) else faces
         boxes.append([0, 0, frame.shape[1], frame.shape[0]])
         scores.append(best.scores[0] if len(best) else np.nan)
@@ -203,7 +203,7 @@ def _cropped(clip: Clip, confirm: Detector | None, yaw: Yaw) -> FoundFaces:
     return FoundFaces(np.arange(len(boxes)), none, none, np.array(boxes, float), np.array(scores), np.array(yaws))
 
 
-def _checked(faces: object, stage: object) -> Faces:
+def _check_faces(faces: object, stage: object) -> Faces:
     if not isinstance(faces, Faces):
         raise DataError(f"the detector {describe_stage(stage)} gave a {type(faces).__name__}; it must give Faces")
     return faces
@@ -216,7 +216,9 @@ def _yaws(yaw: Yaw, frame: npt.NDArray[np.uint8], faces: Faces) -> Array:
     return found
 
 
-def _kept(looked: Sequence[tuple[Faces, Array]], shots: npt.NDArray[np.int64], track: Track, keep: str) -> FoundFaces:
+def _keep_tracks(
+    looked: Sequence[tuple[Faces, Array]], shots: npt.NDArray[np.int64], track: Track, keep: str
+) -> FoundFaces:
     """Faces of the tracks that are kept."""
     numbers: list[Array] = []
     ends = np.append(shots[1:], len(looked))

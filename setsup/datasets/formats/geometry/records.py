@@ -131,7 +131,7 @@ def polygons(body: Body, at: int, element: Element, place: int) -> tuple[Triangl
     firsts = np.cumsum(lengths - 2) - (lengths - 2)
     for length in np.unique(lengths).tolist():
         which = np.flatnonzero(lengths == length)
-        corners = _indices(_gathered(body, starts[which], length, own.kind), body.label)
+        corners = _indices(_gather(body, starts[which], length, own.kind), body.label)
         places = firsts[which][:, None] + np.arange(length - 2)
         found[places] = fan(corners).reshape(len(which), length - 2, 3)
     return found, end
@@ -180,7 +180,7 @@ def _walk(body: Body, at: int, element: Element, place: int | None) -> tuple[Arr
     return np.array(starts, np.int64), np.array(lengths, np.int64), at
 
 
-def _gathered(body: Body, starts: Array, length: int, kind: str) -> Array:
+def _gather(body: Body, starts: Array, length: int, kind: str) -> Array:
     """Lists of one length that begin at the given bytes, (n, length)."""
     dtype = np.dtype(body.order + kind)
     if len(starts) < length:  # few and long

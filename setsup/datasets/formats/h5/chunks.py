@@ -130,7 +130,7 @@ class ChunkReader:
         try:
             skipped, raw = self._images.id.read_direct_chunk(offset)
             if self._deflate is not None and not skipped >> self._deflate & 1:
-                raw = _inflated(raw, expected)
+                raw = _inflate(raw, expected)
         except (zlib.error, OSError, RuntimeError, ValueError, MemoryError) as error:
             raise self._damaged(offset, str(error) or "it cannot be read") from error
         if len(raw) != expected:
@@ -168,7 +168,7 @@ def join_chunks(chunks: Bytes, out: Bytes) -> None:
         out[start : start + n] = joined[:n].reshape(n, tall, across * wide, layers * deep)
 
 
-def _inflated(raw: bytes, size: int) -> bytes:
+def _inflate(raw: bytes, size: int) -> bytes:
     if len(raw) * _LARGEST_RATIO <= _MOST_INFLATED:
         # the buffer has the right size from the start, which halves the time
         return zlib.decompress(raw, bufsize=size)

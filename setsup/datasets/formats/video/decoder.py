@@ -73,8 +73,8 @@ class Decoder:
 
         self._source, self._label = source, label
         self._reformatter = VideoReformatter()
-        self._file = _opened(source, label)
-        self._coming = _decoded(self._file, label)
+        self._file = _open(source, label)
+        self._coming = _decode(self._file, label)
         self._next = 0
         self._held = next(self._coming, None)
         if self._held is None:
@@ -122,8 +122,8 @@ class Decoder:
             self._next = int(index.keys[key])
             return
         self._file.container.close()
-        self._file = _opened(self._source, self._label)
-        self._coming = _decoded(self._file, self._label)
+        self._file = _open(self._source, self._label)
+        self._coming = _decode(self._file, self._label)
         self._next, self._held = 0, None
 
     def _sought(self, mark: int, stamp: int) -> bool:
@@ -132,7 +132,7 @@ class Decoder:
 
         try:
             self._file.container.seek(stamp, stream=self._file.stream)
-            self._coming = _decoded(self._file, self._label, mark)
+            self._coming = _decode(self._file, self._label, mark)
             for frame in self._coming:
                 # frames that are shown before it lack what they were made of
                 if _key(frame) == (mark, stamp):
@@ -160,16 +160,16 @@ def decoder_version() -> str:
 
 def find_index(source: Source, label: str) -> FrameIndex:
     """Decode a video once, without its colours, and tell its frames and key frames."""
-    opened = _opened(source, label)
+    opened = _open(source, label)
     with opened.container:
-        return _indexed(opened, label)
+        return _index(opened, label)
 
 
-def _indexed(opened: "_Opened", label: str) -> FrameIndex:
+def _index(opened: "_Opened", label: str) -> FrameIndex:
     stamps: list[int | None] = []
     keys: dict[tuple[int, int], int] = {}
     size = None
-    for number, frame in enumerate(_decoded(opened, label)):
+    for number, frame in enumerate(_decode(opened, label)):
         size = size or (frame.height, frame.width)
         _check(frame, size, number, label)
         stamps.append(frame.pts)
@@ -225,7 +225,7 @@ class _Opened(NamedTuple):
     packets: int
 
 
-def _opened(source: Source, label: str) -> _Opened:
+def _open(source: Source, label: str) -> _Opened:
     """Open a video's first moving image, with a decoder of one thread."""
     import av
 
@@ -267,7 +267,7 @@ def _opened(source: Source, label: str) -> _Opened:
     return _Opened(container, stream, stream.frames if short else 0)
 
 
-def _decoded(opened: _Opened, label: str, mark: int | None = None) -> "Iterator[VideoFrame]":
+def _decode(opened: _Opened, label: str, mark: int | None = None) -> "Iterator[VideoFrame]":
     """Frames as they come, those of key packets with the place and the time stamp of the packet as ``opaque``.
 
     With `mark`, packets before the one that lies there are left out.

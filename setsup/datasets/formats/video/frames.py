@@ -165,7 +165,7 @@ class VideoFile:
             When the file is missing or damaged, or `out` does not fit.
 
         """
-        rows = _checked(frames, len(self.index), self.label)
+        rows = _check_numbers(frames, len(self.index), self.label)
         shape = (*rows.shape, self.height, self.width, 3)
         if out is None:
             out = np.empty(shape, np.uint8)
@@ -235,7 +235,7 @@ class VideoFile:
         self._idle[mine] = decoder
 
 
-def _checked(frames: npt.ArrayLike, count: int, label: str) -> npt.NDArray[np.int64]:
+def _check_numbers(frames: npt.ArrayLike, count: int, label: str) -> npt.NDArray[np.int64]:
     """Numbers of frames as int64, checked to lie in 0 … count − 1; messages call the video `label`."""
     try:
         return check_rows(frames, count)

@@ -132,7 +132,7 @@ class Measured:
     """Images of one channel of 16 bits, 32 bits or float32, such as depth: (height, width), to the bit."""
 
     def __init__(self, images: Encoded, dtype: str) -> None:
-        sizes = {_measured(*item, dtype).shape for item in images.some()[:: _LOOKED_AT // 8]}
+        sizes = {_measure(*item, dtype).shape for item in images.some()[:: _LOOKED_AT // 8]}
         self.modality = Modality(sizes.pop() if len(sizes) == 1 else (None, None), dtype)
         self._images = images
 
@@ -140,8 +140,8 @@ class Measured:
         """Decode the images of some rows."""
         distinct, inverse = np.unique(rows, return_inverse=True)
         dtype = self.modality.dtype
-        found = parallel(lambda item: _measured(*item, dtype), self._images.take(distinct))
-        return _stacked(found, self.modality, self._images.label)[inverse]
+        found = parallel(lambda item: _measure(*item, dtype), self._images.take(distinct))
+        return _stack(found, self.modality, self._images.label)[inverse]
 
 
 class Arrays:
@@ -158,7 +158,7 @@ class Arrays:
         parts = [_numbers(chunk, self._leaf.label) for chunk in (_singly(column) if ragged else column.chunks)]
         shape = tuple(length or 0 for length in self.modality.shape)
         if ragged:
-            found = _stacked([part[0] for part in parts], self.modality, self._leaf.label)
+            found = _stack([part[0] for part in parts], self.modality, self._leaf.label)
         else:
             found = np.concatenate([part.reshape((-1, *shape)) for part in parts] or [np.empty((0, *shape))])
         return np.asarray(found.astype(self.modality.dtype, copy=False))
@@ -203,7 +203,7 @@ def _deep(source: Source, label: str) -> str | None:
         return None  # who reads its header says what is wrong
 
 
-def _measured(source: Source, label: str, dtype: str) -> Array:
+def _measure(source: Source, label: str, dtype: str) -> Array:
     from PIL import Image
 
     try:
@@ -247,7 +247,7 @@ def _numbers(array: Any, label: str) -> Array:
     return np.asarray(array.to_numpy(zero_copy_only=False)).reshape(shape)
 
 
-def _stacked(found: list[Array], modality: Modality, label: str) -> Array:
+def _stack(found: list[Array], modality: Modality, label: str) -> Array:
     """Arrays of one shape as one array."""
     shapes = {part.shape for part in found}
     if len(shapes) > 1:

@@ -14,7 +14,7 @@ import numpy as np
 from setsup.checks import check_arguments, check_strings
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.datasets.own.huggingface.columns import Arrays, Column, EncodedImages, Leaf, Measured, image_column
 from setsup.errors import DataError, imported, near
 from setsup.factors import Factor, FactorTable, Kind
@@ -118,18 +118,18 @@ def from_huggingface(
 
     """
     check_arguments(from_huggingface, locals(), DataError)
-    size = checked_size(size)
+    size = check_size(size)
     datasets = imported("datasets", "hf")
     name = "the dataset"
     if isinstance(dataset, str | Path):
         name = str(dataset)
-        dataset = _opened(datasets, expanded(dataset))
-    whole, split = _joined(datasets, dataset)
+        dataset = _open_folder(datasets, expanded(dataset))
+    whole, split = _join_splits(datasets, dataset)
     known = whole.info.dataset_name or (Path(name).name if name != "the dataset" else "huggingface")
     if not len(whole):
         raise DataError(f"{name} has no rows")
     found = leaves(whole.features)
-    wanted = _wanted(image, found)
+    wanted = _check_wanted(image, found)
     _check(whole, name)
     columns: dict[str, Column] = {}
     skipped: dict[str, str] = {}
@@ -150,7 +150,7 @@ def from_huggingface(
     return HuggingFaceDataset(known, table if split is None else _with_split(table, *split), columns, skipped)
 
 
-def _opened(datasets: Any, path: Path) -> Any:
+def _open_folder(datasets: Any, path: Path) -> Any:
     if not path.is_dir():
         raise DataError(
             f"there is no folder {path}; load a dataset of the Hub by datasets.load_dataset first, and give what that "
@@ -167,7 +167,7 @@ def _opened(datasets: Any, path: Path) -> Any:
         ) from error
 
 
-def _joined(datasets: Any, dataset: Any) -> tuple[Any, tuple[list[str], list[int]] | None]:
+def _join_splits(datasets: Any, dataset: Any) -> tuple[Any, tuple[list[str], list[int]] | None]:
     """One dataset, and of a dictionary the splits with their rows."""
     if isinstance(dataset, datasets.Dataset):
         return dataset, None
@@ -199,7 +199,7 @@ def _check(dataset: Any, name: str) -> None:
         raise DataError(f"{name} is damaged: {' '.join(str(error).split())[:200]}; write or load it again") from error
 
 
-def _wanted(image: Names, found: Mapping[str, Any]) -> set[str] | None:
+def _check_wanted(image: Names, found: Mapping[str, Any]) -> set[str] | None:
     if image is None:
         return None
     names = {image} if isinstance(image, str) else set(check_strings(image, "image", DataError))
@@ -242,12 +242,12 @@ def _column(
         if chosen and (None not in modality.shape or _about(label, feature) is not None):
             return Arrays(leaf, _as_image(modality) if wanted and label in wanted else modality)
         return None
-    if _encoded(feature) if wanted is None else label in wanted:
+    if _is_encoded(feature) if wanted is None else label in wanted:
         return image_column(leaf, getattr(feature, "mode", None), size, varied=_about(label, feature) is not None)
     return None
 
 
-def _encoded(feature: Any) -> bool:
+def _is_encoded(feature: Any) -> bool:
     """Whether a feature says that it holds encoded images; a struct that is one feature is an encoded file."""
     return isinstance(feature, imported("datasets", "hf").Image | dict)
 
@@ -256,7 +256,7 @@ def _may_be_images(label: str, feature: Any) -> bool:
     modality = _modality(label, feature)
     if modality is not None:
         return bool(_as_image(modality).color)
-    return _encoded(feature) or getattr(feature, "dtype", "") in _FILES
+    return _is_encoded(feature) or getattr(feature, "dtype", "") in _FILES
 
 
 def _as_image(modality: Modality) -> Modality:

@@ -172,7 +172,7 @@ def _cells(dataset: Dataset, rows: npt.NDArray[np.int64], chosen: dict[str, Moda
         each = parallel(lambda row: dataset.fetch(row, ragged), rows.tolist())
         found |= {name: [arrays[name] for arrays in each] for name in ragged}
     return {
-        name: parallel(_png, list(found[name])) if _is_image(kind) else _listed(found[name], kind)
+        name: parallel(_png, list(found[name])) if _is_image(kind) else _list(found[name], kind)
         for name, kind in chosen.items()
     }
 
@@ -186,7 +186,7 @@ def _png(image: Array) -> dict[str, bytes | None]:
     return {"bytes": stream.getvalue(), "path": None}
 
 
-def _listed(found: Any, kind: Modality) -> Any:
+def _list(found: Any, kind: Modality) -> Any:
     return found.tolist() if not kind.shape else list(found)
 
 
