@@ -1,22 +1,20 @@
 """Datasets made of several, one after the other."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_arguments
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import DataError
 from setsup.factors.combine import concat as concat_tables
 
 __all__ = ["Concat", "concat"]
 
-Array = npt.NDArray[Any]
 
-
-class Concat(Dataset):
+class Concat(BaseDataset):
     """Datasets one after the other; made by :func:`concat`.
 
     Parameters
@@ -46,19 +44,16 @@ class Concat(Dataset):
         self.computes = any(getattr(dataset, "computes", False) for dataset in self.datasets)
         self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *(len(dataset) for dataset in self.datasets)])
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`Dataset.fetch`."""
-        index, names = fetch_request(self, indices, modalities)
-        rows = index.reshape(-1)
+    def _read_all(self, rows: Rows, out: Mapping[str, Array | None]) -> dict[str, Array]:
         origin = np.searchsorted(self.offsets, rows, side="right") - 1
         found: dict[str, Array] = {}
         # no row at all still has shapes and dtypes, which the first dataset knows
         for part in np.unique(origin) if rows.size else [0]:
             slots = np.flatnonzero(origin == part)
-            arrays = self.datasets[part].fetch(rows[slots] - self.offsets[part], names)
-            for name in names:
+            arrays = self.datasets[part].fetch(rows[slots] - self.offsets[part], tuple(out))
+            for name in out:
                 _scatter(found, name, slots, arrays[name], rows.size)
-        return {name: array.reshape(index.shape + array.shape[1:]) for name, array in found.items()}
+        return found
 
     def __repr__(self) -> str:
         """Show the joined datasets."""
@@ -76,7 +71,7 @@ def concat(*datasets: Dataset, parts: Sequence[str] | None = None) -> Concat:
     *datasets : Dataset
         At least one; the rows keep their order.
     parts : sequence of str, optional
-        Levels of the factor ``part``, one a dataset; "a", "b", … by default.
+        Levels of the factor ``part``, one per dataset; "a", "b", … by default.
 
     Returns
     -------

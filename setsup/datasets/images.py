@@ -170,7 +170,7 @@ def _open(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
             _check(image.width, image.height, label)
             if image.mode not in _MODES:
                 raise DataError(
-                    f"{label} has pixels of the mode {image.mode}, not 8 bits a channel; convert it to 8 bits"
+                    f"{label} has pixels of the mode {image.mode}, not 8 bits per channel; convert it to 8 bits"
                 )
             yield image
     except DataError:

@@ -146,7 +146,7 @@ class ImageFiles:
 class PackedImages:
     """Images in a column of a Parquet file: bytes, or structs of ``bytes`` and ``path`` as Hugging Face writes them.
 
-    The column is read whole on first use, once a process; pickling carries the path of the file only.
+    The column is read whole on first use, once per process; pickling carries the path of the file only.
     """
 
     def __init__(self, table: Path, column: str) -> None:

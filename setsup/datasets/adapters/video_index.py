@@ -45,7 +45,7 @@ class VideoIndex:
     frames, height, width : (videos,) int32
         Frames and pixels of each; 0 where it cannot be decoded whole.
     rate : (videos,) float64
-        Frames a second.
+        Frames per second.
 
     """
 

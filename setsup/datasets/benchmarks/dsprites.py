@@ -126,7 +126,7 @@ def open(root: Path | str | None = None) -> Dsprites:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Convert the images once into an array of 3 GB beside the file, which ``fetch`` then maps into memory.
 
-    Works block by block and within 1 GB of memory; killed and started again it goes on where it was. Where the folder
+    Works block by block within 1 GB of memory; an interrupted run resumes. Where the folder
     is read-only the array goes into the cache folder. Shows its progress.
 
     Parameters

@@ -5,7 +5,7 @@ Videos lie as ``<action>/<video>.avi``, the lists of the three splits as
 have to be unpacked first::
 
     actions = setsup.load("hmdb51", root="data", split="split1-train", size=(112, 112))
-    frames = setsup.load("hmdb51", root="data", length=1, every=30, size=(112, 112))  # one frame a second
+    frames = setsup.load("hmdb51", root="data", length=1, every=30, size=(112, 112))  # one frame per second
 
 A video's name says which source it was cut from and what can be seen in it [1]_:
 ``<source>_<action>_<body>_<camera>_np<people>_<viewpoint>_<quality>_<number>``. Videos of one source look alike.
@@ -76,7 +76,7 @@ def open(
     stride : int
         Frames of the video from one of them to the next.
     every : int or None
-        Frames of the video from the start of a row to that of the next. None for one row a video, from its middle.
+        Frames of the video from the start of a row to that of the next. None for one row per video, from its middle.
     size : (height, width), optional
         Resize every frame, antialiased, until it just covers this size, and cut out the centre.
 

@@ -67,7 +67,7 @@ def open(root: Path | str | None = None) -> Shapes3D:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Convert the images once into an array beside the file, which ``fetch`` then maps into memory.
 
-    Works block by block within 1 GB of memory, and resumes when it was interrupted. Where the folder is read-only the
+    Works block by block within 1 GB of memory; an interrupted run resumes. Where the folder is read-only the
     array goes into the cache folder.
     """
     return open(root).prepare()

@@ -165,7 +165,7 @@ def _categories(members: MemberIndex) -> tuple[str, ...]:
     names = tuple(line.strip() for line in text.splitlines() if line.strip())
     if names != _CATEGORIES:
         label = members.label(members.place(_NAMES))
-        raise DataError(f"{label} does not name {', '.join(_CATEGORIES)}, one a line; {_MEND}")
+        raise DataError(f"{label} does not name {', '.join(_CATEGORIES)}, one per line; {_MEND}")
     return names
 
 

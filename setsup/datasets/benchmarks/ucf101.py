@@ -5,7 +5,7 @@ as ``ucfTrainTestlist/trainlist01.txt`` and so on, beside them or in the zip of 
 one actor or place, so that no group is in two parts of a split::
 
     actions = setsup.load("ucf101", root="data", split="split1-train")  # 16 frames from the middle of each video
-    frames = setsup.load("ucf101", root="data", length=1, every=25)  # one frame a second
+    frames = setsup.load("ucf101", root="data", length=1, every=25)  # one frame per second
 
 What a row is, and how long it is, says :mod:`setsup.datasets.adapters.clips`.
 
@@ -59,7 +59,7 @@ def open(
     stride : int
         Frames of the video from one of them to the next.
     every : int or None
-        Frames of the video from the start of a row to that of the next. None for one row a video, from its middle.
+        Frames of the video from the start of a row to that of the next. None for one row per video, from its middle.
     size : (height, width), optional
         Resize every frame, antialiased, until it just covers this size, and cut out the centre; 240 × 320 without.
 

@@ -1,4 +1,4 @@
-"""PNG files that are no images to look at: 16-bit depth, and labels in four channels; read to the bit or refused.
+"""PNG files that are no images to look at: 16-bit depth, and labels in four channels; read exactly or refused.
 
 The checksums of all chunks are compared first: a damaged depth is a wrong measurement.
 """

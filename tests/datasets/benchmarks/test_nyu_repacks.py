@@ -34,7 +34,7 @@ def linked(file: h5py.File) -> None:
 
 
 def write_fastdepth(folder: Path) -> dict[str, dict[str, np.ndarray]]:
-    """``nyudepthv2`` as FastDepth has it: a file a row, two scenes, one in two pieces, and test images."""
+    """``nyudepthv2`` as FastDepth has it: one file per row, two scenes, one in two pieces, and test images."""
     found = {}
     for number, name in enumerate(
         ("train/kitchen_0001a/00001", "train/kitchen_0001b/00001", "train/home_office_0002/00011", "val/official/00001")

@@ -113,7 +113,7 @@ BAD = {
     "which no PLY file should have": lambda b: b.replace(b"format ascii 1.0", b"format ascii 2.0"),
     "announces 500 rows of vertex": lambda b: b.replace(b"vertex 5", b"vertex 500"),
     "announces 2,000,000,000 rows of vertex": lambda b: b.replace(b"vertex 5", b"vertex 2000000000"),
-    "goes on after the rows": lambda b: b + b"1 2 3\n",
+    "continues after the rows": lambda b: b + b"1 2 3\n",
     "ends inside": lambda b: b[:-30],
     "other signs than numbers": lambda b: b + b"?",
     "is no number": lambda b: b.replace(b"0.5 0.25", b"0.5e.2 1-2"),

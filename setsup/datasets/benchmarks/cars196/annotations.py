@@ -39,7 +39,7 @@ _MEND = "fetch it again"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cars:
-    """Annotated images, one a row.
+    """Annotated images, one per row.
 
     `boxes` (rows, 4) float64, pixels; `codes` (rows,) int64; `test` (rows,) bool.
     """

@@ -206,7 +206,7 @@ def open(root: Path | str | None = None) -> Cars3D:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Convert images and masks once into arrays beside the files, which ``fetch`` then maps into memory.
 
-    Works block by block and within 300 MB of memory; killed and started again it goes on where it was. The published
+    Works block by block within 300 MB of memory; an interrupted run resumes. The published
     archive is read through once. Where the folder is read-only the arrays go into the cache folder. Shows its progress.
 
     Parameters

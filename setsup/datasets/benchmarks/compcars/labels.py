@@ -46,7 +46,7 @@ def parse_label(content: bytes, label: str) -> tuple[int, tuple[float, float, fl
     numbers = [[_whole(word) for word in line] for line in lines]
     shaped = len(lines) >= 2 and len(lines[0]) == len(lines[1]) == 1 and all(len(line) == 4 for line in lines[2:])
     if not shaped or any(number is None for line in numbers for number in line):
-        raise DataError(f"{label} has no viewpoint, number of boxes and four sides, a line each; it is damaged")
+        raise DataError(f"{label} has no viewpoint, number of boxes and four sides, one per line; it is damaged")
     viewpoint = numbers[0][0] or 0
     left, top, right, bottom = (float(side or 0) for side in (numbers[2] if len(numbers) > 2 else [0] * 4))
     if not (1 <= left <= right and 1 <= top <= bottom):

@@ -1,7 +1,7 @@
 """Labels for the photographs of Edges2Shoes: those of UT Zappos50K, matched by their pixels as DCoDR does.
 
 Each photograph gets the labels of the image of UT Zappos50K that is nearest to it at 32 × 32 pixels [1]_. The script
-that DCoDR published lets the bounds of one list step through the other, which is mended here. It stretches images of
+that DCoDR published lets the bounds of one list step through the other, which is fixed here. It stretches images of
 136 × 102 pixels to squares; those of Edges2Shoes may have been padded instead, so both are compared, and the nearer
 one counts. Images shrink by Pillow's bicubic filter, antialiased.
 

@@ -1,4 +1,4 @@
-"""Where the images of ImageNet lie: trees of a folder a synset, the published tars, or some of both."""
+"""Where the images of ImageNet lie: trees of one folder per synset, the published tars, or some of both."""
 
 import logging
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ def only(files: SynsetFiles, synsets: Sequence[str], where: str) -> SynsetFiles:
 
 
 def in_tree(members: MemberIndex, pattern: str, start: int) -> tuple[Places, list[str], Places]:
-    """Files of a tree with a folder a synset.
+    """Files of a tree with one folder per synset.
 
     Returns `places` (n,) int64; returns `codes` (n,) int64.
     """

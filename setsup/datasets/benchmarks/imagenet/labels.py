@@ -104,7 +104,7 @@ def find_labels(release: MemberIndex) -> Labels:
 
 
 def synset_names(content: bytes, label: str) -> dict[str, str]:
-    r"""Names of synsets out of a list with one a line; lines of another kind are passed over.
+    r"""Names of synsets out of a list with one per line; lines of another kind are passed over.
 
     Examples
     --------

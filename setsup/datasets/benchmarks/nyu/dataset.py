@@ -243,7 +243,7 @@ def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
 def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = None) -> list[Path]:
     """Convert images, depths, labels and instances once into arrays beside the file, which ``fetch`` then maps.
 
-    All of them take 6.2 GB, which must be free. Works block by block; killed and started again it goes on where it was.
+    All of them take 6.2 GB, which must be free. Works block by block; an interrupted run resumes.
     Where the folder is read-only the arrays go into the cache folder. Shows its progress.
 
     Parameters

@@ -49,7 +49,7 @@ _RECORDING = re.compile(r"(.+?)_([0-9]+)[a-z]?")
 
 
 class NyuRepack(BaseDataset):
-    """Images of rooms with depth, one file or two a row, in the order of their names.
+    """Images of rooms with depth, one or two files per row, in the order of their names.
 
     Factors are what the folders tell: ``scene`` (a recording's name without the letter of its piece) and
     ``scene_type``, unknown where they tell none, and ``split`` (``val`` counts as test); ``path`` is a key.

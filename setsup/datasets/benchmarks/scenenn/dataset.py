@@ -45,7 +45,7 @@ class _Held:
 
 
 class SceneNN(BaseDataset):
-    """Labelled objects of scanned rooms; one row an object, by scene and in the order of its annotation.
+    """Labelled objects of scanned rooms; one row per object, by scene and in the order of its annotation.
 
     Factors are ``scene``, ``instance`` (the object's id in its scene, which is also the label of its vertices; a key),
     ``label`` (the text that annotators wrote, blanks collapsed) and ``nyu_class`` (unknown where the release gives
@@ -238,7 +238,7 @@ def open(root: Path | str | None = None) -> SceneNN:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Draw the previews of all objects into the cache folder, so that no mesh is read for them any more.
 
-    Works scene by scene, and holds one mesh at a time; stopped and started again it goes on with the next scene.
+    Works scene by scene, and holds one mesh at a time; an interrupted run resumes with the next scene.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ _MOST_XML = 1 << 24  # bytes of an annotation
 
 
 class SceneNNFrames(BaseDataset):
-    """Colour and depth images of recorded rooms; one row a frame that has both, by scene and frame number.
+    """Colour and depth images of recorded rooms; one row per frame that has both, by scene and frame number.
 
     Factors are ``scene``, ``frame`` (number in the scene, from 1; a key), ``time`` (s, as the recording counts it),
     ``tracked`` (whether the trajectory has a pose for the frame that is a rotation and a translation: its last row is

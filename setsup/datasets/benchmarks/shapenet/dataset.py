@@ -86,7 +86,7 @@ class ShapeNet(BaseDataset):
         Returns
         -------
         trimesh.Scene
-            One geometry a material, with its texture. ``metadata["missing"]`` lists materials and textures that could
+            One geometry per material, with its texture. ``metadata["missing"]`` lists materials and textures that could
             not be had, such as those with absolute paths; they are logged as well.
 
         Raises
@@ -156,7 +156,7 @@ def open(root: Path | str | None = None) -> ShapeNet:
     Parameters
     ----------
     root : Path, str or None
-        Folder with the categories (``03001627/…``), unpacked or a zip each (``03001627.zip``), or with a folder
+        Folder with the categories (``03001627/…``), unpacked or one zip each (``03001627.zip``), or with a folder
         ``shapenet`` that has them; or one zip of all. None for the usual places.
 
     Raises

@@ -29,7 +29,7 @@ _ENDS = ("", ".tar", ".zip")  # best first: a folder is read at random
 
 
 class ShapenetRenderings(BaseDataset):
-    """Rendered views of cars, planes and chairs: one row a view, the two views of a pair one after the other.
+    """Rendered views of cars, planes and chairs: one row per view, the two views of a pair one after the other.
 
     The factors are ``category``, ``object`` (an id of ShapeNet where ``job.txt`` names them, else the record's name),
     ``azimuth`` and ``elevation`` in degrees, and beside them the keys ``record``, ``pair`` (number of the pair within
@@ -158,8 +158,8 @@ def open(root: Path | str | None = None) -> ShapenetRenderings:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Unpack the records that are deflated in zip files once, each archive into an array beside it.
 
-    Costs as much disk as the archive, and saves unpacking whole files of records for single views. Killed and started
-    again it goes on where it was. Where the folder is read-only the arrays go into the cache folder.
+    Costs as much disk as the archive, and saves unpacking whole files of records for single views. An interrupted run
+    resumes. Where the folder is read-only the arrays go into the cache folder.
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ def _projection(members: MemberIndex) -> npt.NDArray[np.float32] | None:
     except ValueError:
         found = None
     if found is None or not np.isfinite(found).all():
-        raise DataError(f"{members.label(place)} holds no 4 × 4 matrix of numbers, a row a line; {_MEND}")
+        raise DataError(f"{members.label(place)} holds no 4 × 4 matrix of numbers, one row per line; {_MEND}")
     return found.astype(np.float32)
 
 

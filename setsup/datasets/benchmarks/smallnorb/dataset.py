@@ -37,11 +37,11 @@ _log = logging.getLogger("setsup")
 class SmallNorb(BaseDataset):
     """Images of toys: category, instance within it, elevation, azimuth, lighting, camera, and the published split.
 
-    A row is an image, so that sets can hold or vary the camera: row 2·p is the left image of pair p, row 2·p + 1
-    the right one, the pairs of the training files first. Modalities are grey (96, 96, 1) uint8: ``image``, the image
-    of the row, and ``left`` and ``right``, those of its pair, for methods that take both. Unpacked files are mapped
-    into memory. Gzipped ones come from the array that :func:`prepare` makes, else they are unpacked in memory, once a
-    process, which is said.
+    A row is an image, so that the camera can be fixed or varying in a set: row 2·p is the left image of pair p, row
+    2·p + 1 the right one, the pairs of the training files first. Modalities are grey (96, 96, 1) uint8: ``image``, the
+    image of the row, and ``left`` and ``right``, those of its pair, for methods that take both. Unpacked files are
+    mapped into memory. Gzipped files are read from the array that :func:`prepare` makes; without it each process
+    unpacks them in memory, with a warning.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Unpack the images once into an array beside the files, which ``fetch`` then maps into memory.
 
-    Works block by block, shows its progress, and killed and started again goes on where it was. Files that are
+    Works block by block; an interrupted run resumes. Files that are
     unpacked already need no array, and none is made of them.
 
     Parameters
@@ -204,7 +204,7 @@ def _open_file(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> B
 
 
 def _labels(folder: Path, number: int, images: BinaryMatrix) -> dict[str, Array]:
-    """Codes of the factors that the files of a split store, one a pair."""
+    """Codes of the factors that the files of a split store, one per pair."""
     stem = _STEMS[number]
     category, info = _open_file(folder, f"{stem}-cat", "<i4", ()), _open_file(folder, f"{stem}-info", "<i4", (4,))
     for file in (category, info):

@@ -47,7 +47,7 @@ _MEND = "unpack or fetch it again"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shoes:
-    """Lines of the catalogue whose images are there, a row each.
+    """Lines of the catalogue whose images are there, one row each.
 
     `places` (rows,) int64.
     """

@@ -61,7 +61,7 @@ def extract(
     Every video is cut into shots; in every frame `detect` proposes faces and `confirm` looks at each again; boxes that
     overlap from frame to frame make a track; the largest track is kept, and its least turned face is its canonical one.
 
-    Killed at any moment and started again, it goes on with the video at which it was, and ends with the same bytes. A
+    An interrupted run resumes with the video at which it was stopped, and produces identical output. A
     video is done again where its content or the recipe has changed.
 
     Parameters

@@ -98,7 +98,7 @@ def read_ply(source: Path | bytes, label: str) -> Ply:
         else:
             at = past_rows(body, at, element)
     if at < len(body.data):
-        refuse(label, "goes on after the rows that its header announces")
+        refuse(label, "continues after the rows that its header announces")
     return Ply(vertices, faces)
 
 

@@ -24,7 +24,7 @@ Bytes = npt.NDArray[np.uint8]
 _FILTERS = (1, 2, 3, 32000)  # gzip, shuffle, fletcher32, lzf: what every h5py can read
 _BLOCK = 192 << 20  # bytes of a block, of which two are held
 _LARGEST_CHUNK = 1 << 28
-_CHECKED = 8  # chunks or rows a block that are compared in the end
+_CHECKED = 8  # chunks or rows per block that are compared in the end
 _COMPARED = 512  # images of such a chunk
 
 

@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 
 _FEW = 16  # rows read at once
 _BLOCK = 64 << 20  # bytes of a block of a conversion, of which two are held, and most that is read at once
-_COMPARED = 2  # rows a block that are compared in the end
+_COMPARED = 2  # rows per block that are compared in the end
 
 
 class MatlabStack:

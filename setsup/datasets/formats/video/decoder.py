@@ -64,7 +64,7 @@ class Decoder:
     shape : (height, width, 3)
         Of its frames, the right way up.
     rate : float or None
-        Frames a second, as the file states it.
+        Frames per second, as the file states it.
 
     """
 

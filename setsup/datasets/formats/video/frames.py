@@ -120,7 +120,7 @@ class VideoFile:
 
     @property
     def rate(self) -> float:
-        """Frames a second on the average, as the file states it; as :attr:`times` have it where it states none."""
+        """Frames per second on the average, as the file states it; as :attr:`times` have it where it states none."""
         stated = self._about[2]
         if stated is not None:
             return stated

@@ -31,7 +31,7 @@ _COLORS = {1: "grey", 3: "srgb", 4: "srgb"}
 _CHANNELS = {"L": 1, "RGB": 3, "RGBA": 4}
 _DEEP = {"I;16": "uint16", "I;16B": "uint16", "I": "int32", "F": "float32"}
 _DEEP_FORMATS = ("PNG", "TIFF")
-_MEND = "mend it, or leave the column out with image="
+_MEND = "fix it, or leave the column out with image="
 
 
 class Column(Protocol):
@@ -104,7 +104,7 @@ class Encoded:
 
 
 class EncodedImages:
-    """Images of 8 bits a channel, decoded by :mod:`setsup.datasets.images`.
+    """Images of 8 bits per channel, decoded by :mod:`setsup.datasets.images`.
 
     `size` (height, width), optional.
     """
@@ -129,7 +129,7 @@ class EncodedImages:
 
 
 class Measured:
-    """Images of one channel of 16 bits, 32 bits or float32, such as depth: (height, width), to the bit."""
+    """Images of one channel of 16 bits, 32 bits or float32, such as depth: (height, width), exact."""
 
     def __init__(self, images: Encoded, dtype: str) -> None:
         sizes = {_measure(*item, dtype).shape for item in images.some()[:: _LOOKED_AT // 8]}
@@ -165,7 +165,7 @@ class Arrays:
 
 
 def image_column(leaf: Leaf, mode: str | None, size: Size, varied: bool = False) -> Column:
-    """Column of encoded images, of 8 bits a channel or more: the first image tells; see :class:`Images`."""
+    """Column of encoded images, of 8 bits per channel or more: the first image tells; see :class:`Images`."""
     images = Encoded(leaf)
     deep = _deep(*images.take(np.zeros(1, np.int64))[0])
     return EncodedImages(images, mode, size, varied) if deep is None else Measured(images, deep)

@@ -43,7 +43,7 @@ def to_huggingface(
 ) -> Any:
     """Give a ``datasets.Dataset`` with a column for every factor and every modality.
 
-    :func:`setsup.from_huggingface` gives equal factors and arrays back, to the bit: text levels are class labels,
+    :func:`setsup.from_huggingface` gives equal factors and arrays back, bit for bit: text levels are class labels,
     numbers and truth values are values, and what a feature has no place for stands in its ``id``. Images are PNG.
     Licence, citation and description of a benchmark are kept in ``info``.
 
