@@ -1,12 +1,16 @@
 """Datasets whose rows are image files of a release."""
 
-import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.image_sources import MemberImages, PartedImages, fetch_images
+from setsup.datasets.adapters.image_sources import (
+    MemberImages,
+    PartedImages,
+    common_size,
+    fetch_images,
+    sample_headers,
+)
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, fetch_request, of_row
-from setsup.datasets.images import header, parallel
 from setsup.factors.table import FactorTable
 
 __all__ = ["ImageFilesDataset", "ReleaseDataset"]
@@ -55,7 +59,8 @@ class ImageFilesDataset(ReleaseDataset):
     ) -> None:
         self.name, self.factors = name, factors
         self._images, self._size, self._crop, self._lenient = images, size, crop, lenient
-        self.modalities = {"image": Modality((*(size or crop or _common_size(images)), 3), "uint8", color="srgb")}
+        shape = size or crop or common_size(sample_headers(images, _LOOKED_AT))
+        self.modalities = {"image": Modality((*shape, 3), "uint8", color="srgb")}
 
     def __repr__(self) -> str:
         """Show where the files are and the number of rows."""
@@ -64,10 +69,3 @@ class ImageFilesDataset(ReleaseDataset):
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         shape = self.modalities[name].shape
         return fetch_images(self._images, rows, shape, self._size, out, self._crop, self._lenient)
-
-
-def _common_size(images: MemberImages | PartedImages) -> tuple[int | None, int | None]:
-    """Height and width that some of the images have in common."""
-    spread = np.unique(np.linspace(0, len(images) - 1, min(len(images), _LOOKED_AT)).astype(np.int64))
-    sizes = {(found.height, found.width) for found in parallel(lambda item: header(*item), images.take(spread))}
-    return sizes.pop() if len(sizes) == 1 else (None, None)

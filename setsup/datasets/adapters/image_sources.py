@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.source import Source
-from setsup.datasets.images import corner, decode, parallel, resize
+from setsup.datasets.images import Header, corner, decode, header, parallel, resize
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex
 
@@ -23,7 +23,10 @@ __all__ = [
     "PackedImages",
     "PartedImages",
     "as_stored",
+    "common_size",
     "fetch_images",
+    "sample_headers",
+    "sample_images",
     "without_orientation",
 ]
 
@@ -42,6 +45,22 @@ class Images(Protocol):
     def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
         """Where each row's image comes from, and a label for messages."""
         ...
+
+
+def sample_images(images: Images, most: int) -> list[tuple[Source, str]]:
+    """Take at most so many images, evenly spread over the rows."""
+    return images.take(np.unique(np.linspace(0, len(images) - 1, min(len(images), most)).astype(np.int64)))
+
+
+def sample_headers(images: Images, most: int) -> list[Header]:
+    """Read the headers of at most so many images, evenly spread over the rows."""
+    return parallel(lambda item: header(*item), sample_images(images, most))
+
+
+def common_size(headers: Iterable[Header]) -> tuple[int, int] | tuple[None, None]:
+    """Height and width that all images have; None where sizes differ."""
+    sizes = {(found.height, found.width) for found in headers}
+    return sizes.pop() if len(sizes) == 1 else (None, None)
 
 
 def fetch_images(

@@ -4,13 +4,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from setsup.checks import check_array
-from setsup.datasets.adapters.image_sources import ImageFiles, Images, PackedImages, fetch_images
+from setsup.datasets.adapters.image_sources import (
+    ImageFiles,
+    Images,
+    PackedImages,
+    common_size,
+    fetch_images,
+    sample_headers,
+)
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
-from setsup.datasets.images import Header, channels_of, check_size, header, parallel
+from setsup.datasets.images import channels_of, check_size
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import need_readable
@@ -42,11 +47,10 @@ class ImageTable(BaseDataset):
         self.factors = factors
         self._images = images
         self._size = size
-        spread = np.unique(np.linspace(0, len(images) - 1, min(len(images), _LOOKED_AT)).astype(np.int64))
-        headers = parallel(lambda item: header(*item), images.take(spread))
+        headers = sample_headers(images, _LOOKED_AT)
         channels = channels_of(headers)
         color = "grey" if channels == 1 else "srgb"
-        self.modalities = {"image": Modality((*(size or _common(headers)), channels), "uint8", color=color)}
+        self.modalities = {"image": Modality((*(size or common_size(headers)), channels), "uint8", color=color)}
 
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         return fetch_images(self._images, rows, self.modalities[name].shape, self._size, out)
@@ -192,9 +196,3 @@ def _without(path: Path, table: FactorTable, column: str) -> FactorTable:
     if len(table.names) == 1:
         raise DataError(f"{path} has the image column {column!r} only; add a column for every factor")
     return table.without([column])
-
-
-def _common(headers: Sequence[Header]) -> tuple[int | None, int | None]:
-    """Height and width that all images have."""
-    sizes = {(found.height, found.width) for found in headers}
-    return sizes.pop() if len(sizes) == 1 else (None, None)

@@ -15,7 +15,7 @@ import numpy as np
 
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ReleaseDataset
-from setsup.datasets.adapters.image_sources import MemberImages, fetch_images
+from setsup.datasets.adapters.image_sources import MemberImages, fetch_images, sample_images
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.base import Array, Rows
 from setsup.datasets.benchmarks.celeba.annotations import MOST, Annotation, find_annotation, read_annotation
@@ -160,8 +160,7 @@ class CelebA(ReleaseDataset):
 
     def _look(self) -> None:
         """See whether the images are the aligned ones, by some of them."""
-        spread = np.unique(np.linspace(0, len(self._images) - 1, _LOOKED_AT).astype(np.int64))
-        items = self._images.take(spread)
+        items = sample_images(self._images, _LOOKED_AT)
         for found, (_, label) in zip(parallel(lambda item: header(*item), items), items, strict=True):
             if (found.height, found.width) != ALIGNED:
                 raise DataError(

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from setsup.datasets.adapters.image_sources import fetch_images
+from setsup.datasets.adapters.image_sources import common_size, fetch_images, sample_headers, sample_images
 from setsup.datasets.base import Array, Rows
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
-from setsup.datasets.images import channels_of, header, parallel
+from setsup.datasets.images import channels_of, parallel
 from setsup.errors import DataError
 from setsup.factors.huggingface import leaf_column, places
 from setsup.files.roots import some
@@ -78,10 +78,6 @@ class Encoded:
             for data, name, row in zip(content.to_pylist(), names.to_pylist(), rows.tolist(), strict=True)
         ]
 
-    def some(self) -> list[tuple[Source, str]]:
-        """At most 256 of them, evenly spread over the rows."""
-        return self.take(np.unique(np.linspace(0, len(self) - 1, min(len(self), _LOOKED_AT)).astype(np.int64)))
-
     def _refuse_missing(self) -> None:
         import pyarrow.compute as pc
 
@@ -110,7 +106,7 @@ class EncodedImages:
     """
 
     def __init__(self, images: Encoded, mode: str | None, size: Size, varied: bool = False) -> None:
-        headers = parallel(lambda item: header(*item), images.some())
+        headers = sample_headers(images, _LOOKED_AT)
         channels = channels_of(headers)
         if mode is not None and (mode not in _CHANNELS or (mode == "L" and channels != 1)):
             raise DataError(
@@ -118,8 +114,7 @@ class EncodedImages:
                 "convert them with dataset.map, or leave the column out with image="
             )
         channels = channels if mode is None else _CHANNELS[mode]
-        sizes = {(found.height, found.width) for found in headers}
-        shape = size or (sizes.pop() if len(sizes) == 1 and not varied else (None, None))
+        shape = size or ((None, None) if varied else common_size(headers))
         self.modality = Modality((*shape, channels), "uint8", color=_COLORS[channels])
         self._images, self._size = images, size
 
@@ -132,7 +127,7 @@ class Measured:
     """Images of one channel of 16 bits, 32 bits or float32, such as depth: (height, width), exact."""
 
     def __init__(self, images: Encoded, dtype: str) -> None:
-        sizes = {_measure(*item, dtype).shape for item in images.some()[:: _LOOKED_AT // 8]}
+        sizes = {_measure(*item, dtype).shape for item in sample_images(images, _LOOKED_AT)[:: _LOOKED_AT // 8]}
         self.modality = Modality(sizes.pop() if len(sizes) == 1 else (None, None), dtype)
         self._images = images
 
