@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters.boxes import crop, edges, jittered
-from setsup.datasets.adapters.distinct_rows import read_distinct
+from setsup.datasets.adapters.fetching import read_distinct
 from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.base import Array, Rows

@@ -2,13 +2,8 @@
 
 import numpy.typing as npt
 
-from setsup.datasets.adapters.image_sources import (
-    MemberImages,
-    PartedImages,
-    common_size,
-    fetch_images,
-    sample_headers,
-)
+from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_headers
+from setsup.datasets.adapters.image_sources import MemberImages, PartedImages
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.factors.table import FactorTable

@@ -6,133 +6,27 @@ import threading
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.source import Source
-from setsup.datasets.images import Header, corner, decode, header, parallel, resize
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex
 
 __all__ = [
     "ImageFiles",
-    "Images",
     "MemberImages",
     "PackedImages",
     "PartedImages",
     "as_stored",
-    "common_size",
-    "fetch_images",
-    "sample_headers",
-    "sample_images",
     "without_orientation",
 ]
 
 _SHOWN = 5
 _HEAD = 1 << 17  # bytes of an image in which its notes stand
 _NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks of a JPEG begin with
-
-
-class Images(Protocol):
-    """Images by row number, wherever they lie."""
-
-    def __len__(self) -> int:
-        """Count the rows."""
-        ...
-
-    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
-        """Where each row's image comes from, and a label for messages."""
-        ...
-
-
-def sample_images(images: Images, most: int) -> list[tuple[Source, str]]:
-    """Take at most so many images, evenly spread over the rows."""
-    return images.take(np.unique(np.linspace(0, len(images) - 1, min(len(images), most)).astype(np.int64)))
-
-
-def sample_headers(images: Images, most: int) -> list[Header]:
-    """Read the headers of at most so many images, evenly spread over the rows."""
-    return parallel(lambda item: header(*item), sample_images(images, most))
-
-
-def common_size(headers: Iterable[Header]) -> tuple[int, int] | tuple[None, None]:
-    """Height and width that all images have; None where sizes differ."""
-    sizes = {(found.height, found.width) for found in headers}
-    return sizes.pop() if len(sizes) == 1 else (None, None)
-
-
-def fetch_images(
-    images: Images,
-    rows: npt.NDArray[np.int64],
-    shape: tuple[int | None, ...],
-    size: tuple[int, int] | None = None,
-    out: npt.NDArray[np.uint8] | None = None,
-    crop: tuple[int, int] | None = None,
-    lenient: bool = False,
-) -> npt.NDArray[np.uint8]:
-    """Decode the images of any rows, each once, straight to where they belong.
-
-    `shape` (height, width, channels); `size` (height, width), optional; `out` uint8 array of shape ``rows.shape +
-    shape``, optional; `crop` (height, width), optional; returns uint8 array of shape ``rows.shape + shape``.
-    """
-    if out is not None and not out.flags.c_contiguous:
-        out[...] = fetch_images(images, rows, shape, size, crop=crop, lenient=lenient)
-        return out
-    shape = shape if out is None else out.shape[rows.ndim :]
-    channels = shape[2] or 3
-    distinct, first, inverse = np.unique(rows.reshape(-1), return_index=True, return_inverse=True)
-    items = images.take(distinct)
-    begun = []
-    if None in shape and items:
-        begun = [_decode(items[0], channels, size, crop, None, lenient)]
-    expected = begun[0].shape if begun else tuple(length or 0 for length in shape)
-    found = np.empty((*rows.shape, *expected), np.uint8) if out is None else out
-    slots = found.reshape(rows.size, *expected)
-
-    def fill(place: int) -> None:
-        slot = slots[first[place]]
-        if place < len(begun):
-            image = begun[place]
-        else:
-            image = _decode(items[place], channels, size, crop, slot, lenient)
-        if image.shape != expected:
-            raise DataError(
-                f"{items[place][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
-                f"{expected[0]} × {expected[1]}; open the dataset with size=(height, width) to have all resized"
-            )
-        if image is not slot:
-            slot[...] = image
-
-    parallel(fill, range(len(items)))
-    origin = first[inverse.reshape(-1)]
-    repeats = np.flatnonzero(origin != np.arange(len(origin)))
-    slots[repeats] = slots[origin[repeats]]
-    return found
-
-
-def _decode(
-    item: tuple[Source, str],
-    channels: int,
-    size: tuple[int, int] | None,
-    crop: tuple[int, int] | None,
-    out: npt.NDArray[np.uint8] | None,
-    lenient: bool,
-) -> npt.NDArray[np.uint8]:
-    """An image, its centre cut out where that is asked for, and brought to a size then."""
-    source, label = item
-    if crop is None:
-        return decode(source, label, channels, size, out, lenient)
-    image = decode(source, label, channels, lenient=lenient)
-    (height, width), (rows, columns) = image.shape[:2], crop
-    if height < rows or width < columns:
-        raise DataError(
-            f"{label} is {height} × {width} pixels (height × width), smaller than the crop of {rows} × {columns}; open "
-            "the dataset with a smaller crop"
-        )
-    top, left = corner((height, width), crop)
-    return resize(image[top : top + rows, left : left + columns], size)
 
 
 class ImageFiles:

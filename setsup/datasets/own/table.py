@@ -5,14 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from setsup.checks import check_array
-from setsup.datasets.adapters.image_sources import (
-    ImageFiles,
-    Images,
-    PackedImages,
-    common_size,
-    fetch_images,
-    sample_headers,
-)
+from setsup.datasets.adapters.fetching import Images, common_size, fetch_images, sample_headers
+from setsup.datasets.adapters.image_sources import ImageFiles, PackedImages
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
 from setsup.datasets.images import channels_of, check_size

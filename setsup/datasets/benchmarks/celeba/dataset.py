@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from setsup.datasets.adapters.factor_columns import table_of
+from setsup.datasets.adapters.fetching import fetch_images, sample_images
 from setsup.datasets.adapters.image_files import ReleaseDataset
-from setsup.datasets.adapters.image_sources import MemberImages, fetch_images, sample_images
+from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.base import Array, Rows
 from setsup.datasets.benchmarks.celeba.annotations import MOST, Annotation, find_annotation, read_annotation

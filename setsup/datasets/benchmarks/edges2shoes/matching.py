@@ -22,7 +22,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.image_sources import Images, MemberImages
+from setsup.datasets.adapters.fetching import Images
+from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.benchmarks.ut_zap50k.files import find_shoes, first_values, read_shoes
 from setsup.datasets.cached_arrays import file_states, made_once, release_state
 from setsup.datasets.images import decode, parallel

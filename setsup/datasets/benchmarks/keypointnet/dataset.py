@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters import meshes
-from setsup.datasets.adapters.distinct_rows import read_distinct
+from setsup.datasets.adapters.fetching import read_distinct
 from setsup.datasets.adapters.preview import splat
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.keypointnet.annotations import read_annotations, read_category

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.distinct_rows import read_distinct
+from setsup.datasets.adapters.fetching import read_distinct
 from setsup.datasets.adapters.prepared_images import convert, prepare_command
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.nyu.classes import read_classes13, read_classes40, read_split

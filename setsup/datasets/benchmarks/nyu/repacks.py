@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.distinct_rows import read_distinct
 from setsup.datasets.adapters.factor_columns import nominal, table_of
+from setsup.datasets.adapters.fetching import read_distinct
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from setsup.datasets.adapters.distinct_rows import read_distinct
+from setsup.datasets.adapters.fetching import read_distinct
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.scenenn.cameras import ASUS, lens, looked_up, recorded

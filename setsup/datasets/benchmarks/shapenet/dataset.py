@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from setsup.datasets.adapters import meshes
-from setsup.datasets.adapters.distinct_rows import read_distinct
+from setsup.datasets.adapters.fetching import read_distinct
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.shapenet.files import Models, find_models, published_splits
 from setsup.datasets.benchmarks.shapenet.synsets import category_names

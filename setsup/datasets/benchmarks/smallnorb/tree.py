@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.fetching import fetch_images
 from setsup.datasets.adapters.image_files import ReleaseDataset
-from setsup.datasets.adapters.image_sources import MemberImages, fetch_images
+from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.base import Array, Rows
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError

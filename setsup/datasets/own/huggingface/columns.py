@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from setsup.datasets.adapters.image_sources import common_size, fetch_images, sample_headers, sample_images
+from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_headers, sample_images
 from setsup.datasets.base import Array, Rows
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
