@@ -3,7 +3,7 @@
 import numpy.typing as npt
 
 from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_headers
-from setsup.datasets.adapters.image_sources import MemberImages, PartedImages
+from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.factors.table import FactorTable
@@ -17,7 +17,7 @@ class ReleaseDataset(BaseDataset):
     """Rows that each have an image file of a release; a subclass sets ``_images``."""
 
     computes = True
-    _images: MemberImages | PartedImages
+    _images: MemberImages
 
     @of_row
     def paths(self, indices: npt.ArrayLike) -> list[str]:
@@ -47,7 +47,7 @@ class ImageFilesDataset(ReleaseDataset):
         self,
         name: str,
         factors: FactorTable,
-        images: MemberImages | PartedImages,
+        images: MemberImages,
         size: tuple[int, int] | None = None,
         crop: tuple[int, int] | None = None,
         lenient: bool = False,

@@ -19,7 +19,6 @@ __all__ = [
     "ImageFiles",
     "MemberImages",
     "PackedImages",
-    "PartedImages",
     "as_stored",
     "without_orientation",
 ]
@@ -99,21 +98,28 @@ class PackedImages:
 
 
 class MemberImages:
-    """Images among the files of a release, which may be a folder, a zip or a tar.
+    """Images among the files of a release: a folder, zip or tar, or several of them.
 
-    `places` (rows,) integer array.
+    `places` (rows,) integer array; `parts` (rows,) integer array, which of several each place is of; where not
+    `upright`, the orientation that a camera noted is not applied.
     """
 
-    def __init__(self, members: MemberIndex, places: npt.ArrayLike, upright: bool = True) -> None:
+    def __init__(
+        self,
+        members: MemberIndex | Sequence[MemberIndex],
+        places: npt.ArrayLike,
+        parts: npt.NDArray[Any] | None = None,
+        upright: bool = True,
+    ) -> None:
+        self._members = (members,) if isinstance(members, MemberIndex) else tuple(members)
         found = np.asarray(places)
-        if found.size and not 0 <= found.min() <= found.max() < len(members):
-            raise DataError(
-                f"{members.source} has {len(members):,} files, but rows name the places {found.min():,} to "
-                f"{found.max():,}; find places with members.places, and take out those that are -1"
-            )
-        self._members, self._upright = members, upright
+        for number, one in enumerate(self._members):
+            _check_places(one, found if parts is None else found[parts == number])
         # half as much to send to worker processes, where the number of files allows
-        self._places = found.astype(np.uint32 if len(members) < 2**32 else np.int64)
+        few = all(len(one) < 2**32 for one in self._members)
+        self._places = found.astype(np.uint32 if few else np.int64)
+        self._parts = None if parts is None else parts.astype(np.uint16)
+        self._upright = upright
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -124,53 +130,17 @@ class MemberImages:
 
         The function runs in the thread that decodes.
         """
-        read = self._members.read if self._upright else partial(as_stored, self._members)
-        label = self._members.label
-        places = self._places[rows].tolist()
-        return [
-            (partial(read, place), f"{label(place)} (row {row})")
-            for place, row in zip(places, rows.tolist(), strict=True)
-        ]
-
-    def paths(self, rows: npt.NDArray[np.int64]) -> list[str]:
-        """Name of each row's file in the release."""
-        found: list[str] = self._members.names.take(self._places[rows]).to_pylist()
-        return found
-
-    @property
-    def source(self) -> Path:
-        """The folder or archive."""
-        return self._members.source
-
-
-class PartedImages:
-    """Images among the files of a release that consists of several folders or archives.
-
-    `parts, places` (rows,) integer arrays.
-    """
-
-    def __init__(self, members: Sequence[MemberIndex], parts: npt.NDArray[Any], places: npt.NDArray[Any]) -> None:
-        for number, part in enumerate(members):
-            MemberImages(part, places[parts == number])  # which checks them
-        self._members = tuple(members)
-        self._parts, self._places = parts.astype(np.uint16, copy=False), places.astype(np.uint32, copy=False)
-
-    def __len__(self) -> int:
-        """Count the rows."""
-        return len(self._places)
-
-    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
-        """Give for each row a function that reads its file, and a label; see :meth:`MemberImages.take`."""
+        read = MemberIndex.read if self._upright else as_stored
         found: list[tuple[Source, str]] = []
-        for part, place, row in zip(self._parts[rows], self._places[rows].tolist(), rows.tolist(), strict=True):
+        for part, place, row in zip(self._parts_of(rows), self._places[rows].tolist(), rows.tolist(), strict=True):
             members = self._members[part]
-            found.append((partial(members.read, place), f"{members.label(place)} (row {row})"))
+            found.append((partial(read, members, place), f"{members.label(place)} (row {row})"))
         return found
 
     def paths(self, rows: npt.NDArray[np.int64]) -> list[str]:
         """Name of each row's file in its folder or archive."""
-        parts, found = self._parts[rows], np.empty(len(rows), dtype=object)
-        for part in np.unique(parts):
+        parts, found = self._parts_of(rows), np.empty(len(rows), dtype=object)
+        for part in np.unique(parts).tolist():
             chosen = parts == part
             found[chosen] = self._members[part].names.take(self._places[rows[chosen]]).to_pylist()
         return list(found)
@@ -179,6 +149,17 @@ class PartedImages:
     def source(self) -> Path:
         """The first folder or archive."""
         return self._members[0].source
+
+    def _parts_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint16]:
+        return np.zeros(len(rows), np.uint16) if self._parts is None else self._parts[rows]
+
+
+def _check_places(members: MemberIndex, places: npt.NDArray[Any]) -> None:
+    if places.size and not 0 <= places.min() <= places.max() < len(members):
+        raise DataError(
+            f"{members.source} has {len(members):,} files, but rows name the places {places.min():,} to "
+            f"{places.max():,}; find places with members.places, and take out those that are -1"
+        )
 
 
 def as_stored(members: MemberIndex, place: int) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
-from setsup.datasets.adapters.image_sources import PartedImages
+from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import check_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -80,7 +80,7 @@ class Div2k(ImageFilesDataset):
     ) -> None:
         found = _find_files(members)
         part, places = (np.array(numbers, np.int64) for numbers in zip(*(each[-2:] for each in found), strict=True))
-        super().__init__("div2k", _table(found), PartedImages(members, part, places), size, crop)
+        super().__init__("div2k", _table(found), MemberImages(members, places, part), size, crop)
 
 
 def open(

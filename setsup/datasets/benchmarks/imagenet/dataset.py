@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_files import ImageFilesDataset
-from setsup.datasets.adapters.image_sources import PartedImages
+from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.benchmarks.imagenet.files import SPLITS, SynsetFiles, find_files
 from setsup.datasets.images import check_size
 from setsup.factors import Factor, FactorTable, Kind
@@ -45,7 +45,7 @@ class SynsetImages(ImageFilesDataset):
     def __init__(
         self, name: str, files: SynsetFiles, splits: tuple[str, ...] = SPLITS, size: tuple[int, int] | None = None
     ) -> None:
-        images = PartedImages(files.parts, files.part, files.places)
+        images = MemberImages(files.parts, files.places, files.part)
         super().__init__(name, _table(files, splits), images, size, lenient=True)
 
 

@@ -93,8 +93,9 @@ class SmallNorb(BaseDataset):
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
         pair = {"image": rows, "left": rows & ~1, "right": rows | 1}[name]
-        if self._whole is not None:
-            return gather(self._whole, pair, out)
+        whole = self._whole
+        if whole is not None:
+            return gather(whole, pair, out)
         first = 2 * len(self._parts[0])
         beyond = pair >= first
         if not beyond.any():
