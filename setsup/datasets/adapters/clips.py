@@ -153,7 +153,9 @@ class Clips(BaseDataset):
 
     def _read_all(self, rows: Rows, out: Mapping[str, Array | None]) -> dict[str, Array]:
         size = self._common_size(rows)
-        shapes = {name: (len(rows), *self.modalities[name].shape[:-3], *size, 3) for name in out}
+        # length, where a modality has one, and the size of these rows
+        lengths = {name: [length or 0 for length in self.modalities[name].shape[:-3]] for name in out}
+        shapes = {name: (len(rows), *lengths[name], *size, 3) for name in out}
         found = {name: np.empty(shapes[name], np.uint8) if array is None else array for name, array in out.items()}
         if found and len(rows):
             videos, owner = np.unique(self._windows.video[rows], return_inverse=True)

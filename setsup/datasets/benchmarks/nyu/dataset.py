@@ -210,7 +210,7 @@ class NyuDepth(BaseDataset):
             out[slot] = surface_normals(depth, intrinsics=INTRINSICS)
 
         first = np.unique(rows, return_index=True)[1]
-        read_distinct(rows, [out], lambda distinct: source[first], put)
+        read_distinct(rows, [out], lambda distinct: list(source[first]), put)
         return out
 
 

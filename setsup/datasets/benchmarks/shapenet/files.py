@@ -64,7 +64,7 @@ def find_models(root: Path | str | None) -> Models:
 
 
 def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
-    """Codes of train (0), val (1) and test (2) from ``all.csv``, 255 for models it does not list; None without it."""
+    """Codes of train (0), val (1) and test (2) from ``all.csv``, -1 for models it does not list; None without it."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.csv as csv
@@ -86,7 +86,7 @@ def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
             f"{label} has the split {str(wrong)[:40]!r}, where {', '.join(_SPLITS)} were expected; fetch it again"
         )
     where = pc.index_in(_keys(models.synsets, models.ids), value_set=_keys(table["synsetId"], table["modelId"]))
-    return np.asarray(pc.fill_null(codes.combine_chunks().take(where), 255), np.int64)
+    return np.asarray(pc.fill_null(codes.combine_chunks().take(where), -1), np.int64)
 
 
 def _zips(release: MemberIndex) -> list[MemberIndex]:
