@@ -65,7 +65,7 @@ def test_names_are_manifests_and_entry_points(brought):
 
 
 def test_unknown_names_get_near_ones_and_the_command():
-    with pytest.raises(DataError, match=r"no dataset 'mnits'; did you mean 'mnist'.*`setsup datasets` lists them"):
+    with pytest.raises(DataError, match=r"no data set 'mnits'; did you mean 'mnist'.*`setsup datasets` lists them"):
         load("mnits")
 
 
@@ -81,7 +81,7 @@ def test_folders_that_hold_no_data_set_are_told(tmp_path):
         "begun": "begun is not finished: give the same `setsup shard` command again",
         "none": "none is a folder, but holds no set of shards .* and no render",
         "romos": "romos is not there; did you mean '.*/rooms'?",
-        "absent/x": "absent/x is not there; name a folder, or a dataset",
+        "absent/x": "absent/x is not there; name a folder, or a data set",
     }.items():
         with pytest.raises(DataError, match=said):
             load(str(tmp_path / name))

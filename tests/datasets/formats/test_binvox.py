@@ -56,7 +56,7 @@ BAD = {
     "no line 'data'": HEAD[:-5],
     "three integers": HEAD.replace(b"2 2 2", b"2 2"),
     "three integers were": HEAD.replace(b"2 2 2", b"2 0 2"),
-    "three whole": HEAD.replace(b"2 2 2", b"99999 99999 99999"),
+    "three integers": HEAD.replace(b"2 2 2", b"99999 99999 99999"),
     "3 finite numbers": HEAD.replace(b"0 0 0", b"0 nan 0"),
     "1 finite numbers": HEAD.replace(b"scale 1", b"scale one"),
     "which no binvox file should have": HEAD.replace(b"scale", b"scales"),
