@@ -54,6 +54,8 @@ class BaseDataset(Dataset):
         """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
         rows, names = fetch_request(self, indices, modalities)
         found = self._read_all(rows.reshape(-1), {name: self._empty(name, rows.size) for name in names})
+        if rows.ndim == 1:
+            return {name: found[name] for name in names}
         return {name: found[name].reshape(rows.shape + found[name].shape[1:]) for name in names}
 
     def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
@@ -77,8 +79,8 @@ class BaseDataset(Dataset):
     def _empty(self, name: str, rows: int) -> Array | None:
         """Make room for rows of a modality, where its shape is known."""
         modality = self.modalities[name]
-        lengths = [length for length in modality.shape if length is not None]
-        return np.empty((rows, *lengths), modality.dtype) if len(lengths) == len(modality.shape) else None
+        shape: Any = modality.shape
+        return None if None in shape else np.empty((rows, *shape), modality.dtype)
 
     def __repr__(self) -> str:
         """Show the class, the name or where the files are, and the number of rows."""

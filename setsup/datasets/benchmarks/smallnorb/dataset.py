@@ -92,7 +92,7 @@ class SmallNorb(BaseDataset):
         return [found]
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
-        pair = {"image": rows, "left": rows & ~1, "right": rows | 1}[name]
+        pair = rows if name == "image" else rows | 1 if name == "right" else rows & ~1
         whole = self._whole
         if whole is not None:
             return gather(whole, pair, out)
