@@ -2,17 +2,16 @@
 
 import shlex
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from setsup.datasets.adapters.prepared_images import prepare_command
 from setsup.errors import DataError
-from setsup.files import data_places, locked, unpack
-from setsup.files.archives.members import MemberIndex, find_members
-from setsup.files.atomic import clear
+from setsup.files import data_places, unpack
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
+from setsup.files.builds import build_once
 from setsup.files.expand_user import expanded
-from setsup.files.locks import lock_file
 from setsup.files.prepared import prepared_place, prepared_places
 
 __all__ = ["PackedRelease"]
@@ -56,19 +55,7 @@ class PackedRelease:
         if archive is None:
             return self.find(root)
         target = prepared_place(*self._targets(archive))
-        found = self._found(root)
-        if found is not None and not lock_file(target).exists():  # which a kill right at the end leaves
-            return found
-        with locked(target):
-            try:
-                found = self._found(root)  # another process may have been faster
-                if found is None:
-                    clear(target)
-                    unpack(archive, target)
-            finally:
-                with suppress(OSError):
-                    lock_file(target).unlink()  # still held: whoever waits notices that the name is gone
-        return found or self.find(target)
+        return build_once(target, lambda _: self._found(root), lambda folder: unpack(archive, folder))
 
     def _found(self, root: Path | str | None) -> MemberIndex | None:
         """The files, None where they are not unpacked yet."""

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from setsup.datasets.adapters.factor_columns import nominal
 from setsup.errors import DataError
 from setsup.factors import Factor
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.roots import some
 from setsup.files.texts import text_of
 

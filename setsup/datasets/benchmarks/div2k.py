@@ -19,7 +19,8 @@ from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import check_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import MemberIndex, find_members, open_members
+from setsup.files.archives.members import MemberIndex, open_members
+from setsup.files.archives.releases import find_members
 
 __all__ = ["Div2k", "open"]
 

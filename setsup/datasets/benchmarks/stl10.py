@@ -17,7 +17,7 @@ from setsup.datasets.adapters.packed_release import PackedRelease
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality
 from setsup.datasets.per_process import per_process
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex
 from setsup.files.mapped import check_mapped
@@ -36,7 +36,6 @@ _MOST_LABELS, _MOST_TEXT = 1 << 24, 1 << 22
 _RELEASE = PackedRelease("stl10", "stl10_binary.tar.gz", "stl10_unpacked", _HOLDS, "train_X.bin")
 _FOLD_COUNT = 10
 _BYTES = 3 * _SIDE * _SIDE
-_MEND = "fetch it again"
 
 
 class Stl10(BaseDataset):
@@ -111,7 +110,7 @@ def _path(members: MemberIndex, name: str) -> Path:
 def _count(path: Path) -> int:
     size = path.stat().st_size
     if not size or size % _BYTES:
-        raise DataError(f"{path} has {size:,} bytes, which is no multiple of the {_BYTES:,} of an image; {_MEND}")
+        raise DamagedFile(f"{path} has {size:,} bytes, which is no multiple of the {_BYTES:,} of an image")
     return size // _BYTES
 
 
@@ -154,7 +153,7 @@ def _labels(members: MemberIndex, split: str, count: int) -> npt.NDArray[np.uint
     wrong = (stored < 1) | (stored > len(_CATEGORIES))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise DataError(f"{label}: the label of image {row} is {stored[row]}; 1 to 10 were expected; {_MEND}")
+        raise DamagedFile(f"{label}: the label of image {row} is {stored[row]}; 1 to 10 were expected")
     return stored - np.uint8(1)
 
 
@@ -165,7 +164,7 @@ def _categories(members: MemberIndex) -> tuple[str, ...]:
     names = tuple(line.strip() for line in text.splitlines() if line.strip())
     if names != _CATEGORIES:
         label = members.label(members.place(_NAMES))
-        raise DataError(f"{label} does not name {', '.join(_CATEGORIES)}, one per line; {_MEND}")
+        raise DamagedFile(f"{label} does not name {', '.join(_CATEGORIES)}, one per line")
     return names
 
 
@@ -177,14 +176,12 @@ def _folds(members: MemberIndex, count: int) -> list[Rows]:
     label = members.label(members.place(_FOLDS))
     lines = [line.split() for line in text.splitlines() if line.strip()]
     if len(lines) != _FOLD_COUNT:
-        raise DataError(f"{label} has {len(lines)} lines; one for each of {_FOLD_COUNT} folds was expected; {_MEND}")
+        raise DamagedFile(f"{label} has {len(lines)} lines; one for each of {_FOLD_COUNT} folds was expected")
     for number, line in enumerate(lines):
         odd = [word for word in line if not re.fullmatch("[0-9]{1,9}", word) or int(word) >= count]
         if odd or len(set(line)) != len(line):
             what = f"has {odd[0][:20]!r}, which is no training image" if odd else "names an image twice"
-            raise DataError(
-                f"{label}: line {number + 1} {what}; numbers from 0 to {count - 1:,} were expected; {_MEND}"
-            )
+            raise DamagedFile(f"{label}: line {number + 1} {what}; numbers from 0 to {count - 1:,} were expected")
     return [np.array(line, np.int64) for line in lines]
 
 

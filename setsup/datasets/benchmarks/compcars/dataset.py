@@ -19,7 +19,8 @@ from setsup.datasets.benchmarks.compcars.labels import VIEWPOINTS, read_labels
 from setsup.datasets.benchmarks.compcars.lists import ATTRIBUTES, Models, listed, named, read_models
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 
 __all__ = ["CompCars", "open"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from setsup.datasets.adapters.prepared_images import Container, PreparedImages
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.npz import NpzArray
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["Mpi3D", "open_variant"]
@@ -92,9 +92,9 @@ def _table(path: Path, count: int) -> FactorTable:
     lengths = [math.prod(map(len, factors)) for factors in grids]
     if count not in lengths:
         known = " or ".join(f"{length:,}" for length in lengths)
-        raise DataError(
+        raise DamagedFile(
             f"{path} has {count:,} images, where {known} were expected: it has no labels, so only a whole grid "
-            "can be read; fetch it again"
+            "can be read"
         )
     return FactorTable(grids[lengths.index(count)])
 

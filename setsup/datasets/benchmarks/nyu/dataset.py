@@ -30,7 +30,7 @@ from setsup.datasets.benchmarks.nyu.repacks import NyuRepack, find_repack
 from setsup.datasets.dataset import Modality, fetch_request, gather
 from setsup.datasets.formats.matlab.h5 import MatlabStack
 from setsup.datasets.per_process import per_process
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.files import need_space
 from setsup.files.prepared import PreparedArray
 
@@ -198,7 +198,7 @@ class NyuDepth(BaseDataset):
         most = labels.max(initial=0)
         last = len(self.classes["labels"]) - 1
         if most > last:
-            raise DataError(f"{self.file}: 'labels' has the class {most}, but 'names' ends at {last:,}; fetch it again")
+            raise DamagedFile(f"{self.file}: 'labels' has the class {most}, but 'names' ends at {last:,}")
         return labels
 
     def _derive(self, name: str, rows: Rows, stored: Mapping[str, Array], out: Array) -> Array:

@@ -25,7 +25,8 @@ from setsup.datasets.benchmarks.pascal3d.records import find_images, open_record
 from setsup.datasets.dataset import Modality, of_row
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import check_rows
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 from setsup.files.expand_user import expanded
 
 __all__ = ["Pascal3D", "geodesic", "open", "project", "read_abc_list", "rotation"]

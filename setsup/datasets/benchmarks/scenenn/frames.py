@@ -26,7 +26,8 @@ from setsup.datasets.formats.source import Source
 from setsup.datasets.images import decode
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.archives.members import MemberIndex, find_members
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
 
 __all__ = ["SceneNNFrames", "open"]
 

@@ -13,7 +13,7 @@ from setsup.datasets.benchmarks.shapenet.files import Models, find_models, publi
 from setsup.datasets.benchmarks.shapenet.synsets import category_names
 from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.formats.geometry.binvox import Binvox, read_binvox
-from setsup.errors import DataError
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["ShapeNet", "open"]
@@ -144,9 +144,7 @@ class ShapeNet(BaseDataset):
         found, expected = self.voxels(row, _VOXELS[name]).voxels, self.modalities[name].shape
         if found.shape != expected:
             members, place = self._file(row, _VOXELS[name])
-            raise DataError(
-                f"{members.label(place)} holds {found.shape} voxels, where others hold {expected}; fetch it again"
-            )
+            raise DamagedFile(f"{members.label(place)} holds {found.shape} voxels, where others hold {expected}")
         return found
 
 
