@@ -47,7 +47,7 @@ def _row(count: int, blocks: int, least: float | None = None) -> Row:
             "slabs": Side(lambda: by_slabs(source, target), before=_only(folder, source)),
         }
         found = alternate(sides, blocks=blocks, clock=time.perf_counter, warm=blocks > 1)
-        prepared = shapes3d.prepare(folder)
+        (prepared,) = shapes3d.prepare(folder)
         _check_equal(prepared, target)
     times = ratio(found["slabs"], found["ours"])
     said = duration(found["ours"]), f"h5py, {CHUNK[0]:,} rows at a time", duration(found["slabs"])

@@ -14,7 +14,7 @@ from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.rows import Row, at_least, rate
 from benchmarks.tables import factors
 from setsup import FactorTable
-from setsup.datasets import Dataset, Modality, fetch_request, gather
+from setsup.datasets import BaseDataset, Dataset, Modality, gather
 from setsup.datasets.benchmarks import shapes3d
 
 __all__ = ["COUNT", "SHAPE", "SIZE", "Frames", "mapped", "rows"]
@@ -26,7 +26,7 @@ SHAPE = (64, 64, 3)
 Images = npt.NDArray[np.uint8]
 
 
-class Frames(Dataset):
+class Frames(BaseDataset):
     """Pictures in one array, in memory or mapped from a file, fetched as every array-backed dataset fetches."""
 
     def __init__(self, images: Images) -> None:
@@ -35,16 +35,8 @@ class Frames(Dataset):
         self.modalities = {"image": Modality(SHAPE, "uint8", color="srgb")}
         self.images = images
 
-    def fetch(self, indices, modalities=None):
-        """Gather the pictures of some rows."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: gather(self.images, rows) for name in names}
-
-    def fetch_into(self, indices, out):
-        """Gather the pictures of some rows where they are wanted."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            gather(self.images, rows, out[name])
+    def _read(self, name, rows, out):
+        return gather(self.images, rows, out)
 
 
 def rows(full: bool) -> Iterator[Row]:

@@ -31,7 +31,7 @@ def rows(full: bool) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as name:
         folder = Path(name)
         _write_smallnorb(folder, ".gz")
-        images = np.load(smallnorb.prepare(folder), mmap_mode="r")
+        images = np.load(smallnorb.prepare(folder)[0], mmap_mode="r")
         yield from _rows("smallnorb", smallnorb.open(folder), images, np.arange(len(images)))
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as name:
         folder = Path(name)

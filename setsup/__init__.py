@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from setsup.datasets.concatenation import concat
     from setsup.datasets.own.huggingface.dataset import from_huggingface
     from setsup.datasets.own.huggingface.writer import to_huggingface
     from setsup.datasets.own.table import open_table
     from setsup.datasets.registry import load, names
-    from setsup.datasets.selections import concat
     from setsup.errors import SetsupError
     from setsup.factors.factor import Factor, Kind
     from setsup.factors.table import FactorTable
@@ -65,7 +65,7 @@ if not TYPE_CHECKING:
         *("scenes", "shards"),
     )
     _HOMES = {
-        "concat": "setsup.datasets.selections",
+        "concat": "setsup.datasets.concatenation",
         "from_huggingface": "setsup.datasets.own.huggingface.dataset",
         "to_huggingface": "setsup.datasets.own.huggingface.writer",
         "RenderedDataset": "setsup.rendered.dataset",

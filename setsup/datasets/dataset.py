@@ -8,21 +8,19 @@ alpha) channels as their modality declares.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from functools import wraps
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_string, check_strings
-from setsup.errors import DataError, brief, near
+from setsup.checks import check_arguments, check_mapping, check_string, check_strings
+from setsup.errors import DataError, RowError, brief, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.mapped import check_mapped
 
-if TYPE_CHECKING:
-    from setsup.datasets.selections import Selection
-
-__all__ = ["Dataset", "Modality", "fetch_request", "gather", "of_row"]
+__all__ = ["Dataset", "Modality", "Selection", "check_out", "fetch_request", "gather", "of_row"]
 
 Array = npt.NDArray[Any]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,7 +39,7 @@ class Modality:
     unit : str
         ``"m"``, ``"rad"`` or nothing.
     color : str
-        ``"srgb"``, ``"grey"``, ``"red-green"`` for pictures of two channels, or nothing for what is no picture.
+        ``"srgb"``, ``"grey"``, ``"red-green"`` for images of two channels; empty for arrays that are not images.
 
     Raises
     ------
@@ -61,7 +59,7 @@ class Modality:
     color: str = ""
 
     def __post_init__(self) -> None:
-        """Check the description and bring it into its one form, so that equal ones compare equal."""
+        """Check the description and normalize it, so that equal modalities compare equal."""
         if not isinstance(self.shape, Sequence) or isinstance(self.shape, str | bytes):
             raise DataError(f"the shape of a modality must be a tuple, not {brief(self.shape)}")
         check_string(self.unit, "the unit of a modality", DataError)
@@ -80,25 +78,25 @@ class Modality:
 class Dataset(Protocol):
     """Factors of every sample, and arrays of any samples.
 
-    A class that names this one as its base inherits ``where``, ``select`` and ``len``; any other class with the same
-    members is a dataset as well. ``fetch`` and ``fetch_into`` may be called from several threads at once, a loader's
-    thread and whoever waits for it, so what they share (an open file, a cache) needs a lock. They may be called in
-    processes that were forked or that received the dataset by pickle: files are opened on first use, in each process
-    anew.
+    Any class with these members is a dataset. A class that derives from this one inherits ``where``, ``select``,
+    ``rename`` and ``len``; one that derives from :class:`BaseDataset` writes a single method instead of ``fetch`` and
+    ``fetch_into``. Several threads may call ``fetch`` and ``fetch_into`` at once, so shared state (an open file, a
+    cache) needs a lock. So may forked processes and those that received the dataset by pickle: each process opens its
+    files on first use.
 
     Attributes
     ----------
     name : str
-        What it is called in messages, captions and reports.
+        Name in messages, captions and reports.
     factors : FactorTable
         The value of every factor for every row.
     modalities : mapping of str to Modality
-        What ``fetch`` can give.
+        The arrays that ``fetch`` can return.
 
     Notes
     -----
-    A dataset whose ``fetch`` decodes or renders, rather than copies, may say so with an attribute ``computes = True``:
-    a loader then gives it worker processes, which for copies would cost more than they bring.
+    A dataset whose ``fetch`` decodes or renders, rather than copies, sets the attribute ``computes = True``: a loader
+    then uses worker processes, which do not pay off for copies.
 
     Examples
     --------
@@ -129,9 +127,9 @@ class Dataset(Protocol):
         Parameters
         ----------
         indices : integer array of any shape
-            Row numbers; they may repeat and come in any order.
+            Row numbers, in any order; they may repeat.
         modalities : iterable of str, optional
-            Which modalities to give; all by default.
+            Names of modalities; all by default.
 
         Returns
         -------
@@ -148,16 +146,14 @@ class Dataset(Protocol):
         ...
 
     def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write modalities of the given rows into arrays, which spares fresh memory for every batch.
-
-        Several threads at once may call it, each with arrays of its own.
+        """Write modalities of the given rows into existing arrays, so that batches reuse their memory.
 
         Parameters
         ----------
         indices : integer array of any shape
             Row numbers.
         out : mapping of str to array
-            For each wanted modality where its rows go, of the shape ``indices.shape + modality.shape``.
+            For each modality to fetch, an array of shape ``indices.shape + modality.shape``.
 
         """
         for name, array in self.fetch(indices, tuple(out)).items():
@@ -168,13 +164,11 @@ class Dataset(Protocol):
         return len(self.factors)
 
     def where(self, expression: str) -> "Selection":
-        """Rows for which an expression such as ``"digit != 9"`` holds, as a dataset numbered from 0."""
-        from setsup.datasets.selections import Selection
-
+        """Select the rows for which an expression such as ``"digit != 9"`` is true, renumbered from 0."""
         return Selection(self, self.factors.rows(expression))
 
     def select(self, rows: npt.ArrayLike) -> "Selection":
-        """Make a dataset of the given rows, in their order and numbered from 0.
+        """Select rows, in the given order and renumbered from 0.
 
         Parameters
         ----------
@@ -182,12 +176,10 @@ class Dataset(Protocol):
             Row numbers; they may repeat.
 
         """
-        from setsup.datasets.selections import Selection
-
         return Selection(self, rows)
 
     def rename(self, names: Mapping[str, str]) -> "Selection":
-        """Make a dataset of the same rows in which some factors have other names.
+        """Rename factors.
 
         Parameters
         ----------
@@ -195,13 +187,86 @@ class Dataset(Protocol):
             New names by old ones: ``{"age (years)": "age"}``.
 
         """
-        from setsup.datasets.selections import Selection
-
         return Selection(self, np.arange(len(self)), self.factors.rename(names))
 
 
+class Selection(Dataset):
+    """Some rows of a dataset, renumbered; a selection of a selection refers to the original dataset.
+
+    Other attributes of the dataset, such as ``classes`` or ``mesh(row)``, are those of the selection, too; methods
+    marked by :func:`of_row` take its row numbers.
+
+    Parameters
+    ----------
+    source : Dataset
+        The dataset to select from.
+    rows : (n,) integer array
+        Row numbers of the source, in any order; they may repeat.
+    factors : FactorTable, optional
+        Table of these rows to use instead of the source's, such as one with another split.
+
+    Attributes
+    ----------
+    source : Dataset
+        The dataset that the rows are read from, never itself a selection.
+    rows : (n,) int64
+        Number of each row in ``source``.
+
+    Raises
+    ------
+    RowError
+        When a row number is out of range, or the rows are not a plain list of integers.
+
+    """
+
+    def __init__(self, source: Dataset, rows: npt.ArrayLike, factors: FactorTable | None = None) -> None:
+        check_arguments(Selection.__init__, locals(), DataError)
+        index = check_rows(rows, len(source))
+        if index.ndim != 1:
+            raise RowError(f"rows to select must have one axis, not the shape {index.shape}")
+        if factors is not None and len(factors) != len(index):
+            raise DataError(f"the table of a selection of {len(index):,} rows has {len(factors):,}")
+        self.name = source.name
+        self.factors = source.factors.select(index) if factors is None else factors
+        self.modalities = source.modalities
+        self.computes: bool = getattr(source, "computes", False)
+        self.source: Dataset = source.source if isinstance(source, Selection) else source
+        self.rows: npt.NDArray[np.int64] = source.rows[index] if isinstance(source, Selection) else index.copy()
+        self.rows.flags.writeable = False
+
+    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
+        """Arrays of the given rows; see :meth:`Dataset.fetch`."""
+        index, names = fetch_request(self, indices, modalities)
+        return self.source.fetch(self.rows[index], names)
+
+    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
+        """Write rows into arrays; see :meth:`Dataset.fetch_into`."""
+        index, _ = fetch_request(self, indices, tuple(check_mapping(out, "out", DataError)))
+        check_out(out, index)
+        self.source.fetch_into(self.rows[index], out)
+
+    def __getattr__(self, name: str) -> Any:
+        """Get an attribute of the source; methods of rows take the rows of this selection."""
+        if name.startswith("_") or "source" not in self.__dict__:
+            raise AttributeError(name)
+        found = getattr(self.source, name)
+        if not getattr(found, "of_row", False):
+            return found
+
+        @wraps(found)
+        def renumbered(row: npt.ArrayLike, *rest: Any, **options: Any) -> Any:
+            rows = self.rows[check_rows(row, len(self))]
+            return found(int(rows) if rows.ndim == 0 else rows, *rest, **options)
+
+        return renumbered
+
+    def __repr__(self) -> str:
+        """Show the source and the number of rows."""
+        return f"Selection({self.source!r}, {len(self):,} rows)"
+
+
 def of_row(method: F) -> F:
-    """Mark a method of a dataset whose first argument is a row or rows, so that selections renumber it.
+    """Mark a method of a dataset whose first argument is a row or rows, so that selections translate its row numbers.
 
     Examples
     --------
@@ -225,12 +290,12 @@ def of_row(method: F) -> F:
 def fetch_request(
     dataset: Dataset, indices: npt.ArrayLike, modalities: Iterable[str] | None
 ) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
-    """Check the arguments of a ``fetch``.
+    """Check the arguments of ``fetch``.
 
     Parameters
     ----------
     dataset : Dataset
-        Whose ``fetch`` was called.
+        The dataset whose ``fetch`` was called.
     indices : integer array of any shape
         Row numbers.
     modalities : iterable of str or None
@@ -241,12 +306,12 @@ def fetch_request(
     rows : int64, same shape
         The row numbers, each in 0 … len(dataset) − 1.
     names : tuple of str
-        The modalities to give, without repeats.
+        The modalities to fetch, without duplicates.
 
     Raises
     ------
     RowError
-        When a row number is out of range, or no integer.
+        When a row number is out of range or not an integer.
     DataError
         When the dataset has no such modality.
 
@@ -263,17 +328,24 @@ def fetch_request(
     return rows, names
 
 
+def check_out(out: Mapping[str, Array], rows: npt.NDArray[np.int64]) -> None:
+    """Check that the first axes of arrays to write into are those of the rows."""
+    for name, array in out.items():
+        if np.shape(array)[: rows.ndim] != rows.shape:
+            raise DataError(f"out[{name!r}] has the shape {np.shape(array)}, for rows of the shape {rows.shape}")
+
+
 def gather(array: Array, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:
-    """Copy rows out of an array in memory or mapped from a file.
+    """Copy rows of an array in memory or mapped from a file.
 
     Parameters
     ----------
     array : (n, ...) array
-        Where the rows lie.
+        Source of the rows.
     rows : integer array of any shape
-        Row numbers that :func:`fetch_request` has checked.
+        Row numbers checked by :func:`fetch_request`.
     out : array, optional
-        Where to put the copies, of the result's shape and dtype.
+        Destination, of the result's shape and dtype.
 
     Returns
     -------
@@ -282,7 +354,7 @@ def gather(array: Array, rows: npt.NDArray[np.int64], out: Array | None = None) 
     Raises
     ------
     DataError
-        When the file was cut off since it was mapped.
+        When the file was truncated after it was mapped.
 
     Examples
     --------
@@ -291,5 +363,5 @@ def gather(array: Array, rows: npt.NDArray[np.int64], out: Array | None = None) 
 
     """
     check_mapped(array)
-    # the rows are in range already; "clip" spares numpy a second look at them
+    # the rows are in range, and with "clip" numpy does not check them again
     return np.asarray(np.asarray(array).take(rows, axis=0, out=out, mode="clip"))

@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Arrays are uint8 (height, width, channels) as a person sees the picture: the orientation that a camera noted in a JPEG
+Arrays are uint8 (height, width, channels) as a person sees the image: the orientation that a camera noted in a JPEG
 is applied.
 
 Notes
@@ -11,7 +11,7 @@ JPEG in grey or colour is decoded by simplejpeg, plain PNG by kornia-rs, all els
 bit for bit. simplejpeg and Pillow both stand on libjpeg-turbo. simplejpeg takes half to three quarters of Pillow's
 time, which spends the rest on header objects and copies; it lets other threads run meanwhile; and it tells libjpeg-
 turbo's warnings, where Pillow gives what could be decoded: grey or shifted blocks. Such files are refused here, but for
-stray bytes before the end mark, which a data set may allow: some pictures of ImageNet were published with them. JPEG
+stray bytes before the end mark, which a dataset may allow: some images of ImageNet were published with them. JPEG
 that goes to Pillow (CMYK, rare sampling) has Pillow's leniency. For a PNG kornia-rs takes about a third of Pillow's
 time and looks at the checksums of the pixels, as Pillow does not; those of files that go to Pillow are checked here.
 kornia-rs does not let other threads run meanwhile, so on more than three cores a single process decodes PNG by Pillow;
@@ -28,27 +28,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.jpeg import Frame, jpeg_frame, jpeg_pixels, turned
 from setsup.datasets.formats.png import check_png, png_head, png_pixels
+from setsup.datasets.formats.source import Source, source_content
 from setsup.errors import DataError, brief
 
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["Header", "Source", "channels_of", "checked_size", "corner", "decode", "header", "parallel", "resized"]
+__all__ = ["Header", "channels_of", "check_size", "corner", "decode", "header", "parallel", "resize"]
 
 _log = logging.getLogger("setsup")
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-Source: TypeAlias = Path | bytes | Callable[[], bytes]
-"""An image file, its content, or a function that gives the content: called where it is decoded, in that thread."""
 
 # bitmaps only: Pillow hands EPS to another program, and some old formats have decoders that nobody looks after
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "JPEG2000")
@@ -78,7 +76,7 @@ class Header:
 
 def header(source: Source, label: str) -> Header:
     """Read the size and the mode of an image without decoding it."""
-    with _opened(source if isinstance(source, Path) else _content(source, label), label) as image:
+    with _open(source if isinstance(source, Path) else _content(source, label), label) as image:
         return _header(image)
 
 
@@ -100,7 +98,7 @@ def decode(
         raise DataError(
             f"{label} has colour, but the images looked at when the table was opened are grey; convert all to one mode"
         )
-    return np.require(resized(_with_channels(pixels, channels), size), requirements=["C", "W"])
+    return np.require(resize(_with_channels(pixels, channels), size), requirements=["C", "W"])
 
 
 def channels_of(headers: Sequence[Header]) -> int:
@@ -110,11 +108,11 @@ def channels_of(headers: Sequence[Header]) -> int:
 
 
 @overload
-def checked_size(value: Sequence[int], name: str = ...) -> tuple[int, int]: ...
+def check_size(value: Sequence[int], name: str = ...) -> tuple[int, int]: ...
 @overload
-def checked_size(value: Sequence[int] | None, name: str = ...) -> tuple[int, int] | None: ...
-def checked_size(value: Sequence[int] | None, name: str = "size") -> tuple[int, int] | None:
-    """Check a size that a data set is opened with.
+def check_size(value: Sequence[int] | None, name: str = ...) -> tuple[int, int] | None: ...
+def check_size(value: Sequence[int] | None, name: str = "size") -> tuple[int, int] | None:
+    """Check a size that a dataset is opened with.
 
     `value` (height, width) or None, pixels; returns (height, width) or None, as plain integers.
     """
@@ -164,7 +162,7 @@ def parallel(function: Callable[[S], T], items: Sequence[S]) -> list[T]:
 
 
 @contextmanager
-def _opened(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
+def _open(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -172,7 +170,7 @@ def _opened(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
             _check(image.width, image.height, label)
             if image.mode not in _MODES:
                 raise DataError(
-                    f"{label} has pixels of the mode {image.mode}, not 8 bits a channel; convert it to 8 bits"
+                    f"{label} has pixels of the mode {image.mode}, not 8 bits per channel; convert it to 8 bits"
                 )
             yield image
     except DataError:
@@ -187,7 +185,7 @@ def _opened(source: Path | bytes, label: str) -> "Iterator[Image.Image]":
 
 def _content(source: Source, label: str) -> bytes:
     try:
-        return source if isinstance(source, bytes) else source.read_bytes() if isinstance(source, Path) else source()
+        return source_content(source)
     except DataError:
         raise
     except Exception as error:
@@ -211,7 +209,7 @@ def _check(width: int, height: int, label: str) -> None:
 def _pixels(
     content: bytes, label: str, channels: int, out: npt.NDArray[np.uint8] | None, lenient: bool
 ) -> npt.NDArray[np.uint8]:
-    """Picture the right side up, with the channels asked for or those of its own mode."""
+    """Image the right side up, with the channels asked for or those of its own mode."""
     try:
         if content.startswith(_JPEG):
             return _jpeg(content, label, channels, out, lenient)
@@ -227,7 +225,7 @@ def _jpeg(
 ) -> npt.NDArray[np.uint8]:
     frame, orientation = jpeg_frame(content), 1
     if frame is None or frame.noted:
-        with _opened(content, label) as image:
+        with _open(content, label) as image:
             orientation = _orientation(image)
             frame = frame or Frame(image.height, image.width, _MODES[image.mode], True, image.mode in ("L", "RGB"))
     if not frame.plain:
@@ -254,7 +252,7 @@ def _png(content: bytes, label: str, channels: int) -> npt.NDArray[np.uint8]:
 
 
 def _by_pillow(content: bytes, label: str, channels: int) -> npt.NDArray[np.uint8]:
-    with _opened(content, label) as image:
+    with _open(content, label) as image:
         channels = _MODES[image.mode] if channels == 1 else channels
         # np.array would copy a second time; what asarray gives cannot be written to; decode sees to that
         pixels = np.asarray(_upright(image).convert(_CHANNEL_MODES[channels]))
@@ -271,18 +269,18 @@ def _with_channels(pixels: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[
     return pixels
 
 
-def resized(pixels: npt.NDArray[np.uint8], size: tuple[int, int] | None) -> npt.NDArray[np.uint8]:
-    """Resize a picture, antialiased, until it just covers a size, and cut out the centre.
+def resize(pixels: npt.NDArray[np.uint8], size: tuple[int, int] | None) -> npt.NDArray[np.uint8]:
+    """Resize an image, antialiased, until it just covers a size, and cut out the centre.
 
     `pixels` (height, width, 1, 3 or 4) uint8; `size` (height, width) or None; returns (*size, channels) uint8; the
-    picture itself where it has that size.
+    image itself where it has that size.
     """
     if size is None or pixels.shape[:2] == size:
         return pixels
     from PIL import Image, ImageOps
 
-    picture = Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else np.ascontiguousarray(pixels))
-    fitted = np.asarray(ImageOps.fit(picture, (size[1], size[0]), Image.Resampling.BICUBIC))
+    image = Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else np.ascontiguousarray(pixels))
+    fitted = np.asarray(ImageOps.fit(image, (size[1], size[0]), Image.Resampling.BICUBIC))
     return fitted.reshape(*size, pixels.shape[2])
 
 

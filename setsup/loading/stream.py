@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset
-from setsup.datasets.selections import Selection
+from setsup.datasets.dataset import Dataset, Selection
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch, batch_of
 from setsup.loading.ring import Allocate, Ring

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.selections import Selection
+from setsup.datasets.dataset import Selection
 from setsup.errors import DataError, SetsupError, near
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.expand_user import expanded

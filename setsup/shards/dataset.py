@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_arguments
-from setsup.datasets.adapters.image_sources import fetch_images, without_orientation
+from setsup.datasets.adapters.fetching import fetch_images
+from setsup.datasets.adapters.image_sources import without_orientation
 from setsup.datasets.dataset import Dataset, fetch_request, of_row
-from setsup.datasets.images import Source, checked_size, parallel
+from setsup.datasets.formats.source import Source
+from setsup.datasets.images import check_size, parallel
 from setsup.errors import DataError
 from setsup.files.archives.tar_headers import BLOCK
 from setsup.progress import progress
@@ -297,7 +299,7 @@ class ShardedDataset(Dataset):
 
 
 class _Pictures:
-    """Pictures whose bytes are there, as :func:`setsup.datasets.adapters.image_sources.fetch_images` takes them."""
+    """Pictures whose bytes are there, as :func:`setsup.datasets.adapters.fetching.fetch_images` takes them."""
 
     def __init__(self, contents: Mapping[int, memoryview], named: Callable[[int], str], upright: bool) -> None:
         self._contents, self._named = contents, named
@@ -400,4 +402,4 @@ def open_shards(
         from setsup.shards.views import ShardedViews
 
         kind = ShardedViews
-    return kind(store, about, catalogue, reader, checked_size(size), upright)
+    return kind(store, about, catalogue, reader, check_size(size), upright)

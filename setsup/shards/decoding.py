@@ -23,7 +23,7 @@ from setsup.datasets import images
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.depth_images import decode_depth, deep_size
 from setsup.datasets.formats.png import PngHead, png_head
-from setsup.datasets.images import resized
+from setsup.datasets.images import resize
 from setsup.errors import DataError
 from setsup.shards.layout import CAMERA, VIEW, Member
 
@@ -125,13 +125,13 @@ def resized_modalities(members: Mapping[str, Member], size: tuple[int, int] | No
 
 
 def shrunk(picture: Array, size: tuple[int, int]) -> Array:
-    """Resize a picture of any number of channels as :func:`setsup.datasets.images.resized` does.
+    """Resize a picture of any number of channels as :func:`setsup.datasets.images.resize` does.
 
     `picture` (height, width, channels) uint8; `size` (height, width).
     """
     if picture.shape[2] != 2:
-        return resized(picture, size)
-    return np.concatenate([resized(np.ascontiguousarray(picture[..., [channel]]), size) for channel in (0, 1)], axis=2)
+        return resize(picture, size)
+    return np.concatenate([resize(np.ascontiguousarray(picture[..., [channel]]), size) for channel in (0, 1)], axis=2)
 
 
 def plain_head(modality: Modality) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 import setsup
 from setsup.correspondence import PixelPairSampler, RenderedPairs, Status, pair_table, spatial, stored, view_pairs
 from setsup.correspondence.view_pairs import Match, traced
-from setsup.datasets.selections import concat
+from setsup.datasets.concatenation import concat
 from setsup.errors import DataError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.random import fold

@@ -14,7 +14,7 @@ import pytest
 
 import setsup
 from setsup.datasets import Dataset
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.errors import DataError, SetsupError
 from setsup.files import load_manifest
 from setsup_cli.main import main
@@ -101,7 +101,7 @@ def test_a_size_that_is_none_is_refused(release):
 @pytest.mark.parametrize("wrong", [64, (64,), (0, 5), (True, 5), (1.5, 2), "64", (1, 2, 3)], ids=str)
 def test_sizes_that_are_none_are_refused(wrong):
     with pytest.raises(SetsupError, match=r"^size must be \(height, width\)") as found:
-        checked_size(wrong)
+        check_size(wrong)
     assert "\n" not in str(found.value)
 
 

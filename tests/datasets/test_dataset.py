@@ -17,7 +17,7 @@ FORKS = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 class Numbered(Dataset):
-    """A dataset whose pictures tell the row they are of."""
+    """A dataset whose images tell the row they are of."""
 
     def __init__(self, name, levels, modalities=None, offset=0, factor="shape"):
         self.name = name

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image, ImageOps
 
 from setsup.datasets import images
-from setsup.datasets.adapters.image_sources import MemberImages, fetch_images
+from setsup.datasets.adapters.fetching import fetch_images
+from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import decode, header, parallel
 from setsup.errors import DataError
 from setsup.files.archives.members import open_members

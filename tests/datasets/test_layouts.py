@@ -34,7 +34,7 @@ def unzipped(archive: Path, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def torchvision(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One root that several data sets of torchvision share."""
+    """One root that several datasets of torchvision share."""
     root = tmp_path_factory.mktemp("torchvision")
     raw = root / "MNIST" / "raw"
     raw.mkdir(parents=True)
@@ -148,7 +148,7 @@ OPTIONS = {"mnist": {"per_split": 20}, "smallnorb": {"end": "", "per_split": 20}
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Dataset]:
-    """Data sets opened as they are published."""
+    """Datasets opened as they are published."""
     opened: dict[str, Dataset] = {}
 
     def get(name: str) -> Dataset:

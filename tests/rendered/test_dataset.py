@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 import setsup
-from setsup.datasets.selections import concat
+from setsup.datasets.concatenation import concat
 from setsup.errors import DataError, FactorError, RowError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.rendered import renderer_pool as rendered_studio

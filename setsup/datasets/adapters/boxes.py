@@ -1,10 +1,10 @@
-"""Objects cut out of pictures by their boxes.
+"""Objects cut out of images by their boxes.
 
 Convention
 ----------
 A box is (left, top, right, bottom) in pixels as PASCAL VOC counts them, 1-based and inclusive: (1, 1, width, height)
-is the whole picture. Its *edges* are (left − 1, top − 1, right, bottom): distances from the picture's upper left corner
-to the outer sides of the pixels, where the picture runs from 0 to its width and its height.
+is the whole image. Its *edges* are (left − 1, top − 1, right, bottom): distances from the image's upper left corner
+to the outer sides of the pixels, where the image runs from 0 to its width and its height.
 """
 
 import math
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 def clipped(boxes: npt.ArrayLike, sizes: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Boxes cut off where the picture ends.
+    """Boxes cut off where the image ends.
 
     `boxes` (..., 4) float, pixels; `sizes` (..., 2) float, pixels; returns (..., 4) float64.
     """
@@ -51,7 +51,7 @@ def jittered(
 ) -> npt.NDArray[np.float64]:
     """Edges of boxes with a margin, each side then moved at random: a pure function of the row and the seed.
 
-    `sides` (n, 4) float, pixels; `rows` (n,) int64; returns (n, 4) float64, pixels; sides may lie outside the picture.
+    `sides` (n, 4) float, pixels; `rows` (n,) int64; returns (n, 4) float64, pixels; sides may lie outside the image.
     """
     found = np.array(sides, dtype=np.float64)
     moves = np.broadcast_to(np.array([-margin, -margin, margin, margin]), found.shape)
@@ -65,9 +65,9 @@ def jittered(
 
 
 def crop(pixels: npt.NDArray[np.uint8], sides: npt.ArrayLike, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
-    """Cut a box out of a picture and bring it to a size; its proportions are not kept.
+    """Cut a box out of an image and bring it to a size; its proportions are not kept.
 
-    Pillow's bilinear filter, widened where the picture shrinks (antialiased). Sides beyond the picture are clipped.
+    Pillow's bilinear filter, widened where the image shrinks (antialiased). Sides beyond the image are clipped.
 
     `pixels` (height, width, 3) uint8; `sides` (4,) float, pixels; `size` (height, width); returns (*size, 3) uint8.
     """
@@ -77,6 +77,6 @@ def crop(pixels: npt.NDArray[np.uint8], sides: npt.ArrayLike, size: tuple[int, i
     left, top, right, bottom = np.clip(np.asarray(sides, dtype=np.float64), 0, [width, height, width, height]).tolist()
     first, last = (math.floor(left), math.floor(top)), (math.ceil(right), math.ceil(bottom))
     # cut first: Pillow would mix pixels from beyond the box into those at its sides
-    picture = Image.fromarray(np.ascontiguousarray(pixels[first[1] : last[1], first[0] : last[0]]))
+    image = Image.fromarray(np.ascontiguousarray(pixels[first[1] : last[1], first[0] : last[0]]))
     box = (left - first[0], top - first[1], right - first[0], bottom - first[1])
-    return np.asarray(picture.resize((size[1], size[0]), Image.Resampling.BILINEAR, box))
+    return np.asarray(image.resize((size[1], size[0]), Image.Resampling.BILINEAR, box))

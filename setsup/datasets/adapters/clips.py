@@ -5,9 +5,9 @@ that is drawn from videos, and gives arrays of one shape:
 
 - action recognition: a window from the middle of each video, which is a row for each file of the release;
 - a frame and a later frame, with the motion between: ``video`` is what
-  :class:`~setsup.loading.transforms.FrameTriples` takes, which draws times within it anew at every step
+  :class:`~setsup.loading.transforms.FrameTriples` takes, which draws times within it again at every step
   (``video.movedim(-1, -3)`` puts channels first, as it has them);
-- frames as pictures of an orbit or a set: ``every=25`` gives a row for every 25th frame, and ``image`` its first
+- frames as images of an orbit or a set: ``every=25`` gives a row for every 25th frame, and ``image`` its first
   frame; ``OrbitSampler(clips.factors, "file")`` draws frames of one video, and negatives from others are those of
   another level of ``file``.
 
@@ -16,22 +16,22 @@ Frames are not motion: optical flow is not computed here.
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.video_index import video_file, video_index
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
-from setsup.datasets.images import checked_size, parallel, resized
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Modality, fetch_request, of_row
+from setsup.datasets.images import check_size, parallel, resize
 from setsup.errors import DataError
-from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
 
 __all__ = ["Clips", "Windows"]
 
-Array = npt.NDArray[Any]
 Codes = tuple[Factor, npt.NDArray[np.int64]]
 
 _log = logging.getLogger("setsup")
@@ -52,7 +52,7 @@ class Windows:
     def __init__(self, frames: npt.ArrayLike, length: int, stride: int = 1, every: int | None = None) -> None:
         for name, number in (("length", length), ("stride", stride), ("every", 1 if every is None else every)):
             if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-                raise DataError(f"{name} must be a whole number of frames, 1 or more, not {number!r}")
+                raise DataError(f"{name} must be an integer of frames, 1 or more, not {number!r}")
         self._length, self._stride = int(length), int(stride)
         # frames at which a window may begin
         room = np.maximum(np.asarray(frames, np.int64) - (self._length - 1) * self._stride, 0)
@@ -67,7 +67,7 @@ class Windows:
         return np.asarray(self.start[np.asarray(rows)][..., None] + offsets)
 
 
-class Clips(Dataset):
+class Clips(BaseDataset):
     """Windows of the videos of a release.
 
     Factors are those of the video, then the keys ``file`` (its name), ``frame`` (the number of the window's first
@@ -79,7 +79,7 @@ class Clips(Dataset):
     Parameters
     ----------
     name : str
-        Name of the data set.
+        Name of the dataset.
     members : MemberIndex
         The files of the release.
     places : (videos,) int64
@@ -125,7 +125,7 @@ class Clips(Dataset):
     ) -> None:
         self.name = name
         Windows([], length, stride, every)  # checks the numbers before minutes pass
-        size = checked_size(size)
+        size = check_size(size)
         twice = sorted(each for each, times in Counter(names).items() if times > 1)
         if twice:
             raise DataError(f"{members.source} holds {twice[0]}.avi twice; keep one copy of the release in it")
@@ -142,7 +142,7 @@ class Clips(Dataset):
             (Factor("time", Kind.CONTINUOUS, unit="s", role="key"), start / self._index.rate[video]),
             *((factor, values[video]) for factor, values in splits),
         ]
-        self.factors = FactorTable([factor for factor, _ in columns], {factor.name: each for factor, each in columns})
+        self.factors = table_of(columns)
         used = np.unique(video)
         sizes = set(zip(self._index.height[used].tolist(), self._index.width[used].tolist(), strict=True))
         common: tuple[int | None, int | None] = size or (sizes.pop() if len(sizes) == 1 else (None, None))
@@ -151,29 +151,19 @@ class Clips(Dataset):
             "video": Modality((length, *common, 3), "uint8", color="srgb"),
         }
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
-
-        Raises
-        ------
-        DataError
-            When a video is missing or damaged, or videos are of several sizes and no `size` was given.
-
-        """
-        rows, names = fetch_request(self, indices, modalities)
-        size = self._common(rows)
-        out = {name: np.empty((*rows.shape, *self.modalities[name].shape[:-3], *size, 3), np.uint8) for name in names}
-        return self._fill(rows, out)
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        if not all(out[name].flags.c_contiguous for name in names):
-            for name, array in self.fetch(rows, names).items():
-                out[name][...] = array
-            return
-        self._common(rows)
-        self._fill(rows, {name: out[name] for name in names})
+    def _read_all(self, rows: Rows, out: Mapping[str, Array | None]) -> dict[str, Array]:
+        size = self._common_size(rows)
+        # length, where a modality has one, and the size of these rows
+        lengths = {name: [length or 0 for length in self.modalities[name].shape[:-3]] for name in out}
+        shapes = {name: (len(rows), *lengths[name], *size, 3) for name in out}
+        found = {name: np.empty(shapes[name], np.uint8) if array is None else array for name, array in out.items()}
+        if found and len(rows):
+            videos, owner = np.unique(self._windows.video[rows], return_inverse=True)
+            order = np.argsort(owner, kind="stable")
+            groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(videos))))
+            items = list(zip(videos.tolist(), groups, strict=True))
+            parallel(lambda item: self._decode(item[0], rows[item[1]], item[1], found), items)
+        return found
 
     @of_row
     def paths(self, indices: npt.ArrayLike) -> list[str]:
@@ -222,7 +212,7 @@ class Clips(Dataset):
             return str(error)
         return self._members.label(place)
 
-    def _common(self, rows: npt.NDArray[np.int64]) -> tuple[int, int]:
+    def _common_size(self, rows: Rows) -> tuple[int, int]:
         """Size of the frames of some rows, which must be one."""
         height, width = self.modalities["image"].shape[:2]
         if height is not None and width is not None:
@@ -236,25 +226,7 @@ class Clips(Dataset):
             )
         return sizes[0] if sizes else (1, 1)
 
-    def _fill(self, rows: npt.NDArray[np.int64], out: dict[str, Array]) -> dict[str, Array]:
-        """Decode each video that rows are of once, several at a time."""
-        if not out or not rows.size:
-            return out
-        flat = rows.reshape(-1)
-        slots = {name: array.reshape(flat.size, *array.shape[rows.ndim :]) for name, array in out.items()}
-        videos, owner = np.unique(self._windows.video[flat], return_inverse=True)
-        order = np.argsort(owner, kind="stable")
-        groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(videos))))
-
-        def fill(turn: int) -> None:
-            self._fill_of(int(videos[turn]), flat[groups[turn]], groups[turn], slots)
-
-        parallel(fill, range(len(videos)))
-        return out
-
-    def _fill_of(
-        self, video: int, rows: npt.NDArray[np.int64], where: npt.NDArray[np.int64], slots: Mapping[str, Array]
-    ) -> None:
+    def _decode(self, video: int, rows: Rows, where: Rows, slots: Mapping[str, Array]) -> None:
         """Decode the frames of rows of one video to their places."""
         file = video_file(self._members, int(self._places[video]), self._index.of(video))
         windows = self._windows.frames(rows)
@@ -268,7 +240,7 @@ class Clips(Dataset):
         numbers, places = np.unique(wanted, return_inverse=True)
         frames = file.read(numbers)
         if self._size is not None:
-            frames = np.stack([resized(frame, self._size) for frame in frames])
+            frames = np.stack([resize(frame, self._size) for frame in frames])
         places = places.reshape(wanted.shape)
         if whole is not None:
             whole[where] = frames[places]

@@ -1,33 +1,54 @@
 """Images of a release from which objects are cropped by their :mod:`boxes <setsup.datasets.adapters.boxes>`."""
 
-from collections.abc import Iterable
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters.boxes import crop, edges, jittered
+from setsup.datasets.adapters.fetching import read_distinct
+from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
-from setsup.datasets.images import checked_size, decode, parallel
+from setsup.datasets.base import Array, Rows
+from setsup.datasets.dataset import Modality, of_row
+from setsup.datasets.formats.source import Source
+from setsup.datasets.images import check_size, decode
 from setsup.errors import DataError
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.archives.members import MemberIndex
 
-__all__ = ["BoxedImages", "BoxedPictures", "check_crop"]
+__all__ = ["BoxedDataset", "BoxedImages", "Crops"]
 
-Rows = npt.NDArray[np.int64]
-Pictures = npt.NDArray[np.uint8]
+Pixels = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Crops:
+    """How boxes are cut out: size of the images, and margin and jitter as fractions of a box."""
+
+    size: tuple[int, int] = (128, 128)
+    margin: float = 0.0
+    jitter: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        size = () if self.size is None else self.size  # boxes have no size of their own
+        object.__setattr__(self, "size", check_size(size))
+        if not 0 <= self.margin <= 10:
+            raise DataError(f"margin must be a fraction of the box from 0 to 10, not {self.margin!r}")
+        if not 0 <= self.jitter < 0.5:
+            raise DataError(f"jitter must be a fraction of the box from 0 to below 0.5, not {self.jitter!r}")
 
 
 class BoxedImages:
-    """Pictures by row number, each with the box of one object.
+    """Images by row number, each with the box of one object.
 
     Pixels are taken as they are stored: boxes were annotated on them, whatever a camera noted of its orientation.
 
-    `places` (rows,) integer array; `boxes` (rows, 4) float, pixels; `size` (height, width).
+    `places` (rows,) integer array; `boxes` (rows, 4) float, pixels.
     """
 
     def __init__(
@@ -35,98 +56,66 @@ class BoxedImages:
         members: MemberIndex,
         places: npt.ArrayLike,
         boxes: npt.NDArray[Any],
-        size: tuple[int, int],
-        margin: float,
-        jitter: float,
-        seed: int,
+        crops: Crops,
         stream: str,
     ) -> None:
-        self._images = MemberImages(members, places, upright=False)
+        self.images = MemberImages(members, places, upright=False)
         self.boxes = boxes.astype(np.float32)
-        self.size = size
-        self._jitter = (margin, jitter, seed, stream)
+        self.size = crops.size
+        self._jitter = (crops.margin, crops.jitter, crops.seed, stream)
 
-    def crops(self, rows: Rows) -> Pictures:
-        """Cut out and resize the boxes of any rows, each once.
+    def crops(self, rows: Rows, out: Pixels) -> Pixels:
+        """Cut out and resize the boxes of (n,) rows, each once.
 
-        Returns (*rows.shape, height, width, 3) uint8 sRGB.
+        `out` (n, height, width, 3) uint8 sRGB.
         """
-        distinct, inverse = np.unique(rows.reshape(-1), return_inverse=True)
-        sides = jittered(edges(self.boxes[distinct]), distinct, *self._jitter)
-        items = list(zip(self._images.take(distinct), sides, strict=True))
-        found = parallel(lambda item: _cut(decode(*item[0], 3), item[1], self.size, item[0][1]), items)
-        stacked = np.stack(found) if found else np.empty((0, *self.size, 3), np.uint8)
-        return np.asarray(stacked[inverse.reshape(-1)].reshape(*rows.shape, *self.size, 3))
 
-    def whole(self, row: int) -> Pictures:
-        """Decode the whole picture of a row, as it is stored.
+        def take(distinct: Rows) -> list[tuple[Source, str, Any]]:
+            sides = jittered(edges(self.boxes[distinct]), distinct, *self._jitter)
+            return [(*item, side) for item, side in zip(self.images.take(distinct), sides, strict=True)]
 
-        Returns (height, width, 3) uint8 sRGB.
-        """
-        [(source, label)] = self._images.take(np.array([row], np.int64))
-        return decode(source, label, 3)
+        def put(item: tuple[Source, str, Any], slot: int) -> None:
+            source, label, sides = item
+            out[slot] = _cut(decode(source, label, 3), sides, self.size, label)
+
+        read_distinct(rows, [out], take, put)
+        return out
 
 
-class BoxedPictures(Dataset):
-    """What data sets share whose rows are boxes in picture files of a release.
+class BoxedDataset(ReleaseDataset):
+    """Rows that are boxes in image files of a release.
 
     The modalities are ``image``, (height, width, 3) uint8 sRGB, the box cut out and resized (proportions not kept,
     bilinear, antialiased), and ``box``, (4,) float32, in pixels, as annotated.
     """
 
-    computes = True
-
-    def __init__(self, name: str, factors: FactorTable, images: BoxedImages, source: Path) -> None:
+    def __init__(self, name: str, factors: FactorTable, boxed: BoxedImages) -> None:
         self.name, self.factors = name, factors
-        self._images, self._source = images, source
+        self._boxed, self._images, self._source = boxed, boxed.images, boxed.images.source
         self.modalities = {
-            "image": Modality((*images.size, 3), "uint8", color="srgb"),
+            "image": Modality((*boxed.size, 3), "uint8", color="srgb"),
             "box": Modality((4,), "float32", unit="px"),
         }
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, npt.NDArray[Any]]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._images.crops(rows) if name == "image" else self._images.boxes[rows] for name in names}
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        return self._boxed.boxes[rows] if name == "box" else self._boxed.crops(rows, out)
 
     @of_row
-    def photo(self, row: int) -> Pictures:
-        """Whole picture of a row, in which its box lies.
+    def photo(self, row: int) -> Pixels:
+        """Decode the whole image of a row, in which its box lies, as it is stored.
 
         Returns (height, width, 3) uint8 sRGB.
         """
-        return self._images.whole(int(check_rows([row], len(self))[0]))
-
-    def __repr__(self) -> str:
-        """Show where the release lies and the number of rows."""
-        return f"{type(self).__name__}({str(self._source)!r}, {len(self):,} rows)"
+        [(source, label)] = self._images.take(check_rows([row], len(self)))
+        return decode(source, label, 3)
 
 
-def check_crop(size: tuple[int, int], margin: float, jitter: float) -> tuple[int, int]:
-    """Check the options with which a data set cuts out boxes.
-
-    `size` (height, width); returns (height, width), as plain integers.
-
-    Examples
-    --------
-    >>> check_crop([64, 64], 0.1, 0.0)
-    (64, 64)
-
-    """
-    shape = checked_size(() if size is None else size)  # boxes have no size of their own
-    if not 0 <= margin <= 10:
-        raise DataError(f"margin must be a fraction of the box from 0 to 10, not {margin!r}")
-    if not 0 <= jitter < 0.5:
-        raise DataError(f"jitter must be a fraction of the box from 0 to below 0.5, not {jitter!r}")
-    return shape
-
-
-def _cut(pixels: Pictures, sides: npt.NDArray[np.float64], size: tuple[int, int], label: str) -> Pictures:
+def _cut(pixels: Pixels, sides: npt.NDArray[np.float64], size: tuple[int, int], label: str) -> Pixels:
     height, width = pixels.shape[:2]
     left, top, right, bottom = sides.tolist()
     if not (left < min(right, width) and top < min(bottom, height) and right > 0 and bottom > 0):
         raise DataError(
             f"{label} has {width} × {height} pixels, but its box {left:g}, {top:g}, {right:g}, {bottom:g} lies outside "
-            "of them; the picture belongs to other annotations, or either is damaged: fetch them again"
+            "of them; the image belongs to other annotations, or either is damaged: fetch them again"
         )
     return crop(pixels, sides, size)

@@ -1,76 +1,66 @@
-"""Releases of pictures: a file a row, and no other modality."""
+"""Datasets whose rows are image files of a release."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.image_sources import MemberImages, PartedImages, fetch_images
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
-from setsup.datasets.images import header, parallel
+from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_headers
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.factors.table import FactorTable
 
-__all__ = ["PictureFiles"]
-
-Array = npt.NDArray[Any]
+__all__ = ["ImageFilesDataset", "ReleaseDataset"]
 
 _LOOKED_AT = 16
 
 
-class PictureFiles(Dataset):
-    """What data sets share whose rows are picture files of a release.
+class ReleaseDataset(BaseDataset):
+    """Rows that each have an image file of a release; a subclass sets ``_images``."""
 
-    The one modality is ``image``, (height, width, 3) uint8 sRGB; where sizes differ and none is asked for, height and
-    width are None, and only pictures of one size can be fetched together. The headers of at most 16 files, evenly
-    spread over the rows, tell.
+    computes = True
+    _images: MemberImages
+
+    @of_row
+    def paths(self, indices: npt.ArrayLike) -> list[str]:
+        """Names of the files of the given rows in the release's folder or archive.
+
+        Parameters
+        ----------
+        indices : integer array of any shape
+            Row numbers.
+
+        """
+        rows, _ = fetch_request(self, indices, ())
+        return self._images.paths(rows.reshape(-1))
+
+
+class ImageFilesDataset(ReleaseDataset):
+    """Rows that are image files of a release, with no other modality.
+
+    The modality is ``image``, (height, width, 3) uint8 sRGB; where sizes differ and none is given, height and width are
+    None, and only images of one size can be fetched together. The headers of at most 16 files, evenly spread over the
+    rows, tell.
 
     `size` (height, width), optional; `crop` (height, width), optional.
     """
-
-    computes = True
 
     def __init__(
         self,
         name: str,
         factors: FactorTable,
-        images: MemberImages | PartedImages,
+        images: MemberImages,
         size: tuple[int, int] | None = None,
         crop: tuple[int, int] | None = None,
         lenient: bool = False,
     ) -> None:
         self.name, self.factors = name, factors
         self._images, self._size, self._crop, self._lenient = images, size, crop, lenient
-        self.modalities = {"image": Modality((*(size or crop or _common(images)), 3), "uint8", color="srgb")}
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._decoded(rows, None) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Decode rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._decoded(rows, out[name])
-
-    @of_row
-    def paths(self, indices: npt.ArrayLike) -> list[str]:
-        """Names of the files of the given rows in the release's folder or archive."""
-        rows, _ = fetch_request(self, indices, ())
-        return self._images.paths(rows.reshape(-1))
+        shape = size or crop or common_size(sample_headers(images, _LOOKED_AT))
+        self.modalities = {"image": Modality((*shape, 3), "uint8", color="srgb")}
 
     def __repr__(self) -> str:
         """Show where the files are and the number of rows."""
         return f"{type(self).__name__}({self.name!r}, {str(self._images.source)!r}, {len(self):,} rows)"
 
-    def _decoded(self, rows: npt.NDArray[np.int64], out: Array | None) -> Array:
-        shape = self.modalities["image"].shape
+    def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
+        shape = self.modalities[name].shape
         return fetch_images(self._images, rows, shape, self._size, out, self._crop, self._lenient)
-
-
-def _common(images: MemberImages | PartedImages) -> tuple[int | None, int | None]:
-    """Height and width that the pictures looked at have in common."""
-    spread = np.unique(np.linspace(0, len(images) - 1, min(len(images), _LOOKED_AT)).astype(np.int64))
-    sizes = {(found.height, found.width) for found in parallel(lambda item: header(*item), images.take(spread))}
-    return sizes.pop() if len(sizes) == 1 else (None, None)

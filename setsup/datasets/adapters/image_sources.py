@@ -6,113 +6,26 @@ import threading
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.images import Source, corner, decode, parallel, resized
+from setsup.datasets.formats.source import Source
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex
 
 __all__ = [
     "ImageFiles",
-    "Images",
     "MemberImages",
     "PackedImages",
-    "PartedImages",
     "as_stored",
-    "fetch_images",
     "without_orientation",
 ]
 
 _SHOWN = 5
-_HEAD = 1 << 17  # bytes of a picture in which its notes stand
+_HEAD = 1 << 17  # bytes of an image in which its notes stand
 _NOTES = (b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0")  # what those blocks of a JPEG begin with
-
-
-class Images(Protocol):
-    """Images by row number, wherever they lie."""
-
-    def __len__(self) -> int:
-        """Count the rows."""
-        ...
-
-    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
-        """Where each row's image comes from, and a label for messages."""
-        ...
-
-
-def fetch_images(
-    images: Images,
-    rows: npt.NDArray[np.int64],
-    shape: tuple[int | None, ...],
-    size: tuple[int, int] | None = None,
-    out: npt.NDArray[np.uint8] | None = None,
-    crop: tuple[int, int] | None = None,
-    lenient: bool = False,
-) -> npt.NDArray[np.uint8]:
-    """Decode the images of any rows, each once, straight to where they belong.
-
-    `shape` (height, width, channels); `size` (height, width), optional; `out` uint8 array of shape ``rows.shape +
-    shape``, optional; `crop` (height, width), optional; returns uint8 array of shape ``rows.shape + shape``.
-    """
-    if out is not None and not out.flags.c_contiguous:
-        out[...] = fetch_images(images, rows, shape, size, crop=crop, lenient=lenient)
-        return out
-    shape = shape if out is None else out.shape[rows.ndim :]
-    channels = shape[2] or 3
-    distinct, first, inverse = np.unique(rows.reshape(-1), return_index=True, return_inverse=True)
-    items = images.take(distinct)
-    begun = []
-    if None in shape and items:
-        begun = [_decoded(items[0], channels, size, crop, None, lenient)]
-    expected = begun[0].shape if begun else tuple(length or 0 for length in shape)
-    found = np.empty((*rows.shape, *expected), np.uint8) if out is None else out
-    slots = found.reshape(rows.size, *expected)
-
-    def fill(place: int) -> None:
-        slot = slots[first[place]]
-        if place < len(begun):
-            image = begun[place]
-        else:
-            image = _decoded(items[place], channels, size, crop, slot, lenient)
-        if image.shape != expected:
-            raise DataError(
-                f"{items[place][1]} is {image.shape[0]} × {image.shape[1]} pixels (height × width), where others are "
-                f"{expected[0]} × {expected[1]}; open the data set with size=(height, width) to have all resized"
-            )
-        if image is not slot:
-            slot[...] = image
-
-    parallel(fill, range(len(items)))
-    origin = first[inverse.reshape(-1)]
-    repeats = np.flatnonzero(origin != np.arange(len(origin)))
-    slots[repeats] = slots[origin[repeats]]
-    return found
-
-
-def _decoded(
-    item: tuple[Source, str],
-    channels: int,
-    size: tuple[int, int] | None,
-    crop: tuple[int, int] | None,
-    out: npt.NDArray[np.uint8] | None,
-    lenient: bool,
-) -> npt.NDArray[np.uint8]:
-    """An image, its centre cut out where that is asked for, and brought to a size then."""
-    source, label = item
-    if crop is None:
-        return decode(source, label, channels, size, out, lenient)
-    image = decode(source, label, channels, lenient=lenient)
-    (height, width), (rows, columns) = image.shape[:2], crop
-    if height < rows or width < columns:
-        raise DataError(
-            f"{label} is {height} × {width} pixels (height × width), smaller than the crop of {rows} × {columns}; open "
-            "the data set with a smaller crop"
-        )
-    top, left = corner((height, width), crop)
-    return resized(image[top : top + rows, left : left + columns], size)
 
 
 class ImageFiles:
@@ -145,7 +58,7 @@ class ImageFiles:
 class PackedImages:
     """Images in a column of a Parquet file: bytes, or structs of ``bytes`` and ``path`` as Hugging Face writes them.
 
-    The column is read whole on first use, once a process; pickling carries the path of the file only.
+    The column is read whole on first use, once per process; pickling carries the path of the file only.
     """
 
     def __init__(self, table: Path, column: str) -> None:
@@ -180,26 +93,33 @@ class PackedImages:
             # a lock a process: after a fork, one that another thread of the parent held would stay locked for ever
             with self._locks.setdefault(os.getpid(), threading.Lock()):
                 if self._read is None:
-                    self._read = _packed(self._table, self._column)
+                    self._read = _read_packed(self._table, self._column)
         return self._read
 
 
 class MemberImages:
-    """Images among the files of a release, which may be a folder, a zip or a tar.
+    """Images among the files of a release: a folder, zip or tar, or several of them.
 
-    `places` (rows,) integer array.
+    `places` (rows,) integer array; `parts` (rows,) integer array, which of several each place is of; where not
+    `upright`, the orientation that a camera noted is not applied.
     """
 
-    def __init__(self, members: MemberIndex, places: npt.ArrayLike, upright: bool = True) -> None:
+    def __init__(
+        self,
+        members: MemberIndex | Sequence[MemberIndex],
+        places: npt.ArrayLike,
+        parts: npt.NDArray[Any] | None = None,
+        upright: bool = True,
+    ) -> None:
+        self._members = (members,) if isinstance(members, MemberIndex) else tuple(members)
         found = np.asarray(places)
-        if found.size and not 0 <= found.min() <= found.max() < len(members):
-            raise DataError(
-                f"{members.source} has {len(members):,} files, but rows name the places {found.min():,} to "
-                f"{found.max():,}; find places with members.places, and take out those that are -1"
-            )
-        self._members, self._upright = members, upright
+        for number, one in enumerate(self._members):
+            _check_places(one, found if parts is None else found[parts == number])
         # half as much to send to worker processes, where the number of files allows
-        self._places = found.astype(np.uint32 if len(members) < 2**32 else np.int64)
+        few = all(len(one) < 2**32 for one in self._members)
+        self._places = found.astype(np.uint32 if few else np.int64)
+        self._parts = None if parts is None else parts.astype(np.uint16)
+        self._upright = upright
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -210,53 +130,17 @@ class MemberImages:
 
         The function runs in the thread that decodes.
         """
-        read = self._members.read if self._upright else partial(as_stored, self._members)
-        label = self._members.label
-        places = self._places[rows].tolist()
-        return [
-            (partial(read, place), f"{label(place)} (row {row})")
-            for place, row in zip(places, rows.tolist(), strict=True)
-        ]
-
-    def paths(self, rows: npt.NDArray[np.int64]) -> list[str]:
-        """Name of each row's file in the release."""
-        found: list[str] = self._members.names.take(self._places[rows]).to_pylist()
-        return found
-
-    @property
-    def source(self) -> Path:
-        """The folder or archive."""
-        return self._members.source
-
-
-class PartedImages:
-    """Images among the files of a release that consists of several folders or archives.
-
-    `parts, places` (rows,) integer arrays.
-    """
-
-    def __init__(self, members: Sequence[MemberIndex], parts: npt.NDArray[Any], places: npt.NDArray[Any]) -> None:
-        for number, part in enumerate(members):
-            MemberImages(part, places[parts == number])  # which checks them
-        self._members = tuple(members)
-        self._parts, self._places = parts.astype(np.uint16, copy=False), places.astype(np.uint32, copy=False)
-
-    def __len__(self) -> int:
-        """Count the rows."""
-        return len(self._places)
-
-    def take(self, rows: npt.NDArray[np.int64]) -> list[tuple[Source, str]]:
-        """Give for each row a function that reads its file, and a label; see :meth:`MemberImages.take`."""
+        read = MemberIndex.read if self._upright else as_stored
         found: list[tuple[Source, str]] = []
-        for part, place, row in zip(self._parts[rows], self._places[rows].tolist(), rows.tolist(), strict=True):
+        for part, place, row in zip(self._parts_of(rows), self._places[rows].tolist(), rows.tolist(), strict=True):
             members = self._members[part]
-            found.append((partial(members.read, place), f"{members.label(place)} (row {row})"))
+            found.append((partial(read, members, place), f"{members.label(place)} (row {row})"))
         return found
 
     def paths(self, rows: npt.NDArray[np.int64]) -> list[str]:
         """Name of each row's file in its folder or archive."""
-        parts, found = self._parts[rows], np.empty(len(rows), dtype=object)
-        for part in np.unique(parts):
+        parts, found = self._parts_of(rows), np.empty(len(rows), dtype=object)
+        for part in np.unique(parts).tolist():
             chosen = parts == part
             found[chosen] = self._members[part].names.take(self._places[rows[chosen]]).to_pylist()
         return list(found)
@@ -266,11 +150,22 @@ class PartedImages:
         """The first folder or archive."""
         return self._members[0].source
 
+    def _parts_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint16]:
+        return np.zeros(len(rows), np.uint16) if self._parts is None else self._parts[rows]
+
+
+def _check_places(members: MemberIndex, places: npt.NDArray[Any]) -> None:
+    if places.size and not 0 <= places.min() <= places.max() < len(members):
+        raise DataError(
+            f"{members.source} has {len(members):,} files, but rows name the places {places.min():,} to "
+            f"{places.max():,}; find places with members.places, and take out those that are -1"
+        )
+
 
 def as_stored(members: MemberIndex, place: int) -> bytes:
-    """Content of a picture without the orientation that a camera may have noted in it.
+    """Content of an image without the orientation that a camera may have noted in it.
 
-    Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some pictures of ImageNet
+    Boxes were annotated on the pixels as they are stored, which is how MATLAB shows them; some images of ImageNet
     have a note.
     """
     return without_orientation(members.read(place))
@@ -280,7 +175,7 @@ def without_orientation(content: bytes) -> bytes:
     """Content of an image file without the orientation that a camera may have noted."""
     for note in _NOTES:
         if note in content[:_HEAD]:
-            # a block of another name is passed over by whoever decodes the picture
+            # a block of another name is passed over by whoever decodes the image
             content = content.replace(note, b"none".ljust(len(note), b"\0"), 1)
     return content
 
@@ -309,7 +204,7 @@ def _encodable(name: str, encoding: str) -> bool:
     return True
 
 
-def _packed(table: Path, column: str) -> tuple[Any, Any]:
+def _read_packed(table: Path, column: str) -> tuple[Any, Any]:
     """Bytes and names of all rows, either null where the other serves."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Texture coordinates have their origin at the lower left corner of the picture, and repeat outside 0 … 1.
+Texture coordinates have their origin at the lower left corner of the image, and repeat outside 0 … 1.
 """
 
 import logging
@@ -20,12 +20,12 @@ from setsup.errors import imported
 from setsup.files.archives.members import MemberIndex
 from setsup.scenes.meshes.mesh_files import Assets, read_mesh
 
-__all__ = ["load_obj", "need_trimesh", "picture", "picture_of_scene", "ply_mesh"]
+__all__ = ["load_obj", "need_trimesh", "ply_mesh", "preview_mesh", "preview_scene"]
 
-Picture = npt.NDArray[np.uint8]
+Pixels = npt.NDArray[np.uint8]
 
 _LARGEST_OBJ = 1 << 30
-_POINTS = 30_000  # of a picture: enough that gaps between their dots are rare
+_POINTS = 30_000  # of an image: enough that gaps between their dots are rare
 _GREY = (150, 150, 150)
 
 _log = logging.getLogger("setsup")
@@ -38,7 +38,7 @@ def need_trimesh() -> ModuleType:
 
 
 def load_obj(members: MemberIndex, place: int, top: str) -> Any:
-    """Load an OBJ file with its materials and textures, from a folder or straight from an archive."""
+    """Load an OBJ file with its materials and textures, from a folder or directly from an archive."""
     label = members.label(place)
 
     def read(path: str, most: int) -> bytes | None:
@@ -59,12 +59,12 @@ def ply_mesh(ply: Ply) -> Any:
     return need_trimesh().Trimesh(ply.points, ply.faces, vertex_colors=ply.colors, process=False)
 
 
-def picture(
+def preview_mesh(
     vertices: npt.NDArray[Any],
     faces: npt.NDArray[Any],
     colors: npt.NDArray[np.uint8] | None,
     marks: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
-) -> Picture:
+) -> Pixels:
     """Draw a preview of a mesh with vertex colours.
 
     `vertices` (v, 3) float; `faces` (f, 3) int; `colors` (v, 3) uint8 or None; returns (128, 128, 3) uint8 sRGB.
@@ -77,7 +77,7 @@ def picture(
     return splat(points, paint, normals=_normals(np.asarray(vertices, np.float64)[corners]), marks=marks)
 
 
-def picture_of_scene(scene: Any) -> Picture:
+def preview_scene(scene: Any) -> Pixels:
     """Draw a preview of a scene in the colours of its materials.
 
     Returns (128, 128, 3) uint8 sRGB.

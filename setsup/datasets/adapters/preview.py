@@ -1,7 +1,7 @@
-"""Pictures of point clouds and meshes, for data sets that have no pictures of their own.
+"""Images of point clouds and meshes, for datasets that have no images of their own.
 
 A preview shows what a row is, on contact sheets and pages; it is no rendering: orthographic, no shadows, no surfaces,
-points drawn as flat dots. For pictures to learn from, render the meshes.
+points drawn as flat dots. For images to learn from, render the meshes.
 
 Convention
 ----------
@@ -20,7 +20,7 @@ from setsup.random import fold, stream_key, uniform
 __all__ = ["splat", "surface"]
 
 Array = npt.NDArray[Any]
-Picture = npt.NDArray[np.uint8]
+Pixels = npt.NDArray[np.uint8]
 
 _MARGIN = 0.06  # of the frame, on each side
 _FINER = 2  # times as many pixels along each side are painted, and averaged
@@ -39,7 +39,7 @@ def splat(
     up: Literal["y", "z"] = "y",
     normals: npt.ArrayLike | None = None,
     marks: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
-) -> Picture:
+) -> Pixels:
     """Draw a coloured cloud, fitted to the frame, on white.
 
     Parameters
@@ -49,11 +49,11 @@ def splat(
     colors : (n, 3) uint8
         sRGB.
     size : (height, width)
-        Of the picture, pixels.
+        Of the image, pixels.
     azimuth, elevation : float
         Direction from which the cloud is seen, degrees.
     up : str
-        Axis that points up in the picture, ``"y"`` or ``"z"``.
+        Axis that points up in the image, ``"y"`` or ``"z"``.
     normals : (n, 3) float, optional
         Surface normals of any length and either sign, by which the colours are shaded.
     marks : pair of (m, 3) float and (m, 3) uint8, optional
@@ -71,30 +71,30 @@ def splat(
     Examples
     --------
     >>> corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
-    >>> picture = splat(corners, np.full((8, 3), 40, np.uint8), size=(32, 48))
-    >>> picture.shape, picture.dtype, int(picture.min())
+    >>> image = splat(corners, np.full((8, 3), 40, np.uint8), size=(32, 48))
+    >>> image.shape, image.dtype, int(image.min())
     ((32, 48, 3), dtype('uint8'), 40)
 
     """
-    where, paint = _checked(points, colors)
+    where, paint = _check(points, colors)
     axes = _axes(azimuth, elevation, up)
     if normals is not None:
-        paint = _shaded(paint, np.asarray(normals, np.float64) @ axes.T)
-    marked, ink = _checked(*marks) if marks else (where[:0], paint[:0])
+        paint = _shade(paint, np.asarray(normals, np.float64) @ axes.T)
+    marked, ink = _check(*marks) if marks else (where[:0], paint[:0])
     fine = (_FINER * size[0], _FINER * size[1])
-    picture = np.full((*fine, 3), 255, np.uint8)
+    image = np.full((*fine, 3), 255, np.uint8)
     seen = np.concatenate([where, marked])
     kept = np.isfinite(seen).all(axis=1)
     if kept.any():
-        seen[kept] = _framed(seen[kept] @ axes.T, fine)
+        seen[kept] = _frame(seen[kept] @ axes.T, fine)
         cloud, over = np.split(seen, [len(where)])
         first, then = np.split(kept, [len(where)])
         diameter = _diameter(int(first.sum()), fine)
-        _paint(picture, cloud[first], paint[first], diameter)
+        _paint(image, cloud[first], paint[first], diameter)
         largest = max(diameter + 2, round(_MARK * np.sqrt(fine[0] * fine[1])))
-        _paint(picture, over[then], ink[then] // 3, largest + 2)  # a dark rim
-        _paint(picture, over[then], ink[then], largest)
-    blocks = picture.reshape(size[0], _FINER, size[1], _FINER, 3)
+        _paint(image, over[then], ink[then] // 3, largest + 2)  # a dark rim
+        _paint(image, over[then], ink[then], largest)
+    blocks = image.reshape(size[0], _FINER, size[1], _FINER, 3)
     return np.asarray(blocks.mean(axis=(1, 3)).round().astype(np.uint8))
 
 
@@ -122,7 +122,7 @@ def surface(
     return (weights[:, :, None] * corners[face]).sum(axis=1), face, weights
 
 
-def _checked(points: npt.ArrayLike, colors: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], Picture]:
+def _check(points: npt.ArrayLike, colors: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], Pixels]:
     where, paint = np.asarray(points, np.float64), np.asarray(colors, np.uint8)
     if where.ndim != 2 or where.shape[1:] != (3,) or paint.shape != where.shape:
         raise DataError(f"points and colours must both be (n, 3), not {where.shape} and {paint.shape}")
@@ -142,7 +142,7 @@ def _axes(azimuth: float, elevation: float, up: str) -> npt.NDArray[np.float64]:
     raise DataError(f"up must be 'y' or 'z', not {up!r}")
 
 
-def _shaded(paint: Picture, normals: npt.NDArray[np.float64]) -> Picture:
+def _shade(paint: Pixels, normals: npt.NDArray[np.float64]) -> Pixels:
     length = np.linalg.norm(normals, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         # either side is lit alike: the winding of published meshes cannot be trusted
@@ -151,7 +151,7 @@ def _shaded(paint: Picture, normals: npt.NDArray[np.float64]) -> Picture:
     return np.rint(paint * np.minimum(light, 1.0)[:, None]).astype(np.uint8)
 
 
-def _framed(seen: npt.NDArray[np.float64], size: tuple[int, int]) -> npt.NDArray[np.float64]:
+def _frame(seen: npt.NDArray[np.float64], size: tuple[int, int]) -> npt.NDArray[np.float64]:
     """Column, row (pixels) and nearness of points in the camera's axes."""
     largest = np.abs(seen).max()
     seen = seen / (largest if 0 < largest < np.inf else 1.0)
@@ -168,10 +168,10 @@ def _diameter(count: int, size: tuple[int, int]) -> int:
     return int(np.clip(np.rint(np.sqrt(_COVER * pixels / max(count, 1))), 1, max(1, _LARGEST * np.sqrt(pixels))))
 
 
-def _paint(picture: Picture, seen: Array, paint: Picture, diameter: int) -> None:
-    """Put dots on a picture, the nearest over the others."""
+def _paint(image: Pixels, seen: Array, paint: Pixels, diameter: int) -> None:
+    """Put dots on an image, the nearest over the others."""
     order = np.argsort(seen[:, 2], kind="stable")
-    height, width = picture.shape[:2]
+    height, width = image.shape[:2]
     away = np.arange(diameter) - (diameter - 1) / 2
     offsets = np.argwhere(away[:, None] ** 2 + away**2 <= max(diameter**2 / 4, 0.5))
     first = np.floor(seen[order, :2] - (diameter - 1) / 2).astype(np.int64)
@@ -179,4 +179,4 @@ def _paint(picture: Picture, seen: Array, paint: Picture, diameter: int) -> None
     inside = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
     which, _ = np.nonzero(inside)
     # numpy keeps the last of repeated places, which is the nearest point
-    picture.reshape(-1, 3)[rows[inside] * width + columns[inside]] = paint[order][which]
+    image.reshape(-1, 3)[rows[inside] * width + columns[inside]] = paint[order][which]

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset
-from setsup.datasets.selections import Selection
+from setsup.datasets.dataset import Dataset, Selection
 from setsup.errors import DataError, FactorError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.split import check_disjoint
@@ -32,10 +31,10 @@ def open_split(dataset: Dataset, name: str, declared: Sequence[ManifestSplit] = 
         if not (split.parts or split.factor):
             continue
         if split.name == name:
-            return _parted(dataset, split)
+            return _split_parts(dataset, split)
         part = name.removeprefix(f"{split.name}-")
         if part != name:
-            whole = _parted(dataset, split)
+            whole = _split_parts(dataset, split)
             if part in (whole.factors[_SPLIT].levels or ()):
                 return _part(whole, part)
     if name not in levels:
@@ -63,7 +62,7 @@ def _part(dataset: Dataset, part: str) -> Dataset:
     return dataset.select(rows)
 
 
-def _parted(dataset: Dataset, split: ManifestSplit) -> Dataset:
+def _split_parts(dataset: Dataset, split: ManifestSplit) -> Dataset:
     """Rows of all parts of a split, with the parts as the factor ``split``."""
     table, names = dataset.factors, [name for name, _ in split.parts]
     if split.factor is not None:
@@ -74,7 +73,7 @@ def _parted(dataset: Dataset, split: ManifestSplit) -> Dataset:
         _check(dataset, table, split.factor, split)
     else:
         try:
-            codes = _drawn(table, split)
+            codes = _draw(table, split)
         except FactorError as error:
             raise DataError(f"the split {split.name!r} of {dataset.name} cannot be drawn here: {error}") from error
         _warn(dataset, codes, split)
@@ -86,7 +85,7 @@ def _parted(dataset: Dataset, split: ManifestSplit) -> Dataset:
     return Selection(dataset, rows, kept.select(rows).with_factor(factor, codes[rows].astype(np.uint8)))
 
 
-def _drawn(table: FactorTable, split: ManifestSplit) -> npt.NDArray[Any]:
+def _draw(table: FactorTable, split: ManifestSplit) -> npt.NDArray[Any]:
     shares = dict(split.parts)
     rest = 1 - sum(shares.values())
     if rest > 1e-9:

@@ -46,7 +46,7 @@ class VideoIndex:
     frames, height, width : (videos,) int32
         Frames and pixels of each; 0 where it cannot be decoded whole.
     rate : (videos,) float64
-        Frames a second.
+        Frames per second.
 
     """
 
@@ -67,7 +67,7 @@ class VideoIndex:
 def video_index(name: str, members: MemberIndex, places: Sequence[int]) -> VideoIndex:
     """Map the index of a release's videos from the cache, or make it: every video is decoded once, without colours.
 
-    The index is made anew when a file, or the archive around it, or the version of FFmpeg's decoders has changed.
+    The index is made again when a file, or the archive around it, or the version of FFmpeg's decoders has changed.
     """
     made_of = repr((_ENTRY.descr, decoder_version(), file_states(members, places)))
     digest = sha256(os.fsencode(made_of)).hexdigest()[:32]

@@ -7,29 +7,20 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.factor_columns import nominal
 from setsup.errors import DataError
-from setsup.factors import Factor, Kind
+from setsup.factors import Factor
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.roots import some
 from setsup.files.texts import text_of
 
-__all__ = ["PARTS", "coded", "lists_beside", "split_factor"]
+__all__ = ["PARTS", "lists_beside", "split_factor"]
 
 PARTS = ("train", "test")
 _MOST = 1 << 22  # bytes of a list
 
 _log = logging.getLogger("setsup")
-
-
-def coded(
-    name: str, values: Sequence[str | int | None], within: str | None = None, role: str = "variation"
-) -> tuple[Factor, npt.NDArray[np.int64]]:
-    """Make a nominal factor of values, with their codes."""
-    levels = sorted({value for value in values if value is not None}, key=lambda value: (str(type(value)), value))
-    code: dict[str | int | None, int] = {level: number for number, level in enumerate(levels)}
-    codes = np.array([code.get(value, -1) for value in values], np.int64)
-    return Factor(name, Kind.NOMINAL, tuple(levels), within=within, role=role), codes
 
 
 def lists_beside(
@@ -70,6 +61,4 @@ def split_factor(
             "%s: %s of the %s videos in the lists of %s are not in the release (%s)",
             *(where, f"{len(lost):,}", f"{len(parts):,}", name, some(lost)),
         )
-    code = {part: number for number, part in enumerate(PARTS)}
-    codes = np.array([code.get(parts.get(key, ""), -1) for key in keys], np.int64)
-    return Factor(name, Kind.NOMINAL, PARTS, role="split"), codes
+    return nominal(name, [parts.get(key) for key in keys], role="split", levels=PARTS)

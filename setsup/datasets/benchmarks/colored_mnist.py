@@ -13,24 +13,22 @@ References
 
 """
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.mnist import Mnist, release
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.split import split
-from setsup.files.expand_user import expanded
 from setsup.random import fold, permute, stream_key, uniform
 
 __all__ = ["LABEL_NOISE", "NOISE", "ColoredMnist", "open", "zeroed"]
 
-Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.uint8]
 
 LABEL_NOISE = 0.25
@@ -44,7 +42,7 @@ _SPLITS = {"irm": ("train", "test"), "pixels": ("train", "validation", "test", "
 _SHARES = {"train": 0.8, "validation": 0.1, "test": 0.1}
 
 
-class ColoredMnist(Dataset):
+class ColoredMnist(BaseDataset):
     """Digits with a label and a colour, drawn once for every seed.
 
     Rows are those of ``mnist``. Factors: ``digit``; ``clean_label``, 1 for the digits 0 to 4 and 0 for the others;
@@ -52,7 +50,7 @@ class ColoredMnist(Dataset):
     environment; and ``environment``, named by that probability. The split ``split``. All flips are independent, and a
     function of the seed and the row.
 
-    The one modality is ``image``. A colour shows in which channel of the grey picture is nothing, see :func:`zeroed`.
+    The only modality is ``image``. A colour shows in which channel of the grey image is nothing, see :func:`zeroed`.
 
     ============  ====================================================  ================================================
     recipe        ``"irm"`` [1]_                                        ``"pixels"`` [2]_
@@ -66,7 +64,7 @@ class ColoredMnist(Dataset):
     colour alone  predicts 85 % of ``train``, 10 % of ``test``          predicts 85 % of the three, 10 % of ``ood``
     ============  ====================================================  ================================================
 
-    The published code of [2]_ draws labels and colours anew whenever an image is read;
+    The published code of [2]_ draws labels and colours again whenever an image is read;
     :class:`setsup.loading.transforms.FreshColors` does so in batches.
 
     Parameters
@@ -101,25 +99,13 @@ class ColoredMnist(Dataset):
         color = "srgb" if recipe == "pixels" else "red-green"
         self.modalities = {"image": Modality(_SHAPES[recipe], "uint8", color=color)}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        shape = _SHAPES[self.recipe]
-        return {name: self._images(rows, np.empty((*rows.shape, *shape), np.uint8)) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._images(rows, out[name])
-
     def __repr__(self) -> str:
         """Show the folder, the recipe and the number of rows."""
         return f"ColoredMnist({str(self.folder)!r}, {self.recipe!r}, {len(self):,} rows)"
 
-    def _images(self, rows: npt.NDArray[np.int64], out: Array) -> Array:
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
         grey = self._digits.fetch(rows, ["image"])["image"][..., 0]
-        grey = grey[..., ::2, ::2] if self.recipe == "irm" else _enlarged(grey)
+        grey = grey[..., ::2, ::2] if self.recipe == "irm" else _enlarge(grey)
         channels = out.shape[-1]
         dark = zeroed(self.factors.column("color").take(rows), channels)[..., np.newaxis, np.newaxis]
         for channel in range(channels):
@@ -168,14 +154,14 @@ def open(root: Path | str | None = None, *, recipe: str = "irm", seed: int = 0) 
         When the files are not there (with the command that fetches them) or are damaged, or there is no such recipe.
 
     """
-    return ColoredMnist(release("colored-mnist", None if root is None else expanded(root)), recipe, seed)
+    return ColoredMnist(release("colored-mnist", root), recipe, seed)
 
 
 def _table(mnist: FactorTable, recipe: str, seed: int) -> FactorTable:
     key = stream_key(seed, "ColoredMnist")
     train = int(np.count_nonzero(mnist.column("split") == 0))
     count = train if recipe == "irm" else len(mnist)
-    environment = _shuffled(count, int(fold(key, 0))) if recipe == "irm" else _consecutive(count)
+    environment = _shuffle(count, int(fold(key, 0))) if recipe == "irm" else _stretches(count)
     digit = mnist.column("digit")[:count]
     clean = (digit < 5).astype(np.uint8)
     chances = uniform(fold(fold(fold(key, 1), np.arange(count, dtype=np.uint64))[:, np.newaxis], np.arange(2)))
@@ -188,11 +174,11 @@ def _table(mnist: FactorTable, recipe: str, seed: int) -> FactorTable:
         Factor("environment", Kind.NOMINAL, NOISE),
     ]
     table = FactorTable(factors, {"digit": digit, **bits, "environment": environment})
-    role = environment == 2 if recipe == "irm" else _dealt(table, seed)
+    role = environment == 2 if recipe == "irm" else _deal(table, seed)
     return table.with_factor(Factor("split", Kind.NOMINAL, _SPLITS[recipe], role="split"), role.astype(np.uint8))
 
 
-def _shuffled(count: int, key: int) -> Codes:
+def _shuffle(count: int, key: int) -> Codes:
     """Environments of [1]: by even and odd places in a random order of the first five sixths, and the rest."""
     found = np.full(count, 2, np.uint8)
     first = max(count * 5 // 6, 1)
@@ -201,12 +187,12 @@ def _shuffled(count: int, key: int) -> Codes:
     return found
 
 
-def _consecutive(count: int) -> Codes:
+def _stretches(count: int) -> Codes:
     """Environments of [2]: three stretches."""
     return np.minimum(np.arange(count) // max(count // 3, 1), 2).astype(np.uint8)
 
 
-def _dealt(table: FactorTable, seed: int) -> Array:
+def _deal(table: FactorTable, seed: int) -> Array:
     """Parts of [2]: shares of each environment, and the last one as a whole."""
     inside = table.column("environment") < 2
     dealt = split(table.select(np.flatnonzero(inside)), _SHARES, seed, stratify="environment")
@@ -216,7 +202,7 @@ def _dealt(table: FactorTable, seed: int) -> Array:
 
 
 def _weights(source: int, target: int) -> npt.NDArray[np.float32]:
-    """Bilinear enlargement of one axis, (target, source); its corners are those of the picture, not of its pixels."""
+    """Bilinear enlargement of one axis, (target, source); its corners are those of the image, not of its pixels."""
     place = np.clip((np.arange(target) + 0.5) * source / target - 0.5, 0, source - 1)
     return np.asarray(np.maximum(1 - np.abs(place[:, np.newaxis] - np.arange(source)), 0), np.float32)
 
@@ -224,6 +210,6 @@ def _weights(source: int, target: int) -> npt.NDArray[np.float32]:
 _LARGER = _weights(28, 32)  # multiples of 1/16, so that products and sums of grey values are exact
 
 
-def _enlarged(grey: Array) -> Array:
-    """Pictures (..., 28, 28) uint8 as (..., 32, 32) uint8, rounded."""
+def _enlarge(grey: Array) -> Array:
+    """Images (..., 28, 28) uint8 as (..., 32, 32) uint8, rounded."""
     return np.asarray(np.rint(_LARGER @ grey.astype(np.float32) @ _LARGER.T).astype(np.uint8))

@@ -1,7 +1,7 @@
 """DIV2K: a thousand photographs 2,000 pixels wide, and what super-resolution challenges made of them.
 
 The published zips open as they are, and so do the folders they hold. For pairs of patches as in figure 5 of
-"Contrastive Multiview Coding" (Tian, Krishnan, Isola, ECCV 2020), whose pictures must have one size in a batch::
+"Contrastive Multiview Coding" (Tian, Krishnan, Isola, ECCV 2020), whose images must have one size in a batch::
 
     photographs = setsup.load("div2k", root="DIV2K", crop=(640, 640), where="scale == 1")
     pairs = PatchPairs(size=64, offset=128)
@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from setsup.datasets.adapters.image_files import PictureFiles
-from setsup.datasets.adapters.image_sources import PartedImages
-from setsup.datasets.images import checked_size
+from setsup.datasets.adapters.factor_columns import table_of
+from setsup.datasets.adapters.image_files import ImageFilesDataset
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.images import check_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.archives.releases import find_members
-from setsup.files.expand_user import expanded
 
 __all__ = ["Div2k", "open"]
 
@@ -49,7 +49,7 @@ _TRACKS = {
 _log = logging.getLogger("setsup")
 
 
-class _Picture(NamedTuple):
+class _File(NamedTuple):
     """Codes in the order in which rows are sorted; the part and the place of the file."""
 
     degradation: int
@@ -61,16 +61,16 @@ class _Picture(NamedTuple):
     place: int
 
 
-class Div2k(PictureFiles):
+class Div2k(ImageFilesDataset):
     """Photographs in high resolution, and smaller ones made of them.
 
-    Rows are pictures: those in high resolution by id, then the others by degradation, scale, id and variant, so that
+    Rows are images: those in high resolution by id, then the others by degradation, scale, id and variant, so that
     numbers of the first do not depend on what else is there. Factors: ``scene`` (id of the photograph,
     four digits), ``scale`` (1 for high resolution, else how many times smaller), ``degradation`` (none, bicubic,
-    unknown, mild, difficult, wild), ``variant`` (key; 1 to 4 of the four wild pictures of an image, unknown for others)
+    unknown, mild, difficult, wild), ``variant`` (key; 1 to 4 of the wild images of a photograph, else unknown)
     and ``split``. A set that holds ``scene`` has one photograph at several scales.
 
-    The one modality is ``image``, (None, None, 3) uint8 sRGB: sizes differ, and only pictures of one size can be
+    The only modality is ``image``, (None, None, 3) uint8 sRGB: sizes differ, and only images of one size can be
     fetched together; `crop` or `size` gives all one size.
 
     `size, crop` (height, width), optional.
@@ -79,9 +79,9 @@ class Div2k(PictureFiles):
     def __init__(
         self, members: list[MemberIndex], size: tuple[int, int] | None = None, crop: tuple[int, int] | None = None
     ) -> None:
-        found = _pictures(members)
+        found = _find_files(members)
         part, places = (np.array(numbers, np.int64) for numbers in zip(*(each[-2:] for each in found), strict=True))
-        super().__init__("div2k", _table(found), PartedImages(members, part, places), size, crop)
+        super().__init__("div2k", _table(found), MemberImages(members, places, part), size, crop)
 
 
 def open(
@@ -91,15 +91,15 @@ def open(
 
     `size` (height, width), optional; `crop` (height, width), optional.
     """
-    size, crop = checked_size(size), checked_size(crop, "crop")
-    release = find_members("div2k", None if root is None else expanded(root), _HOLDS)
+    size, crop = check_size(size), check_size(crop, "crop")
+    release = find_members("div2k", root, _HOLDS)
     zips = [release.path(place) for place in release.matching(_ZIP)[0].tolist()]
     return Div2k([release, *(open_members(path) for path in zips if path is not None)], size, crop)
 
 
-def _pictures(members: list[MemberIndex]) -> list[_Picture]:
-    """Pictures of all parts in the order of the rows."""
-    found: dict[tuple[Any, ...], _Picture] = {}
+def _find_files(members: list[MemberIndex]) -> list[_File]:
+    """Images of all parts in the order of the rows."""
+    found: dict[tuple[Any, ...], _File] = {}
     wrong: list[str] = []
     for part, each in enumerate(members):
         # zips may have been packed with folders around
@@ -112,7 +112,7 @@ def _pictures(members: list[MemberIndex]) -> list[_Picture]:
             if (scale and scale not in scales) or kind[:1] != letter:
                 wrong.append(each.label(place))
                 continue
-            picture = _Picture(
+            file = _File(
                 _DEGRADATIONS.index(degradation),
                 _SCALES.index(int(scale or 1)),
                 high or low,
@@ -121,26 +121,25 @@ def _pictures(members: list[MemberIndex]) -> list[_Picture]:
                 part,
                 place,
             )
-            found.setdefault(picture[:5], picture)
+            found.setdefault(file[:5], file)
     if wrong:
         _log.warning("%d files, such as %s, contradict their folders; they are left out", len(wrong), wrong[0])
     if not found:
         raise DataError(
-            f"{members[0].source} holds no picture such as DIV2K_train_HR/0001.png; unpack or fetch the release as it "
+            f"{members[0].source} holds no image such as DIV2K_train_HR/0001.png; unpack or fetch the release as it "
             "was published"
         )
     return sorted(found.values())
 
 
-def _table(pictures: list[_Picture]) -> FactorTable:
-    ids = sorted({picture.image for picture in pictures})
+def _table(files: list[_File]) -> FactorTable:
+    ids = sorted({file.image for file in files})
     codes = {image: code for code, image in enumerate(ids)}
     factors = {
-        Factor("scene", Kind.NOMINAL, tuple(ids)): [codes[picture.image] for picture in pictures],
-        Factor("scale", Kind.ORDINAL, _SCALES): [picture.scale for picture in pictures],
-        Factor("degradation", Kind.NOMINAL, _DEGRADATIONS): [picture.degradation for picture in pictures],
-        Factor("variant", Kind.NOMINAL, _VARIANTS, role="key"): [picture.variant for picture in pictures],
-        Factor("split", Kind.NOMINAL, _SPLITS, role="split"): [picture.split for picture in pictures],
+        Factor("scene", Kind.NOMINAL, tuple(ids)): [codes[file.image] for file in files],
+        Factor("scale", Kind.ORDINAL, _SCALES): [file.scale for file in files],
+        Factor("degradation", Kind.NOMINAL, _DEGRADATIONS): [file.degradation for file in files],
+        Factor("variant", Kind.NOMINAL, _VARIANTS, role="key"): [file.variant for file in files],
+        Factor("split", Kind.NOMINAL, _SPLITS, role="split"): [file.split for file in files],
     }
-    codes_of = {factor.name: np.array(column, np.int64) for factor, column in factors.items()}
-    return FactorTable(list(factors), codes_of)
+    return table_of({factor: np.array(column, np.int64) for factor, column in factors.items()})

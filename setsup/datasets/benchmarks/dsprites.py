@@ -1,31 +1,24 @@
-"""dSprites: 737,280 pictures of a white shape on black, read from the published ``.npz`` or ``.hdf5``."""
+"""dSprites: 737,280 images of a white shape on black, read from the published ``.npz`` or ``.hdf5``."""
 
-import logging
 import os
-import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.adapters.prepared_images import Container, PreparedImages
+from setsup.datasets.base import Array, Rows
+from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.h5.images import H5Images, h5_dataset, h5_errors, h5_open
 from setsup.datasets.formats.npz import NpzArray
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.files.prepared import PreparedArray
+from setsup.files.prepare import Fill
 
 __all__ = ["Dsprites", "open", "prepare"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Take = Callable[[Rows, Array | None], Array]
 Labels = Callable[[int, int], tuple[Array, Array]]
 """``labels(start, stop)`` gives the classes and the values of rows ``start`` to ``stop − 1``, each (n, 6)."""
 
@@ -44,23 +37,13 @@ _NEAR = 1e-4  # by which values may differ
 _BLOCK = 1 << 15  # rows read at once
 _LARGEST_RATIO = 1100  # of any filter that is read
 
-_log = logging.getLogger("setsup")
 
-
-@dataclass(slots=True)
-class _Reader:
-    """What one process has open."""
-
-    lock: Lock = field(default_factory=Lock)
-    take: Take | None = None
-
-
-class Dsprites(Dataset):
-    """Pictures of a shape: its colour, kind, scale, orientation and place.
+class Dsprites(PreparedImages):
+    """Images of a shape: its colour, kind, scale, orientation and place.
 
     The published file holds every combination once, in C order, the place from top to bottom changing fastest, and its
-    table is a grid; a file with other rows gets a table with columns. The one modality is ``image``, (64, 64, 1) uint8
-    grey: 255 is the shape, 0 the ground (the file has 1 and 0). Pictures come from the array that :func:`prepare` makes
+    table is a grid; a file with other rows gets a table with columns. The only modality is ``image``, (64, 64, 1) uint8
+    grey: 255 is the shape, 0 the ground (the file has 1 and 0). Images come from the array that :func:`prepare` makes
     where it is there and belongs to the file. Without it the ``.hdf5`` is read, which is slow and said once; the
     ``.npz``, packed as it is published, cannot be read at random.
 
@@ -78,7 +61,7 @@ class Dsprites(Dataset):
 
     Notes
     -----
-    Orientations 0 and 2π are the same picture, and both are there; the square repeats every 90°, the ellipse every
+    Orientations 0 and 2π are the same image, and both are there; the square repeats every 90°, the ellipse every
     180°. Levels are the published values, rounded to four decimals. The array ``metadata`` of the ``.npz`` is a pickle
     and is never read.
 
@@ -87,103 +70,36 @@ class Dsprites(Dataset):
     name = "dsprites"
 
     def __init__(self, file: Path | str, root: Path | str | None = None) -> None:
-        self.file = Path(file).absolute()
-        self._option = "" if root is None else f" --root {shlex.quote(str(root))}"
-        self._zipped = self.file.suffix == ".npz"
-        with (_npz_labels if self._zipped else _h5_labels)(self.file) as (rows, labels):
-            self.factors = _table(self.file, rows, labels)
+        file = Path(file).absolute()
+        with (_npz_labels if file.suffix == ".npz" else _h5_labels)(file) as (rows, labels):
+            self.factors = _table(file, rows, labels)
         self.modalities = {"image": Modality((_SIDE, _SIDE, 1), "uint8", color="grey")}
-        self._prepared = PreparedArray(self.file, "images", (rows, _SIDE, _SIDE), "uint8")
-        self._readers: dict[int, _Reader] = {}
+        super().__init__(file, root, (rows, _SIDE, _SIDE))
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._pictures(rows)[..., np.newaxis] for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write pictures into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._pictures(rows, out[name][..., 0])
-
-    def prepare(self) -> list[Path]:
-        """Convert the pictures into an array that is mapped into memory; see :func:`prepare`."""
-        from setsup.files.prepare import prepare_array
-        from setsup.progress import progress
-
-        with progress(len(self), f"preparing {self.name}", "rows") as advance:
-            if self._zipped:
-                images = self._npz()
-                if not images.packed:
-                    return []
-                with images.rows() as read:
-                    found = prepare_array(self._prepared, _BLOCK, partial(_filled, self.file, read), None, advance)
-            else:
-                with h5_open(self.file) as content:
-                    stored = self._h5(content)
-                    if stored.mapped:
-                        return []
-                    fill = partial(_filled, self.file, stored.fill)
-                    found = prepare_array(self._prepared, stored.block_rows, fill, stored.check, advance)
-        self._readers.pop(os.getpid(), None)  # from now on the array is read
-        return [found]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what this process has open."""
-        return {**self.__dict__, "_readers": {}}
-
-    def __repr__(self) -> str:
-        """Show the file and the number of rows."""
-        return f"Dsprites({str(self.file)!r}, {len(self):,} rows)"
-
-    def _pictures(self, rows: Rows, out: Array | None = None) -> Array:
-        # keyed by process: a forked child must not use its parent's HDF5 handles, nor its locks
-        reader = self._readers.get(os.getpid()) or self._readers.setdefault(os.getpid(), _Reader())
-        with reader.lock:
-            take = reader.take = reader.take or self._opened()
-        found = take(rows, out)
-        if found.size and found.max() > 1:
-            raise _no_bits(self.file, int(rows.reshape(-1)[np.argmax(found.reshape(rows.size, -1).max(axis=1))]), found)
-        return np.multiply(found, 255, out=found)
-
-    def _opened(self) -> Take:
-        prepared = self._prepared.open()
-        if prepared is not None:
-            return partial(gather, prepared)
-        outdated = self._prepared.outdated()
-        made = f"{outdated} was made of another version of it"
-        command = f"`setsup prepare {self.name}{self._option}`"
-        if self._zipped:
-            images = self._npz()
-            if not images.packed:
-                return partial(gather, images.mapped())
-            raise DataError(
-                f"{self.file} can only be read from its begin to its end{f' ({made})' if outdated else ''}; run "
-                f"{command} once"
-            )
-        stored = self._h5(h5_open(self.file))
-        if not stored.mapped:
-            why = made if outdated else "many pictures share a packed block"
-            _log.warning("reading pictures straight from %s is slow (%s); %s converts it once", self.file, why, command)
-        return stored.take
-
-    def _npz(self) -> NpzArray:
-        images = NpzArray(self.file, "imgs")
-        _check_images(self.file, images)
-        self._same(images.shape)
-        return images
-
-    def _h5(self, content: Any) -> H5Images:
-        images = h5_dataset(self.file, content, "imgs")
+    def _open_container(self) -> Container:
+        if self.file.suffix == ".npz":
+            npz = NpzArray(self.file, "imgs")
+            _check_images(self.file, npz)
+            return npz
+        images = h5_dataset(self.file, h5_open(self.file), "imgs")
         with h5_errors(self.file):
             _check_images(self.file, images)
-            self._same(images.shape)
         return H5Images(self.file, images)
 
-    def _same(self, shape: tuple[int, ...]) -> None:
-        if shape != self._prepared.shape:
-            raise DataError(f"{self.file} was replaced since it was opened; open it again")
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        found = self._take(rows, out[..., 0])
+        if found.size and found.max() > 1:
+            raise _no_bits(self.file, int(rows[np.argmax(found.max(axis=(1, 2)))]), found)
+        np.multiply(found, 255, out=found)
+        return out
+
+    def _filling(self, fill: Fill) -> Fill:
+        def checked(start: int, stop: int, out: Array) -> None:
+            fill(start, stop, out)
+            if out.max() > 1:
+                raise _no_bits(self.file, start + int(np.argmax(out.max(axis=(1, 2)))), out)
+
+        return checked
 
 
 def open(root: Path | str | None = None) -> Dsprites:
@@ -208,9 +124,9 @@ def open(root: Path | str | None = None) -> Dsprites:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Convert the pictures once into an array of 3 GB beside the file, which ``fetch`` then maps into memory.
+    """Convert the images once into an array of 3 GB beside the file, which ``fetch`` then maps into memory.
 
-    Works block by block and within 1 GB of memory; killed and started again it goes on where it was. Where the folder
+    Works block by block within 1 GB of memory; an interrupted run resumes. Where the folder
     is read-only the array goes into the cache folder. Shows its progress.
 
     Parameters
@@ -221,7 +137,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        The array, a ``.npy`` file; nothing where the pictures lie in the file as they are, and none is made.
+        The array, a ``.npy`` file; nothing where the images lie in the file as they are, and none is made.
 
     Raises
     ------
@@ -266,7 +182,7 @@ def _h5_labels(path: Path) -> Iterator[tuple[int, Labels]]:
         _check_images(path, images)
         _check_labels(path, images, classes, values)
         for stored in (classes, values):
-            # unwritten pictures are black and cost nothing; unwritten labels would let a small file claim any length
+            # unwritten images are black and cost nothing; unwritten labels would let a small file claim any length
             if stored.size * stored.dtype.itemsize > stored.id.get_storage_size() * _LARGEST_RATIO:
                 raise DataError(
                     f"{path} claims {len(stored):,} labels, but holds {stored.id.get_storage_size():,} bytes of them"
@@ -281,13 +197,13 @@ def _check_images(path: Path, images: Any) -> None:
 
 def _check_labels(path: Path, images: Any, classes: Any, values: Any) -> None:
     for what, found, kinds, expected in (
-        ("classes", classes, "iu", "whole numbers"),
+        ("classes", classes, "iu", "integers"),
         ("values", values, "f", "floating-point"),
     ):
         if len(found.shape or ()) != 2 or found.shape[1] != 6 or found.dtype.kind not in kinds:
             raise DataError(f"{path}: the {what} are {found.dtype} {found.shape}; {expected} (N, 6) was expected")
         if len(found) != len(images):
-            raise DataError(f"{path} has {len(images):,} pictures but {what} of {len(found):,}; they must be as many")
+            raise DataError(f"{path} has {len(images):,} images but {what} of {len(found):,}; they must be as many")
     if not len(images):
         raise DataError(f"{path} has no rows")
 
@@ -330,15 +246,8 @@ def _factors() -> list[Factor]:
     ]
 
 
-def _filled(path: Path, read: Callable[[int, int, Array], None], start: int, stop: int, out: Array) -> None:
-    """Read a block that is to be converted; its pixels are 0 and 1."""
-    read(start, stop, out)
-    if out.max() > 1:
-        raise _no_bits(path, start + int(np.argmax(out.max(axis=(1, 2)))), out)
-
-
-def _no_bits(path: Path, row: int, pictures: Array) -> DataError:
+def _no_bits(path: Path, row: int, images: Array) -> DataError:
     return DataError(
-        f"{path}: the picture of row {row} has a pixel of {pictures.max()}, where only 0 and 1 are published; fetch "
+        f"{path}: the image of row {row} has a pixel of {images.max()}, where only 0 and 1 are published; fetch "
         "the file again"
     )

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.base import Array
 from setsup.datasets.benchmarks.affine_mnist.affine import ORDER
-from setsup.datasets.benchmarks.affine_mnist.dataset import AffineMnist, Array
+from setsup.datasets.benchmarks.affine_mnist.dataset import AffineMnist
 from setsup.datasets.benchmarks.mnist import release
-from setsup.files.expand_user import expanded
 
 __all__ = ["EvenOdd", "open"]
 
@@ -59,4 +59,4 @@ def open(root: Path | str | None = None, *, copies: int = 32, order: Sequence[st
         When the files are not there (with the command that fetches them), or are damaged.
 
     """
-    return EvenOdd(release("even-odd", None if root is None else expanded(root)), copies, order, seed)
+    return EvenOdd(release("even-odd", root), copies, order, seed)

@@ -5,7 +5,7 @@ Videos lie as ``<action>/<video>.avi``, the lists of the three splits as
 have to be unpacked first::
 
     actions = setsup.load("hmdb51", root="data", split="split1-train", size=(112, 112))
-    frames = setsup.load("hmdb51", root="data", length=1, every=30, size=(112, 112))  # one frame a second
+    frames = setsup.load("hmdb51", root="data", length=1, every=30, size=(112, 112))  # one frame per second
 
 A video's name says which source it was cut from and what can be seen in it [1]_:
 ``<source>_<action>_<body>_<camera>_np<people>_<viewpoint>_<quality>_<number>``. Videos of one source look alike.
@@ -27,7 +27,8 @@ from pathlib import Path
 import numpy as np
 
 from setsup.datasets.adapters.clips import Clips, Codes
-from setsup.datasets.adapters.video_lists import coded, lists_beside, split_factor
+from setsup.datasets.adapters.factor_columns import nominal
+from setsup.datasets.adapters.video_lists import lists_beside, split_factor
 from setsup.errors import DamagedFile, need
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex, Places
@@ -76,7 +77,7 @@ def open(
     stride : int
         Frames of the video from one of them to the next.
     every : int or None
-        Frames of the video from the start of a row to that of the next. None for one row a video, from its middle.
+        Frames of the video from the start of a row to that of the next. None for one row per video, from its middle.
     size : (height, width), optional
         Resize every frame, antialiased, until it just covers this size, and cut out the centre.
 
@@ -96,7 +97,7 @@ def open(
     held = {rf"(?:[^/]+/)?[^/]+/[^/]+{_SEEN}\.avi": "<action>/<video>.avi"}
     members = find_members(_NAME, folder, held, _ARCHIVES)
     places, actions, names = _videos(members)
-    factors = [coded("action", actions), *_seen(actions, names)]
+    factors = [nominal("action", actions), *_seen(actions, names)]
     splits = _splits(lists_beside(_NAME, members, folder, _LIST, _LISTS), actions, names, members.source)
     videos = [f"{action}/{name}" for action, name in zip(actions, names, strict=True)]
     return Clips(_NAME, members, places, videos, factors, splits, length=length, stride=stride, every=every, size=size)
@@ -126,7 +127,7 @@ def _seen(actions: list[str], names: list[str]) -> list[Codes]:
         for each, action, name in zip(found, actions, names, strict=True)
     ]
     if any(source is not None for source in sources):
-        factors.append(coded("source", sources))
+        factors.append(nominal("source", sources))
     return factors
 
 

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from setsup.datasets.benchmarks.imagenet.dataset import SynsetPictures
-from setsup.datasets.benchmarks.imagenet.files import ENDS, Pictures, in_tree
+from setsup.datasets.benchmarks.imagenet.dataset import SynsetImages
+from setsup.datasets.benchmarks.imagenet.files import ENDS, SynsetFiles, in_tree
 from setsup.datasets.benchmarks.imagenet.labels import synset_names, unique_names
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
-from setsup.files.expand_user import expanded
 
 __all__ = ["open"]
 
@@ -27,7 +26,7 @@ _README = "README.txt"
 _LONGEST = 1 << 20
 
 
-def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> SynsetPictures:
+def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> SynsetImages:
     """Open ImageNet-A.
 
     Rows are ordered by synset and the bytes of the file's name. Names of the synsets are a factor where the release's
@@ -40,12 +39,12 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     .. [1] Hendrycks, Zhao, Basart, Steinhardt, Song, "Natural Adversarial Examples", CVPR 2021.
 
     """
-    size, folder = checked_size(size), None if root is None else expanded(root)
-    release = find_members("imagenet-a", folder, {_FILE: "imagenet-a/<synset>/*.jpg"}, _ARCHIVES)
+    size = check_size(size)
+    release = find_members("imagenet-a", root, {_FILE: "imagenet-a/<synset>/*.jpg"}, _ARCHIVES)
     places, synsets, codes = in_tree(release, _FILE, 0)
     none = np.zeros(len(places), np.int64)
-    pictures = Pictures((release,), none, places, tuple(synsets), codes, none, _names(release, synsets))
-    return SynsetPictures("imagenet-a", pictures, ("test",), size)
+    files = SynsetFiles((release,), none, places, tuple(synsets), codes, none, _names(release, synsets))
+    return SynsetImages("imagenet-a", files, ("test",), size)
 
 
 def _names(release: MemberIndex, synsets: list[str]) -> tuple[str, ...] | None:

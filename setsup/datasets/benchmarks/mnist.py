@@ -1,39 +1,35 @@
 """MNIST: handwritten digits, read from the four published idx files."""
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Modality, gather
 from setsup.datasets.formats.idx import IdxFile
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 
 __all__ = ["Mnist", "open", "release"]
 
-Array = npt.NDArray[Any]
-
 _SPLITS = ("train", "test")
 _PREFIXES = ("train", "t10k")
 _SIDE = 28
 
 
-class Mnist(Dataset):
+class Mnist(BaseDataset):
     """Handwritten digits, the rows of the train files and after them those of the test files.
 
     In the published files rows 0 to 59,999 are train and 60,000 to 69,999 test. The factors are ``digit`` and ``split``
-    (no factor of variation). The one modality is ``image``, (28, 28, 1) uint8 grey: 0 is paper, 255 ink.
+    (no factor of variation). The only modality is ``image``, (28, 28, 1) uint8 grey: 0 is paper, 255 ink.
     """
 
     name = "mnist"
 
     def __init__(self, folder: Path | str) -> None:
         folder = Path(folder)
-        images = [_opened(folder, _names(prefix, "images", 3), (_SIDE, _SIDE)) for prefix in _PREFIXES]
-        labels = [_opened(folder, _names(prefix, "labels", 1), ()) for prefix in _PREFIXES]
+        images = [_open_file(folder, _names(prefix, "images", 3), (_SIDE, _SIDE)) for prefix in _PREFIXES]
+        labels = [_open_file(folder, _names(prefix, "labels", 1), ()) for prefix in _PREFIXES]
         for image, label in zip(images, labels, strict=True):
             if len(image) != len(label):
                 raise DataError(
@@ -41,6 +37,7 @@ class Mnist(Dataset):
                     "they do not belong together: fetch both again"
                 )
         self._train, self._test = images
+        self._source = folder
         self.factors = FactorTable(
             [Factor("digit", Kind.NOMINAL, tuple(range(10))), Factor("split", Kind.NOMINAL, _SPLITS, role="split")],
             {
@@ -50,39 +47,25 @@ class Mnist(Dataset):
         )
         self.modalities = {"image": Modality((_SIDE, _SIDE, 1), "uint8", color="grey")}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._images(rows)[..., np.newaxis] for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._images(rows, out[name][..., 0])
-
-    def __repr__(self) -> str:
-        """Show the folder and the number of rows."""
-        return f"Mnist({str(self._train.path.parent)!r}, {len(self):,} rows)"
-
-    def _images(self, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
         train = len(self._train)
         beyond = rows >= train
         if beyond.all():
-            return gather(self._test.array(), rows - train, out)
-        images = gather(self._train.array(), rows, out)
+            gather(self._test.array(), rows - train, out[..., 0])
+            return out
+        gather(self._train.array(), rows, out[..., 0])
         if beyond.any():
-            images[beyond] = self._test.array()[rows[beyond] - train]
-        return images
+            out[beyond, ..., 0] = self._test.array()[rows[beyond] - train]
+        return out
 
 
-def open(root: Path | None) -> Mnist:
+def open(root: Path | str | None = None) -> Mnist:
     """Open MNIST."""
     return Mnist(release("mnist", root))
 
 
-def release(name: str, root: Path | None) -> Path:
-    """Find the folder of the four files, for MNIST and for data sets that are made of it."""
+def release(name: str, root: Path | str | None) -> Path:
+    """Find the folder of the four files, for MNIST and for datasets that are made of it."""
     from setsup.files import find_root
 
     wanted = [_names(prefix, what, axes) for what, axes in (("images", 3), ("labels", 1)) for prefix in _PREFIXES]
@@ -94,7 +77,7 @@ def _names(prefix: str, what: str, axes: int) -> list[str]:
     return [f"{prefix}-{what}{mark}idx{axes}-ubyte{end}" for mark in "-." for end in (".gz", "")]
 
 
-def _opened(folder: Path, names: list[str], shape: tuple[int, ...]) -> IdxFile:
+def _open_file(folder: Path, names: list[str], shape: tuple[int, ...]) -> IdxFile:
     there = [folder / name for name in names if (folder / name).exists()]
     if not there:
         raise DataError(f"{folder} has no {names[0]}, nor is it there as {', '.join(names[1:])}")

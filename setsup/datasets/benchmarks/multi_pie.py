@@ -1,7 +1,7 @@
 """Multi-PIE: faces of 337 persons under 15 views, 19 lightings and six expressions, read from the published tree.
 
 The tree is ``session0S/multiview/<subject>/<recording>/<camera>/<file>.png``; a file's name repeats what its folders
-say. High-resolution pictures (``session0S/highres``) are not part. The 15 cameras of a recording fire together, so a
+say. High-resolution images (``session0S/highres``) are not part. The 15 cameras of a recording fire together, so a
 subject, session, recording and shot make an orbit of views, with the frontal one as its canonical member::
 
     faces = setsup.load("multi-pie", root="Multi-Pie")
@@ -17,15 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.image_files import PictureFiles
+from setsup.datasets.adapters.factor_columns import table_of
+from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
 from setsup.files.archives.members import MemberIndex, Places
 from setsup.files.archives.releases import find_members
-from setsup.files.expand_user import expanded
 
 __all__ = ["CAMERAS", "EXPRESSIONS", "MultiPie", "open"]
 
@@ -61,17 +60,17 @@ _SHAPE = (480, 640, 3)
 _log = logging.getLogger("setsup")
 
 
-class MultiPie(PictureFiles):
-    """Pictures of faces by subject, session, recording, camera and shot.
+class MultiPie(ImageFilesDataset):
+    """Images of faces by subject, session, recording, camera and shot.
 
     Factors: ``subject`` (the ids that are there, as texts of three digits), ``session`` (1 to 4, within five months),
     ``recording`` (1 to 3 within the session), ``expression`` (of both; unknown for a third recording of session 1),
     ``camera``, ``yaw`` (deg, minus towards camera 24_0; papers differ in the sign), ``elevated`` (cameras 19_1 and
     08_1, whose yaw is about −45 and 45) and ``lighting`` (0: room light; 1 to 18: the flash that fired). The key
-    ``shot`` tells the two pictures of a recording under room light, 0 and 19, apart. ``setting1`` and ``setting2`` are
+    ``shot`` tells the two images of a recording under room light, 0 and 19, apart. ``setting1`` and ``setting2`` are
     splits. No factor holds the name of the file, which the others make up; :meth:`paths` gives it.
 
-    The one modality is ``image``, (480, 640, 3) uint8 sRGB. Rows are in the order of the files' names.
+    The only modality is ``image``, (480, 640, 3) uint8 sRGB. Rows are in the order of the files' names.
 
     Parameters
     ----------
@@ -90,12 +89,12 @@ class MultiPie(PictureFiles):
     Files whose names contradict their folders (subject 002 in the folder of 001) or name a session, recording, camera
     or shot that does not exist are left out: which of the two is right cannot be known. Their number is logged.
 
-    Some copies hold pictures of camera 08_1 upside down, subject 003 among them; they are given as they are.
+    Some copies hold images of camera 08_1 upside down, subject 003 among them; they are given as they are.
 
     """
 
     def __init__(self, members: MemberIndex, size: tuple[int, int] | None = None) -> None:
-        places, fields = _parsed(members)
+        places, fields = _parse(members)
         super().__init__("multi-pie", _table(fields), MemberImages(members, places), size)
 
 
@@ -116,13 +115,12 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         When the files are not there, or none is named as published.
 
     """
-    size = checked_size(size)
+    size = check_size(size)
     archives = [f"{name}.{end}" for name in ("multi-pie", "Multi-Pie") for end in ("zip", "tar")]
-    folder = None if root is None else expanded(root)
-    return MultiPie(find_members("multi-pie", folder, [r"session0[1-4]/multiview/"], archives), size)
+    return MultiPie(find_members("multi-pie", root, [r"session0[1-4]/multiview/"], archives), size)
 
 
-def _parsed(members: MemberIndex) -> tuple[Places, dict[str, Array]]:
+def _parse(members: MemberIndex) -> tuple[Places, dict[str, Array]]:
     """Places of the files that are kept, and for each the numbers in its name."""
     places, groups = members.matching(f"(?P<name>{_PATTERN})")
     letters = _letters(groups["name"], len(_EXAMPLE))
@@ -206,15 +204,10 @@ def _table(fields: Mapping[str, Array]) -> FactorTable:
         Factor("setting1", Kind.NOMINAL, _SPLITS, role="split"): _setting(subject, session == 1, 100),
         Factor("setting2", Kind.NOMINAL, _SPLITS, role="split"): _setting(subject, expression == 0, 200),
     }
-    return FactorTable(list(factors), {factor.name: _codes(codes, len(factor)) for factor, codes in factors.items()})
+    return table_of(factors)
 
 
 def _setting(subject: Array, chosen: npt.NDArray[np.bool_], train: int) -> Array:
     """0 (train) for the first subjects by id that have a chosen row, 1 (test) for the others; -1 in other rows."""
     first = np.unique(subject[chosen])[:train]
     return np.where(chosen, np.where(np.isin(subject, first), 0, 1), -1)
-
-
-def _codes(values: Array, levels: int) -> Array:
-    dtype = code_dtype(levels)
-    return np.where(values < 0, np.iinfo(dtype).max, values).astype(dtype)

@@ -1,56 +1,35 @@
 """Shapes3D: 480,000 images of an object in a room, from the published ``3dshapes.h5`` or disentanglement_lib's npz."""
 
-import logging
 import math
 import os
-import shlex
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.adapters.prepared_images import Container, PreparedImages
+from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.h5.images import H5Images, h5_dataset, h5_errors, h5_open
 from setsup.datasets.formats.npz import NpzArray
 from setsup.errors import DataError
 from setsup.factors import FactorTable
-from setsup.files.prepared import PreparedArray
 from setsup.scenes import shapes3d as scene
 
 __all__ = ["Shapes3D", "open", "prepare"]
 
-Array = npt.NDArray[Any]
-Take = Callable[[npt.NDArray[np.int64], Array | None], Array]
-
 # the published file, and the one that disentanglement_lib expects; the first that is there is opened
 _FILES = ("3dshapes.h5", "look-at-object-room_floor-hueXwall-hueXobj-hueXobj-sizeXobj-shapeXview-azi.npz")
 _FACTORS = 6  # axes of the npz, and columns of the labels
-_BLOCK = 1 << 13  # pictures of the npz that are converted at once
-_PICTURE = (64, 64, 3)
+_IMAGE = (64, 64, 3)
 _LABEL_ROWS = 1 << 16  # read at a time
 _LARGEST_RATIO = 1100  # of any filter that is read
 
-_log = logging.getLogger("setsup")
 
-
-@dataclass(slots=True)
-class _Reader:
-    """What one process has open."""
-
-    lock: Lock = field(default_factory=Lock)
-    take: Take | None = None
-
-
-class Shapes3D(Dataset):
-    """Pictures of an object in a room: floor, wall and object hue, scale, shape and orientation.
+class Shapes3D(PreparedImages):
+    """Images of an object in a room: floor, wall and object hue, scale, shape and orientation.
 
     The published file holds every combination once, in C order, and its table is a grid; a file with other rows gets a
-    table with columns. The one modality is ``image``, (64, 64, 3) uint8 sRGB. Pictures come from the array that
+    table with columns. The only modality is ``image``, (64, 64, 3) uint8 sRGB. Images come from the array that
     :func:`prepare` makes where it is there and belongs to the file, else from the file itself, which is slow for the
     published layout and said once. A packed ``.npz`` cannot be read at random, and has to be prepared.
     """
@@ -58,105 +37,23 @@ class Shapes3D(Dataset):
     name = "shapes3d"
 
     def __init__(self, file: Path | str, root: Path | str | None = None) -> None:
-        self.file = Path(file).absolute()
-        self._option = "" if root is None else f" --root {shlex.quote(str(root))}"
-        self._zipped = self.file.suffix == ".npz"
-        if self._zipped:
-            shape = _npz_images(self.file).shape
-            self.factors = _npz_table(self.file)
+        file = Path(file).absolute()
+        if file.suffix == ".npz":
+            shape = _npz_images(file).shape
+            self.factors = _npz_table(file)
         else:
-            with h5_errors(self.file), h5_open(self.file) as content:
-                images, labels = _checked(self.file, content)
+            with h5_errors(file), h5_open(file) as content:
+                images, labels = _check(file, content)
                 shape = images.shape
-                self.factors = _table(self.file, labels)
-        self.modalities = {"image": Modality(_PICTURE, "uint8", color="srgb")}
-        self._prepared = PreparedArray(self.file, "images", shape, "uint8")
-        self._readers: dict[int, _Reader] = {}
+                self.factors = _table(file, labels)
+        self.modalities = {"image": Modality(_IMAGE, "uint8", color="srgb")}
+        super().__init__(file, root, shape)
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._pictures(rows) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write pictures into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._pictures(rows, out[name])
-
-    def prepare(self) -> Path:
-        """Convert the pictures into an array that is mapped into memory, unless that was done already.
-
-        See :func:`prepare`.
-        """
-        from setsup.files.prepare import prepare_array
-        from setsup.progress import progress
-
-        if self._zipped:
-            found = self._npz()
-            if not found.packed:
-                return self.file
-            with progress(len(self), f"preparing {self.name}", "rows") as advance, found.rows() as fill:
-                made = prepare_array(self._prepared, _BLOCK, fill, None, advance)
-        else:
-            with h5_open(self.file) as content:
-                images = self._images(content)
-                with progress(len(self), f"preparing {self.name}", "rows") as advance:
-                    made = prepare_array(self._prepared, images.block_rows, images.fill, images.check, advance)
-        self._readers.pop(os.getpid(), None)  # from now on the array is read
-        return made
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what this process has open."""
-        return {**self.__dict__, "_readers": {}}
-
-    def __repr__(self) -> str:
-        """Show the file and the number of rows."""
-        return f"Shapes3D({str(self.file)!r}, {len(self):,} rows)"
-
-    def _pictures(self, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:
-        # keyed by process: a forked child must not use its parent's HDF5 handles, nor its locks
-        reader = self._readers.get(os.getpid()) or self._readers.setdefault(os.getpid(), _Reader())
-        with reader.lock:
-            take = reader.take = reader.take or self._opened()
-        return take(rows, out)
-
-    def _opened(self) -> Take:
-        prepared = self._prepared.open()
-        if prepared is not None:
-            return partial(gather, prepared)
-        outdated = self._prepared.outdated()
-        if self._zipped:
-            arrays = self._npz()
-            if not arrays.packed:
-                return partial(gather, arrays.mapped())
-            made = f" ({outdated} was made of another version of it)" if outdated else ""
-            raise DataError(
-                f"{self.file} can only be read from its begin to its end{made}; run `setsup prepare shapes3d"
-                f"{self._option}` once"
-            )
-        images = self._images(h5_open(self.file))
-        if not images.mapped:
-            why = f"{outdated} was made of another version of it" if outdated else "many pictures share a packed block"
-            _log.warning(
-                "reading pictures straight from %s is slow (%s); `setsup prepare shapes3d%s` converts it once",
-                *(self.file, why, self._option),
-            )
-        return images.take
-
-    def _images(self, content: Any) -> H5Images:
-        images, _ = _checked(self.file, content)
-        self._same(images.shape)
+    def _open_container(self) -> Container:
+        if self.file.suffix == ".npz":
+            return _npz_images(self.file)
+        images, _ = _check(self.file, h5_open(self.file))
         return H5Images(self.file, images)
-
-    def _npz(self) -> NpzArray:
-        images = _npz_images(self.file)
-        self._same(images.shape)
-        return images
-
-    def _same(self, shape: tuple[int, ...]) -> None:
-        if shape != self._prepared.shape:
-            raise DataError(f"{self.file} was replaced since it was opened; open it again")
 
 
 def open(root: Path | str | None = None) -> Shapes3D:
@@ -167,20 +64,20 @@ def open(root: Path | str | None = None) -> Shapes3D:
     return Shapes3D(next(folder / name for name in _FILES if os.path.exists(folder / name)), root)
 
 
-def prepare(root: Path | str | None = None) -> Path:
-    """Convert the pictures once into an array beside the file, which ``fetch`` then maps into memory.
+def prepare(root: Path | str | None = None) -> list[Path]:
+    """Convert the images once into an array beside the file, which ``fetch`` then maps into memory.
 
-    Works block by block and within 1 GB of memory; killed and started again it goes on where it was. Where the folder
-    is read-only the array goes into the cache folder. Shows its progress.
+    Works block by block within 1 GB of memory; an interrupted run resumes. Where the folder is read-only the
+    array goes into the cache folder.
     """
     return open(root).prepare()
 
 
-def _checked(path: Path, content: Any) -> tuple[Any, Any]:
+def _check(path: Path, content: Any) -> tuple[Any, Any]:
     """Give ``images`` and ``labels`` of an open file, with the right shapes and types."""
     images, labels = (h5_dataset(path, content, name) for name in ("images", "labels"))
     with h5_errors(path):
-        if len(images.shape or ()) != 4 or images.shape[1:] != _PICTURE or images.dtype != np.uint8:
+        if len(images.shape or ()) != 4 or images.shape[1:] != _IMAGE or images.dtype != np.uint8:
             raise DataError(f"{path}: 'images' is {images.dtype} {images.shape}; uint8 (N, 64, 64, 3) was expected")
         if len(labels.shape or ()) != 2 or labels.shape[1] != 6 or labels.dtype.kind != "f":
             raise DataError(f"{path}: 'labels' is {labels.dtype} {labels.shape}; floating-point (N, 6) was expected")
@@ -188,7 +85,7 @@ def _checked(path: Path, content: Any) -> tuple[Any, Any]:
             raise DataError(f"{path} has {len(images):,} images but {len(labels):,} labels; they must be as many")
         if len(images) == 0:
             raise DataError(f"{path} has no rows")
-        # unwritten pictures are black and cost nothing; unwritten labels would let a small file claim any length
+        # unwritten images are black and cost nothing; unwritten labels would let a small file claim any length
         if labels.size * labels.dtype.itemsize > labels.id.get_storage_size() * _LARGEST_RATIO:
             raise DataError(
                 f"{path} claims {len(labels):,} labels, but holds {labels.id.get_storage_size():,} bytes of them"
@@ -199,7 +96,7 @@ def _checked(path: Path, content: Any) -> tuple[Any, Any]:
 def _npz_images(path: Path) -> NpzArray:
     """Give ``images`` of the npz, whose first axes are the factors, as rows."""
     images = NpzArray(path, "images", _FACTORS)
-    if images.shape[1:] != _PICTURE or images.dtype != np.uint8:
+    if images.shape[1:] != _IMAGE or images.dtype != np.uint8:
         raise DataError(
             f"{path}: 'images' is {images.dtype} of {len(images):,} rows {images.shape[1:]}; uint8 (64, 64, 3) behind "
             "six axes of factors was expected; it is not the npz of disentanglement_lib"

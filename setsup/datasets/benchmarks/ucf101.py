@@ -5,7 +5,7 @@ as ``ucfTrainTestlist/trainlist01.txt`` and so on, beside them or in the zip of 
 one actor or place, so that no group is in two parts of a split::
 
     actions = setsup.load("ucf101", root="data", split="split1-train")  # 16 frames from the middle of each video
-    frames = setsup.load("ucf101", root="data", length=1, every=25)  # one frame a second
+    frames = setsup.load("ucf101", root="data", length=1, every=25)  # one frame per second
 
 What a row is, and how long it is, says :mod:`setsup.datasets.adapters.clips`.
 
@@ -20,7 +20,8 @@ import re
 from pathlib import Path
 
 from setsup.datasets.adapters.clips import Clips, Codes
-from setsup.datasets.adapters.video_lists import PARTS, coded, lists_beside, split_factor
+from setsup.datasets.adapters.factor_columns import nominal
+from setsup.datasets.adapters.video_lists import PARTS, lists_beside, split_factor
 from setsup.errors import DamagedFile, need
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
@@ -59,7 +60,7 @@ def open(
     stride : int
         Frames of the video from one of them to the next.
     every : int or None
-        Frames of the video from the start of a row to that of the next. None for one row a video, from its middle.
+        Frames of the video from the start of a row to that of the next. None for one row per video, from its middle.
     size : (height, width), optional
         Resize every frame, antialiased, until it just covers this size, and cut out the centre; 240 × 320 without.
 
@@ -81,9 +82,9 @@ def open(
     names = fields["video"].to_pylist()
     groups, clips = ([int(number) for number in fields[field].to_pylist()] for field in ("group", "clip"))
     factors = [
-        coded("action", [_RESPELT.get(action, action) for action in fields["action"].to_pylist()]),
-        coded("group", groups, within="action"),
-        coded("clip", clips, within="group", role="key"),
+        nominal("action", [_RESPELT.get(action, action) for action in fields["action"].to_pylist()]),
+        nominal("group", groups, within="action"),
+        nominal("clip", clips, within="group", role="key"),
     ]
     splits = _splits(members, folder, names)
     return Clips(_NAME, members, places, names, factors, splits, length=length, stride=stride, every=every, size=size)

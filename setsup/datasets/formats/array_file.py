@@ -30,7 +30,7 @@ _BLOCK = 1 << 20
 
 
 class ArrayFile:
-    """An array in a file whose header has been checked; it is read on first use, once a process.
+    """An array in a file whose header has been checked; it is read on first use, once per process.
 
     A plain file is mapped into memory, a gzipped one (told by its first bytes, not by its name) is unpacked there.
     Pickling carries the path, not the array.
@@ -146,7 +146,7 @@ class ArrayFile:
             while block := file.read(_BLOCK):
                 count += len(block)
                 if count > self._offset + self._bytes:
-                    raise self._wrong_size("its content goes on after them")
+                    raise self._wrong_size("its content continues after them")
             if count < self._offset + self._bytes:
                 raise self._wrong_size(f"its content ends after {count:,}")
 
@@ -183,4 +183,4 @@ class ArrayFile:
     def _end(self, file: BinaryIO) -> None:
         # one byte beyond the end is asked for, never more; it also makes gzip compare its checksum
         if file.read(1):
-            raise self._wrong_size("its content goes on after them")
+            raise self._wrong_size("its content continues after them")

@@ -1,9 +1,9 @@
-"""The binary matrix format of SmallNORB: one array a file, little-endian, gzipped or not.
+"""The binary matrix format of SmallNORB: one array per file, little-endian, gzipped or not.
 
 Convention
 ----------
-An int32 that tells the dtype, an int32 for the number of axes, an int32 a length (at least three of them, whatever the
-number of axes), then the elements in C order.
+An int32 for the dtype, an int32 for the number of axes, an int32 per length (at least three, whatever the number of
+axes), then the elements in C order.
 """
 
 import struct
@@ -28,7 +28,7 @@ _LEAST_LENGTHS = 3
 
 
 class BinaryMatrix(ArrayFile):
-    """A binary matrix file whose header has been checked; its array is read on first use, once a process.
+    """A binary matrix file whose header has been checked; its array is read on first use, once per process.
 
     Its attributes and methods are those of :class:`~setsup.datasets.formats.array_file.ArrayFile`.
     """

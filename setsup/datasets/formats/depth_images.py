@@ -1,16 +1,15 @@
-"""PNG files that are no pictures to look at: 16-bit depth, and labels in four channels; read to the bit or refused.
+"""PNG files that are no images to look at: 16-bit depth, and labels in four channels; read exactly or refused.
 
 The checksums of all chunks are compared first: a damaged depth is a wrong measurement.
 """
 
 import struct
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.png import check_png, png_head, png_pixels
-from setsup.datasets.images import Source
+from setsup.datasets.formats.source import Source, source_content
 from setsup.errors import DamagedFile
 
 __all__ = ["decode_channels", "decode_depth", "deep_size"]
@@ -22,7 +21,7 @@ _FIX = "replace it, or take the frame out"
 
 
 def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArray[np.uint16]:
-    """Decode a depth picture: a PNG of one channel of 16 bits.
+    """Decode a depth image: a PNG of one channel of 16 bits.
 
     `size` (height, width); returns (height, width) uint16.
     """
@@ -70,7 +69,7 @@ def decode_channels(source: Source, label: str, size: tuple[int, int]) -> npt.ND
 def _content(source: Source, label: str) -> bytes:
     """Content of a PNG whose chunks are whole."""
     try:
-        content = source if isinstance(source, bytes) else source.read_bytes() if isinstance(source, Path) else source()
+        content = source_content(source)
     except OSError as error:
         raise DamagedFile.unreadable(label, error, _FIX) from error
     if not content.startswith(_START) or len(content) < _HEAD:

@@ -1,4 +1,4 @@
-"""The idx format of MNIST and its relatives: one array a file, gzipped or not.
+"""The idx format of MNIST and its relatives: one array per file, gzipped or not.
 
 Convention
 ----------
@@ -24,7 +24,7 @@ _MOST_AXES = 16
 
 
 class IdxFile(ArrayFile):
-    """An idx file whose header has been checked; its array is read on first use, once a process.
+    """An idx file whose header has been checked; its array is read on first use, once per process.
 
     Its attributes and methods are those of :class:`~setsup.datasets.formats.array_file.ArrayFile`; the dtype is
     big-endian as in the file.

@@ -1,4 +1,4 @@
-"""JPEG: what a file's markers say of its picture, and the picture by libjpeg-turbo, which notices damage."""
+"""JPEG: what a file's markers say of its image, and the image by libjpeg-turbo, which notices damage."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class Frame:
     """What the markers say: pixels, channels, whether a note (Exif, XMP) may say which side is up.
 
     ``plain`` is False for what libjpeg-turbo's short way to grey or colour does not know: CMYK, more than 8 bits,
-    lossless and arithmetic coding, rare sampling of the colours, several pictures in one file.
+    lossless and arithmetic coding, rare sampling of the colours, several images in one file.
     """
 
     height: int
@@ -68,7 +68,7 @@ def jpeg_pixels(
     out: npt.NDArray[np.uint8] | None = None,
     stray: Callable[[str], object] | None = None,
 ) -> npt.NDArray[np.uint8]:
-    """Decode a plain picture, as it lies in the file.
+    """Decode a plain image, as it lies in the file.
 
     `out` (height, width, channels) uint8 in C order, optional; returns (height, width, 1 or 3) uint8.
     """
@@ -82,7 +82,7 @@ def jpeg_pixels(
         pixels: npt.NDArray[np.uint8] = decode_jpeg(content, color, buffer=out)
     except ValueError as error:
         if stray is not None and _BEFORE_END.search(str(error)):
-            stray(str(error))  # the first warning, and nothing follows the end: the picture is complete
+            stray(str(error))  # the first warning, and nothing follows the end: the image is complete
         elif not _BETWEEN_SEGMENTS.search(str(error)):
             raise ValueError(f"its compressed data is cut off or corrupt: {error}") from error
         pixels = decode_jpeg(content, color, buffer=out, strict=False)
@@ -92,7 +92,7 @@ def jpeg_pixels(
 
 
 def turned(pixels: npt.NDArray[np.uint8], orientation: int) -> npt.NDArray[np.uint8]:
-    """Turn a picture as its Exif orientation, 1 to 8, asks for; a view where possible."""
+    """Turn an image as its Exif orientation, 1 to 8, asks for; a view where possible."""
     if orientation >= 5:
         pixels = pixels.swapaxes(0, 1)
     mirrored: Any = {

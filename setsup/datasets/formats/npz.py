@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.dataset import gather
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.listing import STORED
 from setsup.files.archives.member_index import load_index
@@ -40,6 +41,7 @@ _LENGTH = re.compile(rb"\d{1,18}L?")
 _NUMBER = re.compile(r"[<>|=]?(?:[biuf][0-9]{1,2}|\?)")
 _OBJECT = re.compile(r"[<>|=]?O[0-9]{0,2}")
 _SHOWN = 8
+_BLOCK = 96 << 20  # bytes of a block of a conversion, of which two are held
 
 
 class NpzArray:
@@ -54,9 +56,13 @@ class NpzArray:
     dtype : numpy.dtype
         Type of its elements, in the byte order of the file.
     packed : bool
-        Whether it is deflated, and can only be read from its begin to its end.
+        Whether it is deflated, and can only be read sequentially.
+    block_rows : int
+        Rows that :meth:`rows` best reads at once.
 
     """
+
+    check = None  # the checksum of the zip is enough
 
     def __init__(self, path: Path, name: str, axes: int = 1) -> None:
         self.path = path
@@ -79,6 +85,8 @@ class NpzArray:
                 f"{self._row.size:,}"
             )
         self.shape = (math.prod(self.shape[:axes]), *self.shape[axes:])
+        self.block_rows = max(1, _BLOCK // max(1, math.prod(self.shape[1:]) * self.dtype.itemsize))
+        self._map: Array | None = None
 
     def __len__(self) -> int:
         """Length of the first axis."""
@@ -88,7 +96,18 @@ class NpzArray:
         """Show where it is and what it holds."""
         return f"NpzArray({self._label!r}, {self.dtype} {self.shape})"
 
-    def mapped(self) -> Array:
+    @property
+    def mapped(self) -> bool:
+        """Whether the array lies in the file as it is, and is mapped into memory."""
+        return not self.packed
+
+    def take(self, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:
+        """Copy any rows of an array that is not packed."""
+        if self._map is None:
+            self._map = self.map()
+        return gather(self._map, rows, out)
+
+    def map(self) -> Array:
         """Map an array that is not packed into memory; the checksum that the zip has of it is not compared."""
         if self.packed:
             raise DataError(f"{self._label} is packed and cannot be mapped into memory; read it from its begin on")
@@ -163,7 +182,7 @@ class NpzArray:
 
 
 class _Tape:
-    """Reads what comes in pieces, onwards; going back starts it anew."""
+    """Reads what comes in pieces, onwards; going back starts it again."""
 
     def __init__(self, start: Callable[[], Iterator[bytes]]) -> None:
         self._start = start

@@ -1,4 +1,4 @@
-"""PNG: whether a file is whole, and its picture by a compiled decoder where it is one of the usual kinds."""
+"""PNG: whether a file is whole, and its image by a compiled decoder where it is one of the usual kinds."""
 
 import zlib
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class PngHead:
 
 
 def png_head(content: bytes) -> PngHead | None:
-    r"""Read the chunks before the picture; None where it is not plain, or not as it should be.
+    r"""Read the chunks before the image; None where it is not plain, or not as it should be.
 
     Examples
     --------

@@ -6,7 +6,7 @@ import numpy as np
 
 from setsup.checks import check_array
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.datasets.own.table import ImageTable
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -59,7 +59,7 @@ def open_images(folder: Path | str, size: tuple[int, int] | None = None) -> Imag
     """
     path = expanded(folder)
     check_array(size, "size", DataError)
-    size = checked_size(size)
+    size = check_size(size)
     members = open_members(path)
     places, groups = members.matching(_IMAGE)
     if not len(places):

@@ -1,24 +1,21 @@
 """A user's own data: a CSV or Parquet file with a column of images and a column for every factor."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from setsup.checks import check_array
-from setsup.datasets.adapters.image_sources import ImageFiles, Images, PackedImages, fetch_images
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
-from setsup.datasets.images import Header, channels_of, checked_size, header, parallel
+from setsup.datasets.adapters.fetching import Images, common_size, fetch_images, sample_headers
+from setsup.datasets.adapters.image_sources import ImageFiles, PackedImages
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Modality
+from setsup.datasets.images import channels_of, check_size
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import need_readable
 from setsup.files.expand_user import expanded
 
 __all__ = ["ImageTable", "open", "open_table"]
-
-Array = npt.NDArray[Any]
 
 _COLUMNS = (
     *("image", "image_path", "path", "file", "filename", "file_name", "filepath", "file_path"),
@@ -27,7 +24,7 @@ _COLUMNS = (
 _LOOKED_AT = 256
 
 
-class ImageTable(Dataset):
+class ImageTable(BaseDataset):
     """Images and factors out of a table; made by :func:`open_table`.
 
     `size` (height, width), optional.
@@ -44,27 +41,13 @@ class ImageTable(Dataset):
         self.factors = factors
         self._images = images
         self._size = size
-        spread = np.unique(np.linspace(0, len(images) - 1, min(len(images), _LOOKED_AT)).astype(np.int64))
-        headers = parallel(lambda item: header(*item), images.take(spread))
+        headers = sample_headers(images, _LOOKED_AT)
         channels = channels_of(headers)
         color = "grey" if channels == 1 else "srgb"
-        self.modalities = {"image": Modality((*(size or _common(headers)), channels), "uint8", color=color)}
+        self.modalities = {"image": Modality((*(size or common_size(headers)), channels), "uint8", color=color)}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        shape = self.modalities["image"].shape
-        return {name: fetch_images(self._images, rows, shape, self._size) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Decode rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            fetch_images(self._images, rows, self.modalities["image"].shape, self._size, out[name])
-
-    def __repr__(self) -> str:
-        """Show the name and the number of rows."""
-        return f"ImageTable({self.name!r}, {len(self):,} rows)"
+    def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
+        return fetch_images(self._images, rows, self.modalities[name].shape, self._size, out)
 
 
 def open_table(
@@ -124,7 +107,7 @@ def open_table(
     """
     path = expanded(path)
     check_array(size, "size", DataError)
-    size = checked_size(size)
+    size = check_size(size)
     need_readable(path, "a CSV or Parquet file")
     parquet = path.suffix.lower() in (".parquet", ".pq")
     table, images = (_from_parquet if parquet else _from_csv)(path, image, factors, kinds or {})
@@ -203,9 +186,3 @@ def _without(path: Path, table: FactorTable, column: str) -> FactorTable:
     if len(table.names) == 1:
         raise DataError(f"{path} has the image column {column!r} only; add a column for every factor")
     return table.without([column])
-
-
-def _common(headers: Sequence[Header]) -> tuple[int | None, int | None]:
-    """Height and width that all images have."""
-    sizes = {(found.height, found.width) for found in headers}
-    return sizes.pop() if len(sizes) == 1 else (None, None)

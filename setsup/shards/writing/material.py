@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.dataset import Dataset
-from setsup.datasets.selections import Concat, Selection
+from setsup.datasets.concatenation import Concat
+from setsup.datasets.dataset import Dataset, Selection
 from setsup.errors import DataError, FactorError, near
 from setsup.shards.decoding import check_members
 from setsup.shards.index import Spans, part

@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_arguments
-from setsup.datasets.dataset import Dataset
-from setsup.datasets.images import checked_size, parallel
+from setsup.datasets.dataset import Dataset, Selection
+from setsup.datasets.images import check_size, parallel
 from setsup.datasets.own.huggingface.card import manifests_of
-from setsup.datasets.selections import Selection
 from setsup.errors import DataError
 from setsup.files import content_digest, disk_errors, locked, need_space
 from setsup.files.atomic import is_temporary
@@ -136,7 +135,7 @@ def write_shards(
     """
     check_arguments(write_shards, locals(), DataError)
     check_processes(processes, on)
-    sized = dataset if size is None else Resized(dataset, checked_size(size))
+    sized = dataset if size is None else Resized(dataset, check_size(size))
     members = stored_members(sized, modalities, format)
     placed = ordered(dataset.factors, order, seed)
     content, row_bytes = looked_at(sized, members)

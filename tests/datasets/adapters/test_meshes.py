@@ -57,7 +57,7 @@ def test_genuine_models(genuine):
     assert np.allclose(scene.bounds, [ply.points.min(axis=0), ply.points.max(axis=0)], atol=1e-6)
     assert scene.metadata["missing"] == []
     assert all(part.visual.material.image.size for part in scene.geometry.values())
-    picture = meshes.picture_of_scene(scene).astype(int)
+    picture = meshes.preview_scene(scene).astype(int)
     ink = (picture.min(axis=-1) < 250).mean(axis=1)
     assert ink[:8].max() < 0.1  # nothing but margin at the top
     assert ink[60:70].mean() > 2 * ink[100:115].mean()  # the seat is wide, the legs below it are not: it stands
@@ -86,14 +86,14 @@ def test_textures_that_cannot_be_had_are_named_and_do_no_harm(tmp_path, caplog, 
     assert message in caplog.text
     assert "car.obj" in caplog.text
     assert scene.geometry["body"].visual.material.image is None
-    assert meshes.picture_of_scene(scene).shape == (128, 128, 3)
+    assert meshes.preview_scene(scene).shape == (128, 128, 3)
 
 
 def test_a_missing_library_is_named(tmp_path):
     members = _model(tmp_path, obj=obj(*painted_toy(0, 1)[:2], "gone.mtl").encode())
     scene = _load(members)
     assert scene.metadata["missing"] == ["'gone.mtl' is not there"]
-    assert meshes.picture_of_scene(scene).min() < 200
+    assert meshes.preview_scene(scene).min() < 200
 
 
 def test_options_and_backslashes_before_a_texture(tmp_path):
@@ -123,7 +123,7 @@ def test_fuzzing(tmp_path, what):
 
     def read(content):
         path.write_bytes(content)
-        meshes.picture_of_scene(_load(open_members(tmp_path)))
+        meshes.preview_scene(_load(open_members(tmp_path)))
 
     healthy = members.read(members.place(f"s/m/models/car.{what}"))
     # a picture and its texture take some memory, whatever the size of the file
@@ -133,8 +133,8 @@ def test_fuzzing(tmp_path, what):
 
 def test_pictures_of_meshes_with_and_without_colours():
     vertices, triangles, colors = painted_toy(3, 0)
-    painted = meshes.picture(vertices, triangles, colors.astype(np.uint8))
-    plain = meshes.picture(vertices, triangles, None)
+    painted = meshes.preview_mesh(vertices, triangles, colors.astype(np.uint8))
+    plain = meshes.preview_mesh(vertices, triangles, None)
     assert np.ptp(plain.astype(int), axis=-1).max() == 0
     assert np.ptp(painted.astype(int), axis=-1).max() > 100
     assert np.array_equal(painted.min(axis=-1) == 255, plain.min(axis=-1) == 255)

@@ -25,7 +25,7 @@ HIGH = np.array([math.pi / 2, 0.3, 1.3, 15, 15])
 
 
 def _read(folder):
-    """Pictures and digits of both files, read by nothing but gzip."""
+    """Images and digits of both files, read by nothing but gzip."""
     images, digits = [], []
     for prefix in ("train", "t10k"):
         images.append(gzip.decompress((folder / f"{prefix}-images-idx3-ubyte.gz").read_bytes())[16:])
@@ -250,8 +250,8 @@ def test_the_files_of_mnist_serve(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"copies": 0}, "copies must be a whole number from 1 on, not 0"),
-        ({"copies": True}, "copies must be a whole number from 1 on, not True"),
+        ({"copies": 0}, "copies must be an integer from 1 on, not 0"),
+        ({"copies": True}, "copies must be an integer from 1 on, not True"),
         ({"copies": 2.0}, r"not 2\.0"),
         ({"order": "rotate"}, "each once and in any order, not 'rotate'"),
         ({"order": ("rotate", "shear", "scale")}, "each once"),

@@ -94,7 +94,7 @@ def test_names_of_the_genuine_classes(genuine):
 
 @pytest.mark.long("large or genuine files")
 def test_the_genuine_devkit(genuine, tmp_path):
-    """Its tables by scipy; pictures are named only, since none is opened before it is fetched."""
+    """Its tables by scipy; images are named only, since none is opened before it is fetched."""
     shutil.copytree(genuine / "cars196" / "devkit", tmp_path / "devkit")
     train, test = (_read(genuine / "cars196" / "devkit" / f"cars_{part}_annos.mat") for part in ("train", "test"))
     for part, annotated in (("train", train), ("test", test)):

@@ -34,7 +34,7 @@ def release(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def truth(release):
-    """Pictures and masks in the order of the rows, from scipy and a plain loop."""
+    """Images and masks in the order of the rows, from scipy and a plain loop."""
     stored = [scipy.io.loadmat(release / f"{stem}.mat") for stem in STEMS]
     pictures, masks = [], []
     for elevation in range(4):
@@ -103,7 +103,7 @@ def test_pickle_processes_and_threads(root, truth):
     with ThreadPoolExecutor(4) as threads:
         assert all(np.array_equal(found["image"], truth[0][rows]) for found in threads.map(dataset.fetch, [rows] * 6))
     carried = pickle.dumps(dataset)
-    assert len(carried) < 30_000, "the pictures stay where they are"
+    assert len(carried) < 30_000, "the images stay where they are"
     assert np.array_equal(pickle.loads(carried).fetch(rows)["object_mask"], truth[1][rows])
     with get_context("fork").Pool(1) as pool:
         assert np.array_equal(pool.apply(dataset.fetch, (rows,))["image"], truth[0][rows])

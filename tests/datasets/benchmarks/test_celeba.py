@@ -106,7 +106,7 @@ def test_published_parts(release):
 
 
 def test_persons_of_twenty_images_and_more(whole):
-    """What the page of the data set says about filters by the size of a group."""
+    """What the page of the dataset says about filters by the size of a group."""
     table = whole.factors
     kept = whole.where("count(identity) >= 20")
     assert set(kept.factors.values("identity").tolist()) == {2880, 8692}

@@ -17,7 +17,7 @@ RECIPES = ("irm", "pixels")
 
 
 def _read(folder):
-    """Pictures and digits of both files, read by nothing but gzip."""
+    """Images and digits of both files, read by nothing but gzip."""
     images, digits = [], []
     for prefix in ("train", "t10k"):
         images.append(gzip.decompress((folder / f"{prefix}-images-idx3-ubyte.gz").read_bytes())[16:])

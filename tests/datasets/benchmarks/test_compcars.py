@@ -111,7 +111,7 @@ def test_listed_pictures_that_are_not_there(release, caplog):
     with caplog.at_level(logging.WARNING, "setsup"):
         compcars.open(release[0])
     assert len(caplog.records) == 1
-    assert "classification/test.txt: 1 of its 13 pictures are not in the release" in caplog.text
+    assert "classification/test.txt: 1 of its 13 images are not in the release" in caplog.text
     assert true.GONE in caplog.text
 
 
@@ -139,8 +139,8 @@ def test_pictures_without_a_label_or_a_box(mine, release, caplog):
     (labels / paths[6]).write_text("4\n1\n9 9 3 20\n")
     with caplog.at_level(logging.WARNING, "setsup"):
         found = compcars.open(mine)
-    assert "1 of 48 pictures have no label" in caplog.text
-    assert "2 of 48 pictures have a label without a box, or with one that has no extent" in caplog.text
+    assert "1 of 48 images have no label" in caplog.text
+    assert "2 of 48 images have a label without a box, or with one that has no extent" in caplog.text
     kept = [f"image/{row['path']}" for turn, row in enumerate(release[1]) if turn not in (3, 5, 6)]
     assert found.paths(range(45)) == kept
     assert np.isfinite(found.fetch(range(45), ["box"])["box"]).all()
@@ -259,7 +259,7 @@ def test_a_zip_with_a_password_is_told(tmp_path, release):
 
 
 def test_both_sources_of_real_cars(release, cars, tmp_path):
-    """What ABC mixes with renderings: pictures without a pose, of this data set and Cars196."""
+    """What ABC mixes with renderings: images without a pose, of this dataset and Cars196."""
     cars196.write(tmp_path)
     other = setsup.load("cars196", tmp_path)
     both = setsup.concat(cars, other, parts=["compcars", "cars196"])

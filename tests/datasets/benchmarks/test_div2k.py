@@ -32,7 +32,7 @@ def pictures(release):
 
 
 def _expected():
-    """Name, degradation, scale, image, variant, split and picture of each row, from what was drawn."""
+    """Name, degradation, scale, image, variant, split and image of each row, from what was drawn."""
     found = []
     for archive, files in archives().items():
         split, _, track = archive.partition("_")

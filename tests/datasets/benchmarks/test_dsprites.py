@@ -72,7 +72,7 @@ def test_a_part_of_the_rows_makes_columns(releases, kind):
 
 
 def _whole(path, classes):
-    """All rows; pictures that were never written cost no disk."""
+    """All rows; images that were never written cost no disk."""
     with h5py.File(path, "w") as file:
         file.create_dataset("imgs", (737_280, 64, 64), "u1", chunks=(1024, 16, 16), compression="gzip")
         file["latents/classes"], file["latents/values"] = classes, values(classes)
@@ -129,7 +129,7 @@ def test_pictures_of_the_hdf5(linked, caplog):
 
 @pytest.mark.parametrize("kind", ["hdf5", "npz"])
 def test_prepared(linked, kind, caplog, monkeypatch):
-    monkeypatch.setattr(dsprites, "_BLOCK", 100)
+    monkeypatch.setattr("setsup.datasets.formats.npz._BLOCK", 100 * 4096)
     monkeypatch.setattr("setsup.datasets.formats.h5.images._BLOCK", 100 * 4096)
     path = linked(kind)
     made = dsprites.prepare(path.parent)
@@ -149,7 +149,7 @@ def test_prepared(linked, kind, caplog, monkeypatch):
 def test_a_packed_npz_is_prepared_first(linked):
     path = linked("npz")
     found = setsup.load("dsprites", path.parent)
-    with pytest.raises(DataError, match=rf"begin to its end; run `setsup prepare dsprites --root {path.parent}` once"):
+    with pytest.raises(DataError, match=rf"sequentially; run `setsup prepare dsprites --root {path.parent}` once"):
         found.fetch([0])
     found.prepare()
     assert found.fetch([0])["image"].any()
@@ -201,12 +201,12 @@ def test_pixels_are_bits(tmp_path):
         ({"imgs": np.zeros((36, 64, 63), np.uint8)}, r"uint8 \(N, 64, 64\) was expected"),
         ({"imgs": np.zeros((36, 64, 64), np.int16)}, "'imgs' is int16"),
         ({"imgs": np.zeros((36, 64, 64, 1), np.uint8)}, r"uint8 \(N, 64, 64\) was expected"),
-        ({"imgs": np.zeros((35, 64, 64), np.uint8)}, "has 35 pictures but classes of 36"),
+        ({"imgs": np.zeros((35, 64, 64), np.uint8)}, "has 35 images but classes of 36"),
         ({"imgs": np.array({"a": 1}, dtype=object)}, "pickled"),
         ({"latents_classes": np.zeros((36, 5), np.int64)}, "the classes are int64"),
         ({"latents_classes": np.zeros((36, 6))}, "the classes are float64"),
         ({"latents_values": np.zeros((36, 6), np.int64)}, "the values are int64"),
-        ({"latents_values": np.zeros((3, 6))}, "has 36 pictures but values of 3"),
+        ({"latents_values": np.zeros((3, 6))}, "has 36 images but values of 3"),
     ],
 )
 def test_another_npz(tmp_path, arrays, words):

@@ -187,7 +187,7 @@ def test_matches_are_made_once_and_anew_for_other_files(release, catalogue, tmp_
     assert "gender" in edges2shoes.open(root, zappos=beside).factors
     list_of_paths = beside / "ut-zap50k-data" / "meta-data.csv"
     list_of_paths.write_text("".join(list_of_paths.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(DataError, match="48 pictures, but"):
+    with pytest.raises(DataError, match="48 images, but"):
         edges2shoes.prepare(root, beside)
     assert "gender" not in edges2shoes.open(root, zappos=beside).factors
 
@@ -207,8 +207,8 @@ def test_matches_of_pictures_that_were_replaced_are_not_taken(release, catalogue
 
 def test_files_are_listed_once(release, monkeypatch):
     calls = []
-    listed = edges2shoes.dataset._listed
-    monkeypatch.setattr(edges2shoes.dataset, "_listed", lambda members: calls.append(1) or listed(members))
+    listed = edges2shoes.dataset._list_pairs
+    monkeypatch.setattr(edges2shoes.dataset, "_list_pairs", lambda members: calls.append(1) or listed(members))
     edges2shoes.open(release[0])
     assert len(calls) == 1
 

@@ -119,7 +119,7 @@ class TestStrayBytes:
     _STRAY = b"\x01stray" * 200 + b"\xff\xd9"
 
     def _damaged(self, folder, ends):
-        """The tree with other ends of the files of two pictures; where they lie, and what they were."""
+        """The tree with other ends of the files of two images; where they lie, and what they were."""
         write_tree(folder)
         paths = [folder / f"train/n07753592/n07753592_{number}.JPEG" for number in (7, 14)]
         whole = [path.read_bytes() for path in paths]
@@ -278,7 +278,7 @@ def test_numbers_are_those_of_sorted_folders(tree):
 @pytest.mark.long("worker processes")
 @pytest.mark.parametrize("workers", [0, 2])
 def test_ids_are_the_same_in_every_epoch_and_worker(release, tree, workers):
-    """What a memory bank needs: row i is the same picture at every step of every loader."""
+    """What a memory bank needs: row i is the same image at every step of every loader."""
     seen = {}
     for root in (release, tree):
         train = imagenet.open(root, size=(16, 16)).where("split == 'train'")
@@ -295,7 +295,7 @@ def test_validation_pictures_without_labels(tmp_path, caplog):
     write_tree(tmp_path, sorted_val=False)
     with caplog.at_level(logging.WARNING, "setsup"):
         found = imagenet.open(tmp_path)
-    assert "10 validation pictures are not known" in caplog.text
+    assert "10 validation images are not known" in caplog.text
     assert found.factors.values("synset").tolist()[25:] == [None] * 10
     assert "category" not in found.factors
     assert found.paths(range(25, 35)) == sorted(val_files())
@@ -330,7 +330,7 @@ class TestBad:
     @pytest.mark.parametrize(
         ("truth", "message"),
         [
-            (b"113\n39\n", r"has 2 lines, and none for the validation picture 00000003"),
+            (b"113\n39\n", r"has 2 lines, and none for the validation image 00000003"),
             (b"113\n" * 9 + b"7\n", r"line 10 is '7', which is the number of no synset"),
             (b"113\n" * 9 + b"1001\n", r"line 10 is '1001'"),
             (b"113\n" * 9 + b"banana\n", r"line 10 is 'banana'"),
@@ -396,7 +396,7 @@ class TestBad:
         with pytest.raises(DataError, match=r"n01443537\.tar is cut off"):
             imagenet.open(tmp_path)
         (tmp_path / "ILSVRC2012_img_train.tar").write_bytes(packed({"README": b""}))
-        with pytest.raises(DataError, match="holds no picture such as"):
+        with pytest.raises(DataError, match="holds no image such as"):
             imagenet.open(tmp_path)
 
     def test_a_zip_around_the_tars(self, tmp_path, release):

@@ -81,14 +81,14 @@ def test_pictures_without_labels_are_left_out(tmp_path, caplog):
     whole.write_tree(tmp_path, sorted_val=False)
     with caplog.at_level(logging.WARNING, "setsup"):
         found = setsup.load("imagenet-100", tmp_path, synsets=["n04146614", "n02012849"])
-    assert "10 pictures whose synset is not known are left out" in caplog.text
+    assert "10 images whose synset is not known are left out" in caplog.text
     assert set(found.factors.values("split")) == {"train"}
 
 
 @pytest.mark.parametrize(
     ("synsets", "message"),
     [
-        (["n01558993", "n99999999"], r"no picture of 1 of the 2 synsets of synsets=: n99999999"),
+        (["n01558993", "n99999999"], r"no image of 1 of the 2 synsets of synsets=: n99999999"),
         (["n01558993", "n01558993"], "names n01558993 twice"),
         (["robin"], "'robin', which is no synset"),
         ([7], "'7', which is no synset"),
@@ -110,7 +110,7 @@ def test_bad_files(tmp_path, release):
 
 def test_too_few_synsets(tmp_path):
     whole.write(tmp_path)
-    with pytest.raises(DataError, match=r"no picture of 100 of the 100 synsets of CMC's list: n02869837, n01749939"):
+    with pytest.raises(DataError, match=r"no image of 100 of the 100 synsets of CMC's list: n02869837, n01749939"):
         setsup.load("imagenet-100", tmp_path)
 
 

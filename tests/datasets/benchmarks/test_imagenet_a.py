@@ -84,7 +84,7 @@ def test_bad_files(tmp_path, release):
         setsup.load("imagenet-a", tmp_path)
     place = tmp_path / "x" / "imagenet-a" / "n01443537" / "0.000116_digital clock _ digital clock_0.865662.jpg"
     place.parent.mkdir(parents=True)
-    place.write_bytes(b"no picture")
+    place.write_bytes(b"no image")
     with pytest.raises(DataError, match=r"digital clock_0\.865662\.jpg .row 0. is no image"):
         setsup.load("imagenet-a", tmp_path / "x")
 

@@ -24,11 +24,11 @@ def challenge(tmp_path_factory):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Grids of 144 and of 64 pictures, which a packed file can have in a test."""
+    """Grids of 144 and of 64 images, which a packed file can have in a test."""
     monkeypatch.setattr(module, "_TURNS", 2)
     monkeypatch.setattr(module, "_GROUNDS", ("purple",))
     monkeypatch.setattr(module, "_HEIGHTS", ("top",))
-    monkeypatch.setattr(module, "_BLOCK", 50)
+    monkeypatch.setattr("setsup.datasets.formats.npz._BLOCK", 50 * 12288)
     monkeypatch.setattr(module, "_SIZES", ("small",))
     return np.random.default_rng(0).integers(0, 256, (144, 64, 64, 3), dtype=np.uint8)
 
@@ -91,7 +91,7 @@ def test_the_grid_of_the_release(tmp_path, name):
 def test_a_packed_file_is_prepared_once(tmp_path, small):
     np.savez_compressed(tmp_path / "mpi3d_toy.npz", images=small)
     found = setsup.load("mpi3d-toy", tmp_path)
-    with pytest.raises(DataError, match=rf"begin to its end; run `setsup prepare mpi3d-toy --root {tmp_path}` once"):
+    with pytest.raises(DataError, match=rf"sequentially; run `setsup prepare mpi3d-toy --root {tmp_path}` once"):
         found.fetch([0])
     made = toy.prepare(tmp_path)
     assert made == [tmp_path / "mpi3d_toy.images.npy"]
@@ -126,8 +126,8 @@ def test_places(tmp_path, small, folder):
 @pytest.mark.parametrize(
     ("images", "words"),
     [
-        (np.zeros((143, 64, 64, 3), np.uint8), r"has 143 pictures, where 144 or 64 were expected"),
-        (np.zeros((0, 64, 64, 3), np.uint8), "has 0 pictures"),
+        (np.zeros((143, 64, 64, 3), np.uint8), r"has 143 images, where 144 or 64 were expected"),
+        (np.zeros((0, 64, 64, 3), np.uint8), "has 0 images"),
         (np.zeros((144, 3, 64, 64), np.uint8), r"uint8 \(N, 64, 64, 3\) was expected"),
         (np.zeros((144, 64, 64, 3), np.int8), "'images' is int8"),
         (np.zeros(144, np.uint8), "was expected"),

@@ -32,7 +32,7 @@ def faces(release):
 
 
 def _files(release):
-    """Every picture's path and what its name says, read by other means."""
+    """Every image's path and what its name says, read by other means."""
     data = release / "Multi-Pie" / "data"
     found = {}
     for path in sorted(data.glob("session*/multiview/*/*/*/*.png")):
@@ -252,7 +252,7 @@ def test_damaged_pictures(tmp_path):
     (tmp_path / places[7]).unlink()
     with pytest.raises(DataError, match=r"001_01_01_051_07\.png"):
         faces.fetch([7])
-    (tmp_path / places[0]).write_bytes(b"no picture")
+    (tmp_path / places[0]).write_bytes(b"no image")
     with pytest.raises(DataError, match=r"001_01_01_051_00\.png"):
         multi_pie.open(tmp_path)
 

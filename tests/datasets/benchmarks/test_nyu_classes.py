@@ -17,7 +17,7 @@ def test_the_genuine_files(genuine: Path) -> None:
     assert np.bincount(codes).tolist() == [795, 654]
     assert (codes[split["trainNdxs"].ravel() - 1] == 0).all()
     assert (codes[split["testNdxs"].ravel() - 1] == 1).all()
-    assert codes[[0, 1, 2]].tolist() == [1, 1, 0], "the first train picture is number 3"
+    assert codes[[0, 1, 2]].tolist() == [1, 1, 0], "the first train image is number 3"
     forty = read_classes40(genuine / "nyu_depth_v2/classMapping40.mat", 894)
     raw = scipy.io.loadmat(genuine / "nyu_depth_v2/classMapping40.mat")
     assert (forty.of[0], *forty.of[1:]) == (0, *raw["mapClass"][0])
@@ -39,9 +39,9 @@ def test_the_genuine_files(genuine: Path) -> None:
     [
         ([1, 2, 3], [4, 6], r"'testNdxs' has the number 6; .* count from 1 to 5"),
         ([0, 2, 3], [4], r"'trainNdxs' has the number 0"),
-        ([1, 2, 3], [3, 4], r"the picture 3 is in 'trainNdxs' and in 'testNdxs', 1 in all"),
-        ([1, 2, 2], [3], r"'trainNdxs' lists the picture 2 twice"),
-        ([1, 2], [], r"'testNdxs' is .*; numbers of pictures, of which there are 5, were expected"),
+        ([1, 2, 3], [3, 4], r"the image 3 is in 'trainNdxs' and in 'testNdxs', 1 in all"),
+        ([1, 2, 2], [3], r"'trainNdxs' lists the image 2 twice"),
+        ([1, 2], [], r"'testNdxs' is .*; numbers of images, of which there are 5, were expected"),
     ],
 )
 def test_bad_splits(tmp_path: Path, train: list[int], test: list[int], sentence: str) -> None:

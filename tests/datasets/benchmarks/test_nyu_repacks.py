@@ -34,7 +34,7 @@ def linked(file: h5py.File) -> None:
 
 
 def write_fastdepth(folder: Path) -> dict[str, dict[str, np.ndarray]]:
-    """``nyudepthv2`` as FastDepth has it: a file a row, two scenes, one in two pieces, and test pictures."""
+    """``nyudepthv2`` as FastDepth has it: one file per row, two scenes, one in two pieces, and test images."""
     found = {}
     for number, name in enumerate(
         ("train/kitchen_0001a/00001", "train/kitchen_0001b/00001", "train/home_office_0002/00011", "val/official/00001")
@@ -125,7 +125,7 @@ def test_damaged_fastdepth_files(tmp_path: Path) -> None:
 
 
 def write_pictures(folder: Path) -> dict[str, dict[str, np.ndarray]]:
-    """The re-pack of JPEG and PNG files, of the labelled pictures by split and kind of scene."""
+    """The re-pack of JPEG and PNG files, of the labelled images by split and kind of scene."""
     found = {}
     for number, name in enumerate(("test/kitchen/rgb_00003.jpg", "train/home_office/rgb_00000.jpg")):
         drawn = true.frame(true.SCENES[number], 0)
@@ -198,5 +198,5 @@ def test_pictures_that_are_not_whole(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"rgb_00003\.jpg \(row 0\) is 240 × 320 pixels"):
         nyu.open(tmp_path).fetch(0)
     depth.unlink()
-    with pytest.raises(DataError, match=r"has no train/home_office/sync_depth_00000\.png.*1 depths of 2 pictures"):
+    with pytest.raises(DataError, match=r"has no train/home_office/sync_depth_00000\.png.*1 depths of 2 images"):
         nyu.open(tmp_path)

@@ -57,7 +57,7 @@ def test_projection_step_by_step(point, azimuth, elevation, distance, theta):
 
 
 def test_the_camera_of_the_projection_turns_the_other_way():
-    """The picture is turned by +theta, where the evaluation's rotation has −theta: both as published."""
+    """The image is turned by +theta, where the evaluation's rotation has −theta: both as published."""
     point = np.array([0.2, -0.1, 0.3])
     camera = rotation(40, 20, -15) @ point + [0, 0, -8]
     flat = 3000 * camera[:2] / -camera[2] * [1, -1] + [100, 50]

@@ -310,7 +310,7 @@ def test_boxes_that_are_not_there(tmp_path):
     [
         (labels('id="2" text="a"', 'id="2" text="b"'), "line 3 has the id 2, which another label has too"),
         (labels('id="2" text="a"', 'id="02" text=""'), "line 3 has the id 02, which another"),
-        (labels('id="two" text="a"'), "line 2 has the id 'two'; a whole number"),
+        (labels('id="two" text="a"'), "line 2 has the id 'two'; an integer"),
         (labels('text="a"'), "line 2 has the id ''"),
         (labels('id="2.0" text="a"'), "line 2 has the id '2.0'"),
         (labels('id="2" text="a" aabbox="0 0 0 1 1"'), "has the aabbox '0 0 0 1 1'; 6 finite numbers"),
@@ -334,8 +334,8 @@ def test_damaged_annotations(tmp_path, content, sentence):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda mesh: mesh.replace(b"int label", b"int class"), "no whole number 'label' for each vertex.*class"),
-        (lambda mesh: mesh.replace(b"int label", b"float label"), "no whole number 'label'"),
+        (lambda mesh: mesh.replace(b"int label", b"int class"), "no integer 'label' for each vertex.*class"),
+        (lambda mesh: mesh.replace(b"int label", b"float label"), "no integer 'label'"),
         (lambda mesh: mesh[:-100], r"005\.ply"),
         (lambda mesh: b"<html>", r"005\.ply.*no PLY"),
         (lambda mesh: mesh.replace(b"element vertex ", b"element vertex 99"), r"005\.ply.*more than"),

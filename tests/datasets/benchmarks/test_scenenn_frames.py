@@ -171,7 +171,7 @@ def test_frames_without_a_partner(tmp_path):
     (tmp_path / "011" / "depth").mkdir()
     (tmp_path / "005" / "depth").mkdir()
     shutil.copy(tmp_path / "005" / "image" / "image00001.png", tmp_path / "005" / "depth" / "depth00009.png")
-    with pytest.raises(DataError, match="5 colour and 1 depth pictures, but no frame has both"):
+    with pytest.raises(DataError, match="5 colour and 1 depth images, but no frame has both"):
         scenenn_frames.open(tmp_path)
 
 
@@ -246,7 +246,7 @@ def test_trajectories_that_count_from_one(tmp_path, caplog):
     poses = scenenn_frames.open(tmp_path).fetch(range(3), ["pose"])["pose"]
     assert np.allclose(poses, [true.pose(0, frame) for frame in (1, 2, 3)], atol=1e-6)
     (said,) = caplog.messages
-    assert said.startswith(f"1 of 1 trajectories, such as {log}, number their frames from 1 to the last picture")
+    assert said.startswith(f"1 of 1 trajectories, such as {log}, number their frames from 1 to the last image")
 
 
 def test_kinect2(tmp_path):

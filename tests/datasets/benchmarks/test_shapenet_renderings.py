@@ -53,7 +53,7 @@ def views(folder, tmp_path_factory):
 
 
 def read(files, record):
-    """Pictures and matrices of a record file, found by looking for what the writer wrote, without any parser."""
+    """Images and matrices of a record file, found by looking for what the writer wrote, without any parser."""
     content = files[f"{record:04d}.tfrecord"]
     starts = [found.start() for found in re.finditer(rb"\x89PNG\r\n\x1a\n", content)]
     pictures = [np.asarray(Image.open(io.BytesIO(content[start:]))) for start in starts]
@@ -202,7 +202,7 @@ def test_angles_stay_in_their_ranges():
 
 
 def resampled(picture, top, left, bottom, right, size):
-    """The formula of the published protocol, pixel by pixel: a box in shares of the picture, then bilinear."""
+    """The formula of the published protocol, pixel by pixel: a box in shares of the image, then bilinear."""
     height, width = picture.shape[:2]
     found = np.empty((*size, 4), np.float64)
     for i in range(size[0]):

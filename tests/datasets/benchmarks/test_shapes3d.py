@@ -40,7 +40,7 @@ def labels(rows: np.ndarray) -> np.ndarray:
 
 
 def pictures(rows: np.ndarray) -> np.ndarray:
-    """Pictures of few colours whose every pixel tells its row, place and channel."""
+    """Images of few colours whose every pixel tells its row, place and channel."""
     rows = rows[:, None, None, None]
     y, x, c = np.ogrid[:64, :64, :3]
     return ((rows // 3 + (y // 5) * 37 + (x // 3) * 11 + c * 101 + (x * y + rows) % 2) % 251).astype(np.uint8)
@@ -73,7 +73,7 @@ def linked(published: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All 480,000 rows in the published layout; the pictures were never written and cost no disk."""
+    """All 480,000 rows in the published layout; the images were never written and cost no disk."""
     path = tmp_path_factory.mktemp("whole") / "3dshapes.h5"
     with h5py.File(path, "w") as file:
         file.create_dataset(
@@ -181,7 +181,7 @@ def external_link(file: h5py.File) -> None:
 
 def soft_link(file: h5py.File) -> None:
     file.move("images", "pictures")
-    file["images"] = h5py.SoftLink("/pictures")
+    file["images"] = h5py.SoftLink("/images")
 
 
 def virtual(file: h5py.File) -> None:
@@ -334,7 +334,10 @@ def test_any_layout_is_read_and_converted(
     dataset = Shapes3D(path)
     expected = pictures(rows.reshape(-1)).reshape(2, 3, 64, 64, 3)
     np.testing.assert_array_equal(dataset.fetch(rows)["image"], expected)
-    np.testing.assert_array_equal(np.load(dataset.prepare()), pictures(np.arange(40)))
+    made = dataset.prepare()
+    assert len(made) == (name != "contiguous")
+    for path_made in made:
+        np.testing.assert_array_equal(np.load(path_made), pictures(np.arange(40)))
     np.testing.assert_array_equal(Shapes3D(path).fetch(rows)["image"], expected)
 
 
@@ -346,7 +349,7 @@ def test_the_published_layout_is_read_and_converted(linked: Path) -> None:
     with h5py.File(linked) as file:
         assert ChunkReader.handles(file["images"])
     np.testing.assert_array_equal(dataset.fetch(rows)["image"], expected)
-    path = shapes3d.prepare(linked.parent)
+    (path,) = shapes3d.prepare(linked.parent)
     assert path == linked.with_name("3dshapes.images.npy")
     np.testing.assert_array_equal(np.load(path), pictures(np.arange(ROWS)))
     np.testing.assert_array_equal(Shapes3D(linked).fetch(rows)["image"], expected)
@@ -438,14 +441,14 @@ def test_nothing_is_said_of_what_is_fast(tmp_path: Path, log: pytest.LogCaptureF
 
 def test_a_prepared_array_of_another_file_is_not_used(tmp_path: Path, log: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path / "3dshapes.h5", **LAYOUTS["published"])
-    prepared = Shapes3D(path).prepare()
+    (prepared,) = Shapes3D(path).prepare()
     with h5py.File(path, "r+") as file:
         file["images"][7] = 5
     dataset = Shapes3D(path)
     assert (dataset.fetch([7])["image"] == 5).all()
     assert f"{prepared} was made of another version of it" in log.text
     log.clear()
-    assert dataset.prepare() == prepared
+    assert dataset.prepare() == [prepared]
     assert "is made again" in log.text
     assert (Shapes3D(path).fetch([7])["image"] == 5).all()
 
@@ -468,13 +471,13 @@ def test_a_file_that_was_replaced_is_named(small: Path) -> None:
 def prepare_and_die(path: Path, at: int) -> None:
     """Run in a child process: convert in blocks of 100 rows and die before one of them."""
     dataset = Shapes3D(path)
-    with h5py.File(path) as file:
-        images = dataset._images(file)
+    images = dataset._open_container()
+    with images.rows() as read:
 
         def fill(start: int, stop: int, out: np.ndarray) -> None:
             if start == at * images.block_rows:
                 os.kill(os.getpid(), signal.SIGKILL)
-            images.fill(start, stop, out)
+            read(start, stop, out)
 
         prepare_array(dataset._prepared, images.block_rows, fill)
 
@@ -482,15 +485,16 @@ def prepare_and_die(path: Path, at: int) -> None:
 @pytest.mark.long("kills and interruptions")
 def test_a_killed_conversion_goes_on(tmp_path: Path, linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = Shapes3D(linked)
-    whole = dataset.prepare().read_bytes()
-    dataset.prepare().unlink()
+    (made,) = dataset.prepare()
+    whole = made.read_bytes()
+    made.unlink()
     monkeypatch.setattr("setsup.datasets.formats.h5.images._BLOCK", 2048 * 12288)
     child = FORK.Process(target=prepare_and_die, args=(linked, 2))  # forked, for the smaller blocks
     child.start()
     child.join(60)
     assert child.exitcode == -signal.SIGKILL
     assert linked.with_name("3dshapes.images.npy.journal").exists()
-    assert dataset.prepare().read_bytes() == whole
+    assert dataset.prepare()[0].read_bytes() == whole
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -580,13 +584,13 @@ def npz(folder: Path, write: Callable[..., None] = np.savez_compressed, **change
 
 @pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
 def test_the_npz_of_disentanglement_lib(tmp_path: Path, write: Callable[..., None]) -> None:
-    path, rows = npz(tmp_path / "3dshapes", write)
+    _, rows = npz(tmp_path / "3dshapes", write)
     dataset = shapes3d.open(tmp_path)
     grid = FactorTable(scene.factors())
     for name in grid.names:
         assert np.array_equal(dataset.factors.codes(name), grid.codes(name, rows)), name
     if write is np.savez:
-        assert dataset.prepare() == path
+        assert dataset.prepare() == []
     else:
         with pytest.raises(DataError, match=f"run `setsup prepare shapes3d --root {tmp_path}` once"):
             dataset.fetch([0])

@@ -31,7 +31,7 @@ def _golden_rows() -> np.ndarray:
 
 
 def _direct(row: int) -> np.ndarray:
-    """One picture from its samples' colours, without the planes that all pictures of a state share."""
+    """One image from its samples' colours, without the planes that all images of a state share."""
     *hues, scale, shape, orientation = np.unravel_index(row, SIZES)
     samples: Samples = trace(int(scale), int(shape), int(orientation))
     table = np.array([FRAMING.sky, *(HUE_FIFTHS[hue] / 5 for hue in hues)])
@@ -76,7 +76,7 @@ def test_pictures_equal_direct_casting_in_any_batch(shapes: ProceduralShapes3D) 
 
 
 def test_golden_pictures(shapes: ProceduralShapes3D) -> None:
-    """The same bytes on every machine; a change of the pictures needs a line in the changelog."""
+    """The same bytes on every machine; a change of the images needs a line in the changelog."""
     rows = _golden_rows()
     codes = np.unravel_index(rows, SIZES)
     assert [len(np.unique(code)) for code in codes] == list(SIZES)
@@ -108,7 +108,7 @@ def test_row_order_is_that_of_the_table(shapes: ProceduralShapes3D) -> None:
     ],
 )
 def test_every_change_of_a_factor_is_visible(shapes: ProceduralShapes3D, name: str, least: float) -> None:
-    """Root mean square difference of two pictures that differ by any two levels of one factor, in parts of 1."""
+    """Root mean square difference of two images that differ by any two levels of one factor, in parts of 1."""
     axis = shapes.factors.names.index(name)
     codes = np.random.default_rng(2).integers(0, SIZES, (8, 6))
     for base in codes:

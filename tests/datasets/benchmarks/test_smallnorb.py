@@ -45,7 +45,7 @@ def plain(tmp_path_factory, packed):
 
 
 def _expected(folder):
-    """Pictures and stored factors of all pairs, those of the training files first."""
+    """Images and stored factors of all pairs, those of the training files first."""
     end = ".mat.gz" if (folder / f"{TRAIN}-dat.mat.gz").exists() else ".mat"
     parts = [[_read(folder / f"{stem}-{what}{end}") for stem in (TRAIN, TEST)] for what in ("dat", "cat", "info")]
     return tuple(np.concatenate(part) for part in parts)
@@ -57,7 +57,7 @@ def folder(request, tmp_path, packed, plain):
         return packed if request.param == "packed" else plain
     for path in packed.iterdir():
         (tmp_path / path.name).symlink_to(path)
-    assert smallnorb.prepare(tmp_path) == tmp_path / "smallnorb.images.npy"
+    assert smallnorb.prepare(tmp_path) == [tmp_path / "smallnorb.images.npy"]
     return tmp_path
 
 
@@ -113,7 +113,7 @@ def test_unpacked_files_come_first(tmp_path, packed, plain):
     (tmp_path / f"{TRAIN}-dat.mat.gz").unlink()
     (tmp_path / f"{TRAIN}-dat.mat.gz").write_bytes(b"broken")
     assert np.array_equal(smallnorb.open(tmp_path).fetch(7)["image"], smallnorb.open(packed).fetch(7)["image"])
-    assert smallnorb.prepare(tmp_path) == tmp_path
+    assert smallnorb.prepare(tmp_path) == []
     assert not (tmp_path / "smallnorb.images.npy").exists()
 
 
@@ -124,7 +124,7 @@ def test_what_is_slow_is_said_once_and_prepared_arrays_are_checked(tmp_path, cap
         before = dataset.fetch([5, 41, 79])["image"]
         dataset.fetch([5])
     assert caplog.text.count("setsup prepare smallnorb") == 1
-    assert dataset.prepare() == smallnorb.prepare(tmp_path) == tmp_path / "smallnorb.images.npy"
+    assert dataset.prepare() == smallnorb.prepare(tmp_path) == [tmp_path / "smallnorb.images.npy"]
     with monkeypatch.context() as patched:
         patched.setattr(smallnorb.BinaryMatrix, "array", lambda _: pytest.fail("unpacked, though it is prepared"))
         assert np.array_equal(dataset.fetch([5, 41, 79])["image"], before)
@@ -147,7 +147,7 @@ def test_pickle_processes_and_threads(folder):
     rows = [[0, 1199], [3, 700]]
     expected = dataset.fetch(rows)["image"]
     carried = pickle.dumps(dataset)
-    assert len(carried) < 40_000, "the pictures stay where they are"
+    assert len(carried) < 40_000, "the images stay where they are"
     assert np.array_equal(pickle.loads(carried).fetch(rows)["image"], expected)
     with get_context("fork").Pool(1) as pool:
         assert np.array_equal(pool.apply(dataset.fetch, (rows,))["image"], expected)
@@ -183,7 +183,7 @@ PIXELS = np.zeros((3, 2, 96, 96), np.uint8)
             r"training-cat.*: the category of row 1 is 5; one of 0, 1, 2, …, 4",
         ),
         ("cat", matrix(np.array([0, -1, 1], np.int32)), "the category of row 1 is -1"),
-        ("cat", matrix(np.array([0, 1], np.int32)), r"has 3 pairs of pictures, but .*training-cat.* has 2 rows"),
+        ("cat", matrix(np.array([0, 1], np.int32)), r"has 3 pairs of images, but .*training-cat.* has 2 rows"),
         ("info", _info(instance=10), "the instance of row 1 is 10"),
         ("info", _info(elevation=9), "the elevation of row 1 is 9"),
         ("info", _info(azimuth=3), "the azimuth of row 1 is 3; one of 0, 2, 4, …, 34"),
@@ -261,7 +261,7 @@ def test_recognisable_content(packed):
 
 
 def test_rows_of_both_splits_go_into_any_array(plain):
-    """Also into one whose pictures do not lie next to each other in memory."""
+    """Also into one whose images do not lie next to each other in memory."""
     dataset = smallnorb.open(plain)
     rows = [3, 1100, 598, 601]
     out = np.zeros((4, 2, 96, 96, 1), np.uint8)[:, 1]
@@ -273,13 +273,13 @@ def test_threads_that_begin_at_once_all_read_the_prepared_array(tmp_path, monkey
     write(tmp_path, per_split=20)
     smallnorb.prepare(tmp_path)
     dataset = smallnorb.open(tmp_path)
-    opened = smallnorb.SmallNorb._opened
+    opened = smallnorb.PreparedArray.open
 
     def slowly(self):
         time.sleep(0.2)  # all threads have seen meanwhile that nobody has looked yet
         return opened(self)
 
-    monkeypatch.setattr(smallnorb.SmallNorb, "_opened", slowly)
+    monkeypatch.setattr(smallnorb.PreparedArray, "open", slowly)
     monkeypatch.setattr(smallnorb.BinaryMatrix, "array", lambda _: pytest.fail("unpacked, though it is prepared"))
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(lambda _: dataset.fetch([3, 70], ["image"])["image"], range(4)))

@@ -96,10 +96,10 @@ def test_pictures_of_several_sizes(mine, release):
         found.fetch([0, 1])
 
 
-@pytest.mark.parametrize("packing", ["zips", "one zip of pictures", "only square", "named"])
+@pytest.mark.parametrize("packing", ["zips", "one zip of images", "only square", "named"])
 def test_copies(tmp_path, release, shoes, packing):
     folder, root = release[0], tmp_path
-    if packing in ("zips", "one zip of pictures"):
+    if packing in ("zips", "one zip of images"):
         for part in ("ut-zap50k-images", "ut-zap50k-data"):
             with zipfile.ZipFile(tmp_path / f"{part}.zip", "w") as file:
                 for path in (folder / part).rglob("*.*"):
@@ -172,7 +172,7 @@ def test_a_column_without_values_is_no_factor(mine):
         (lambda rows: [[*rows[0][:-1], "Toe"], *rows[1:]], "no column ToeStyle"),
         (lambda rows: [*rows[:5], rows[5][:-1], *rows[6:]], "row 4 has 8 cells, not 9"),
         (lambda rows: [*rows, rows[-1]], "repeated"),
-        (lambda rows: rows[:-1], "48 pictures, but meta-data.csv has 47"),
+        (lambda rows: rows[:-1], "48 images, but meta-data.csv has 47"),
         (lambda rows: [rows[0], *([f"9{line[0]}", *line[1:]] for line in rows[1:])], None),
     ],
 )
@@ -181,7 +181,7 @@ def test_what_cannot_be(mine, change, why):
     if why is None:  # the list tells the pictures, whatever the ids are
         assert len(ut_zap50k.open(mine)) == 48
         (mine / "ut-zap50k-data" / "image-path.mat").unlink()
-        why = "none of the 48 pictures"
+        why = "none of the 48 images"
     with pytest.raises(DataError, match=why):
         ut_zap50k.open(mine)
 

@@ -35,7 +35,7 @@ YAWS = (-40, -30, -20, -10, 0, 10, 20, 30)
 
 
 def ground(seed):
-    """A picture without faces: blurred noise with a colour of its own."""
+    """An image without faces: blurred noise with a colour of its own."""
     dice = np.random.default_rng(seed)
     coarse = dice.integers(0, 256, (HEIGHT // 40, WIDTH // 40, 3), dtype=np.uint8)
     picture = np.asarray(Image.fromarray(coarse).resize((WIDTH, HEIGHT), Image.Resampling.BICUBIC)).astype(int)

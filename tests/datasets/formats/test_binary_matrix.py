@@ -84,7 +84,7 @@ GOOD = _content(VALUES)
         (struct.pack("<5i", CODES["u1"], 99, 1, 1, 1), "its header gives 99 axes"),
         (_gzipped(GOOD)[:-9], "cut off or damaged|content ends"),
         (_gzipped(GOOD[:-1]), "but its content ends after 619"),
-        (_gzipped(GOOD + b"\0"), "but its content goes on after them"),
+        (_gzipped(GOOD + b"\0"), "but its content continues after them"),
         (_gzipped(struct.pack("<5i", CODES["u1"], 3, 1 << 20, 1 << 20, 9)), "a gzip file of .. bytes cannot hold"),
         (_gzipped(struct.pack("<5i", CODES["u1"], 3, 200, 100, 1)), "but its content ends after 20"),
         (b"\x1f\x8b" + bytes(30), "damaged"),

@@ -54,9 +54,9 @@ HEAD = b"#binvox 1\ndim 2 2 2\ntranslate 0 0 0\nscale 1\ndata\n"
 BAD = {
     "is no binvox file": b"#voxbin 1\n",
     "no line 'data'": HEAD[:-5],
-    "three whole numbers": HEAD.replace(b"2 2 2", b"2 2"),
-    "three whole numbers were": HEAD.replace(b"2 2 2", b"2 0 2"),
-    "three whole": HEAD.replace(b"2 2 2", b"99999 99999 99999"),
+    "three integers": HEAD.replace(b"2 2 2", b"2 2"),
+    "sides .2 0 2., where three integers were": HEAD.replace(b"2 2 2", b"2 0 2"),
+    "three integers w": HEAD.replace(b"2 2 2", b"99999 99999 99999"),
     "3 finite numbers": HEAD.replace(b"0 0 0", b"0 nan 0"),
     "1 finite numbers": HEAD.replace(b"scale 1", b"scale one"),
     "which no binvox file should have": HEAD.replace(b"scale", b"scales"),

@@ -78,7 +78,7 @@ def test_what_other_writers_may_do():
         (varint(1 << 35 | 2) + b"\x00", "number 4294967296"),
         (b"\x08\x01", "field 1 has the wire type 0"),
         (field(1, _entry(b"many", b"\x08\x01")), "field 1 has the wire type 0"),
-        (field(1, _entry(b"many", field(2, field(1, bytes(6))))), "no whole number of floats"),
+        (field(1, _entry(b"many", field(2, field(1, bytes(6))))), "no integer of floats"),
         (field(1, _entry(b"many", field(2, b"\x09" + bytes(8)))), "field 1 has the wire type 1"),
         (field(1, _entry(b"many", field(3, field(1, b"\x80")))), "does not end"),
         (field(1, _entry(b"many", field(1, b"") + field(1, b""))), "two lists"),

@@ -55,8 +55,8 @@ def test_what_numpy_wrote(tmp_path_factory, array, packed, data):
     expected = np.load(path)["some"]
     assert np.array_equal(_whole(found), expected)
     if not packed:
-        assert np.array_equal(found.mapped(), expected)
-        assert not found.mapped().flags.writeable
+        assert np.array_equal(found.map(), expected)
+        assert not found.map().flags.writeable
     start = data.draw(st.integers(0, len(array) - 1))
     stop = data.draw(st.integers(start, len(array)))
     with found.rows() as fill:
@@ -223,7 +223,7 @@ def test_a_file_that_was_replaced(tmp_path):
     found = NpzArray(tmp_path / "x.npz", "a")
     np.savez(tmp_path / "x.npz", a=np.zeros((60, 100), np.uint8))
     with pytest.raises(DataError, match="has changed"):
-        found.mapped()
+        found.map()
     with found.rows() as fill, pytest.raises(DataError, match="has changed"):
         fill(0, 1, np.empty((1, 100), np.uint8))
 
@@ -231,7 +231,7 @@ def test_a_file_that_was_replaced(tmp_path):
 def test_what_is_packed_is_not_mapped(tmp_path):
     np.savez_compressed(tmp_path / "x.npz", a=np.arange(3))
     with pytest.raises(DataError, match="cannot be mapped"):
-        NpzArray(tmp_path / "x.npz", "a").mapped()
+        NpzArray(tmp_path / "x.npz", "a").map()
 
 
 @pytest.mark.long("fuzzing")
@@ -245,6 +245,6 @@ def test_damaged_copies(tmp_path, save):
         found = NpzArray(path, "a")
         array = _whole(found)
         if not found.packed:
-            assert found.mapped().shape == array.shape
+            assert found.map().shape == array.shape
 
     assert survives((tmp_path / "x.npz").read_bytes(), read, 300, head=1 << 20) > 150

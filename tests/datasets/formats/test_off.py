@@ -63,7 +63,7 @@ def test_a_genuine_file_as_trimesh_reads_it(genuine):
         (b"OFF\n3 1 0\n0 0 0\n1 0 nan\n0 1 0\n3 0 1 2\n", "vertex 1 has a coordinate that is no finite"),
         (b"OFF\n3 1 0\n0 0 0\n1 0 zero\n0 1 0\n3 0 1 2\n", "vertex 1 is b'1 0 zero', where 3 numbers"),
         (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0      \n\n\n", "ends before face 0 of 1"),
-        (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n3 0 1 2\n", "goes on after its 3 vertices and 1 faces"),
+        (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n3 0 1 2\n", "continues after its 3 vertices and 1 faces"),
     ],
 )
 def test_bad_files(content, sentence):

@@ -60,7 +60,7 @@ BAD = {
     "do not fit together": lambda b: b.replace(b"SIZE 4 4 4 4", b"SIZE 4 4 4"),
     "x, y and z were expected": lambda b: b.replace(b"FIELDS x", b"FIELDS w"),
     "which is not read": lambda b: b.replace(b"SIZE 4", b"SIZE 3"),
-    "whole numbers were expected": lambda b: b.replace(b"WIDTH 3", b"WIDTH -3"),
+    "integers were expected": lambda b: b.replace(b"WIDTH 3", b"WIDTH -3"),
     "announces 9,000,000,000 points": lambda b: b.replace(b"POINTS 3", b"POINTS 9000000000"),
     "announces 9,000,000 points": lambda b: b.replace(b"POINTS 3", b"POINTS 9000000").replace(b"TH 3", b"TH 9000000"),
     "announces 3 points of 4": lambda b: b + b"1 2 3 4\n",

@@ -167,7 +167,7 @@ def rebuilt(content, film):
 
 
 def kind_of(data):
-    """I, P or B: two bits behind the start code of a picture (ISO 14496-2, 6.2.5)."""
+    """I, P or B: two bits behind the start code of an image (ISO 14496-2, 6.2.5)."""
     return "IPBS"[data[data.index(b"\0\0\1\xb6") + 4] >> 6]
 
 
@@ -358,7 +358,7 @@ def test_names_are_names(tmp_path, avi, name):
 
 
 def faststart(content, folder):
-    """The same MP4 with its tables before its pictures."""
+    """The same MP4 with its tables before its images."""
     path = folder / "fast.mp4"
     with av.open(io.BytesIO(content)) as whole, av.open(str(path), "w", options={"movflags": "faststart"}) as file:
         stream = file.add_stream_from_template(whole.streams.video[0])
@@ -370,7 +370,7 @@ def faststart(content, folder):
 
 
 def cut(content, mark, share):
-    """The file up to a share of the chunk or box that holds the pictures."""
+    """The file up to a share of the chunk or box that holds the images."""
     at = content.index(mark)
     size = struct.unpack("<I" if mark == b"movi" else ">I", content[at - 4 : at])[0]
     return content[: at + int(share * size)]

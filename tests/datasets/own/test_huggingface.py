@@ -43,7 +43,7 @@ PIXELS = np.stack([_pixels(row) for row in range(ROWS)])
 
 
 def _photos(**more):
-    """Twenty pictures with a class, a number, a struct and what is asked for beside."""
+    """Twenty images with a class, a number, a struct and what is asked for beside."""
     features = hf.Features(
         {
             "image": hf.Image(),
@@ -197,7 +197,7 @@ def test_columns_that_do_not_say_that_they_hold_pictures_can_be_named(tmp_path, 
     assert np.array_equal(found["flat"], PIXELS[[2, 9]][..., :1])
     with pytest.raises(DataError, match="no column 'fiel'; did you mean 'file'"):
         from_huggingface(photos, image="fiel")
-    with pytest.raises(DataError, match=r"'age' holds .*, neither pictures nor paths"):
+    with pytest.raises(DataError, match=r"'age' holds .*, neither images nor paths"):
         from_huggingface(photos, image="age")
 
 
@@ -223,7 +223,7 @@ def test_pictures_of_different_sizes_are_fetched_alone_or_resized():
     data = from_huggingface(sizes)
     assert data.modalities["image"].shape == (None, None, 3)
     assert np.array_equal(data.fetch([2, 2])["image"][1], _pixels(2, 8, 8))
-    with pytest.raises(DataError, match=r"image of the data set, row 1 is 7 × 8 pixels.*size="):
+    with pytest.raises(DataError, match=r"image of the dataset, row 1 is 7 × 8 pixels.*size="):
         data.fetch([0, 1])
     assert from_huggingface(sizes, size=(4, 5)).fetch([0, 1, 2])["image"].shape == (3, 4, 5, 3)
     with pytest.raises(DataError, match="size must be"):
@@ -280,9 +280,9 @@ def test_missing_values_of_arrays():
         )
     )
     assert np.isnan(data.fetch(0, ["some"])["some"]).tolist() == [False, True]
-    with pytest.raises(DataError, match="whole of the data set has values that are missing"):
+    with pytest.raises(DataError, match="whole of the dataset has values that are missing"):
         data.fetch(0, ["whole"])
-    with pytest.raises(DataError, match="absent of the data set has rows without a value"):
+    with pytest.raises(DataError, match="absent of the dataset has rows without a value"):
         data.fetch(0, ["absent"])
     assert data.fetch(1, ["absent"])["absent"].tolist() == [1, 2]
 
@@ -306,14 +306,14 @@ def test_what_is_no_data_set(tmp_path):
     with pytest.raises(DataError, match="not list"):
         from_huggingface([1, 2])
     with pytest.raises(
-        DataError, match=r"there is no folder .*mnist; load a data set of the Hub by datasets.load_dataset"
+        DataError, match=r"there is no folder .*mnist; load a dataset of the Hub by datasets.load_dataset"
     ):
         from_huggingface("ylecun/mnist")
-    with pytest.raises(DataError, match="is no data set that save_to_disk wrote"):
+    with pytest.raises(DataError, match="is no dataset that save_to_disk wrote"):
         from_huggingface(tmp_path)
     with pytest.raises(DataError, match="has no rows"):
         from_huggingface(photos.select([]))
-    with pytest.raises(DataError, match="has neither pictures nor arrays in subject, age"):
+    with pytest.raises(DataError, match="has neither images nor arrays in subject, age"):
         from_huggingface(photos.select_columns(["subject", "age"]))
     with pytest.raises(DataError, match="nothing that could be a factor beside image"):
         from_huggingface(photos.select_columns(["image"]))
@@ -326,7 +326,7 @@ def test_rows_without_a_picture_and_missing_files_are_counted(tmp_path):
         {"bytes": None, "path": str(tmp_path / f"{row}.png")} for row in range(17)
     ]
     photos = _photos(more=(hf.Image(), cells))
-    with pytest.raises(DataError, match=r"more of the data set: 2 of 20 rows have no picture, the first is row 1"):
+    with pytest.raises(DataError, match=r"more of the dataset: 2 of 20 rows have no image, the first is row 1"):
         from_huggingface(photos)
     with pytest.raises(DataError, match=r"17 image files are missing: .*0\.png, .*2\.png and 14 more; "):
         from_huggingface(photos.select([0, *range(3, 20)]))
@@ -340,7 +340,7 @@ def test_a_damaged_picture_is_named():
     photos = _photos(more=(hf.Image(), cells))
     data = from_huggingface(photos)
     assert np.array_equal(data.fetch([2])["more"], PIXELS[[2]])
-    with pytest.raises(DataError, match=r"more of the data set, row 3 cannot be read"):
+    with pytest.raises(DataError, match=r"more of the dataset, row 3 cannot be read"):
         data.fetch([2, 3])
 
 

@@ -50,7 +50,7 @@ FACTORS = [
 
 
 class Everything(Dataset):
-    """A data set with a modality of every sort, whose ragged ones have three shapes in turn."""
+    """A dataset with a modality of every sort, whose ragged ones have three shapes in turn."""
 
     def __init__(self, rows=12):
         columns = {
@@ -79,7 +79,7 @@ class Everything(Dataset):
 
 
 def same(one, other):
-    """Whether two data sets have equal tables, modalities and arrays."""
+    """Whether two datasets have equal tables, modalities and arrays."""
     assert other.factors.factors == one.factors.factors
     assert other.factors.fingerprint == one.factors.fingerprint
     assert dict(other.modalities) == dict(one.modalities)
@@ -268,7 +268,7 @@ def test_what_is_refused(tmp_path):
 
 
 class Broken(Everything):
-    """A data set that cannot be read to its end."""
+    """A dataset that cannot be read to its end."""
 
     def fetch(self, indices, modalities=None):
         if np.max(indices) > 9:

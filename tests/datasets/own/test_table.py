@@ -270,7 +270,7 @@ def test_size_covers_and_cuts_the_centre(tmp_path):
     data = open_table(_table(tmp_path, "wide.png", "high.png", "same.png"), size=(16, 16))
     assert data.modalities["image"].shape == (16, 16, 3)
     found = data.fetch([0, 1, 2])["image"]
-    assert (found[:2, 3:-3, 3:-3] == (200, 100, 50)).all(), "the middle third fills the picture"
+    assert (found[:2, 3:-3, 3:-3] == (200, 100, 50)).all(), "the middle third fills the image"
     assert np.array_equal(found[2], _pixels(0, 16, 16)), "what has the size already stays as it is"
 
 

@@ -1,9 +1,9 @@
-"""Affine copies of small pictures: turned, sheared, enlarged and moved about the centre of a larger canvas.
+"""Affine copies of small images: turned, sheared, enlarged and moved about the centre of a larger canvas.
 
 Convention
 ----------
-Places are (x, y) pixels relative to the centre of a picture, x to the right and y down; the centres of pixels are whole
-numbers apart. A picture's centre goes to the centre of the canvas.
+Places are (x, y) pixels relative to the centre of an image, x to the right and y down; the centres of pixels are whole
+numbers apart. An image's centre goes to the centre of the canvas.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ Reals = npt.NDArray[np.float64]
 ORDER = ("rotate", "shear", "scale", "translate")
 """The four steps, the first one first."""
 
-_CHUNK = 32  # pictures at a time, so that what lies between two operations stays in the cache
+_CHUNK = 32  # images at a time, so that what lies between two operations stays in the cache
 
 
 def affine_maps(
@@ -33,7 +33,7 @@ def affine_maps(
     translation_y: npt.ArrayLike,
     order: Sequence[str] = ORDER,
 ) -> Reals:
-    """Where places of a picture go on the canvas.
+    """Where places of an image go on the canvas.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def affine_maps(
     Returns
     -------
     (n, 2, 3) float64
-        Matrices that take (x, y, 1) of the picture to (x, y) of the canvas.
+        Matrices that take (x, y, 1) of the image to (x, y) of the canvas.
 
     Raises
     ------
@@ -91,13 +91,13 @@ def affine_maps(
 
 
 def affine_copies(
-    pictures: npt.NDArray[np.uint8], maps: Reals, side: int, out: npt.NDArray[np.uint8] | None = None
+    images: npt.NDArray[np.uint8], maps: Reals, side: int, out: npt.NDArray[np.uint8] | None = None
 ) -> npt.NDArray[np.uint8]:
-    """Draw each picture on a canvas: bilinear, rounded, nothing (0) where there is no picture.
+    """Draw each image on a canvas: bilinear, rounded, nothing (0) where there is no image.
 
     Parameters
     ----------
-    pictures : (n, height, width) uint8
+    images : (n, height, width) uint8
         Grey; 0 outside.
     maps : (n, 2, 3) float64
         From :func:`affine_maps`; they must be invertible.
@@ -112,29 +112,29 @@ def affine_copies(
 
     Examples
     --------
-    >>> picture = np.array([[[0, 9], [0, 9]]], np.uint8)
-    >>> affine_copies(picture, affine_maps([0.0], [0.0], [1.0], [1.0], [0.0]), 4)[0].tolist()
+    >>> image = np.array([[[0, 9], [0, 9]]], np.uint8)
+    >>> affine_copies(image, affine_maps([0.0], [0.0], [1.0], [1.0], [0.0]), 4)[0].tolist()
     [[0, 0, 0, 0], [0, 0, 0, 9], [0, 0, 0, 9], [0, 0, 0, 0]]
 
     """
-    found = np.empty((len(pictures), side, side), np.uint8) if out is None else out
+    found = np.empty((len(images), side, side), np.uint8) if out is None else out
     back = _inverse(maps)
-    height, width = pictures.shape[1:]
-    # from pixels of the canvas to those of the picture, which gets a frame of nothing, one pixel above and on the left
+    height, width = images.shape[1:]
+    # from pixels of the canvas to those of the image, which gets a frame of nothing, one pixel above and on the left
     middle, centre = (side - 1) / 2, np.array([(width - 1) / 2 + 1, (height - 1) / 2 + 1])
     start = back[..., 2] - back[..., :2].sum(-1) * middle + centre
-    for first in range(0, len(pictures), _CHUNK):
+    for first in range(0, len(images), _CHUNK):
         some = slice(first, first + _CHUNK)
-        _draw(pictures[some], back[some, :, :2].astype(np.float32), start[some].astype(np.float32), found[some])
+        _draw(images[some], back[some, :, :2].astype(np.float32), start[some].astype(np.float32), found[some])
     return found
 
 
-def _draw(pictures: Array, back: Array, start: Array, out: Array) -> None:
-    """Interpolate some pictures; pixel (column, row) of the canvas shows ``start + back @ (column, row)``."""
-    count, height, width = pictures.shape
+def _draw(images: Array, back: Array, start: Array, out: Array) -> None:
+    """Interpolate some images; pixel (column, row) of the canvas shows ``start + back @ (column, row)``."""
+    count, height, width = images.shape
     # two pixels below and on the right: a place on the frame still has a neighbour beyond it
     framed = np.zeros((count, height + 3, width + 3), np.float32)
-    framed[:, 1:-2, 1:-2] = pictures
+    framed[:, 1:-2, 1:-2] = images
     step = np.arange(out.shape[-1], dtype=np.float32)
     along, down = back[:, :, 0, None] * step, back[:, :, 1, None] * step + start[:, :, None]
     x = along[:, 0, None, :] + down[:, 0, :, None]

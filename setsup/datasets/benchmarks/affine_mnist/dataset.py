@@ -17,25 +17,22 @@ References
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.affine_mnist.affine import ORDER, affine_copies, affine_maps
 from setsup.datasets.benchmarks.mnist import Mnist, release
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.dataset import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import code_dtype
-from setsup.files.expand_user import expanded
 from setsup.random import fold, stream_key, uniform
 
 __all__ = ["RANGES", "AffineMnist", "open"]
-
-Array = npt.NDArray[Any]
 
 RANGES: dict[str, tuple[float, float]] = {
     "rotation": (-math.pi / 2, math.pi / 2),
@@ -52,7 +49,7 @@ _SIDE = 40
 _DRAWN_AT_ONCE = 1024  # digits
 
 
-class AffineMnist(Dataset):
+class AffineMnist(BaseDataset):
     """Digits and their affine copies: row ``source · (copies + 1) + member``, where member 0 is the digit itself.
 
     Factors: ``digit``; ``rotation`` (rad, counterclockwise as one sees it), ``shear`` (x becomes x + shear · y),
@@ -61,8 +58,8 @@ class AffineMnist(Dataset):
     ``copies``. The split ``split``: ``embedding`` is the first five sixths of the published training set, 50,000
     digits, ``rest`` the remaining 10,000, and ``test`` the published test set. No orbit is in two of them.
 
-    The one modality is ``image``, (40, 40, 1) uint8 grey: 0 is paper, 255 ink. Member 0 shows the digit unchanged in
-    the middle. All others are interpolated (bilinear, nothing outside the digit's picture) from what the table holds.
+    The only modality is ``image``, (40, 40, 1) uint8 grey: 0 is paper, 255 ink. Member 0 shows the digit unchanged in
+    the middle. All others are interpolated (bilinear, nothing outside the digit's image) from what the table holds.
 
     Parameters
     ----------
@@ -95,36 +92,18 @@ class AffineMnist(Dataset):
 
     def __init__(self, folder: Path | str, copies: int = 32, order: Sequence[str] = ORDER, seed: int = 0) -> None:
         if isinstance(copies, bool) or not isinstance(copies, int) or copies < 1:
-            raise DataError(f"copies must be a whole number from 1 on, not {copies!r}")
+            raise DataError(f"copies must be an integer from 1 on, not {copies!r}")
         affine_maps([], [], [], [], [], order)  # an order that is none is refused here and not when rows are fetched
-        self.folder, self._digits = Path(folder), Mnist(folder)
+        self.folder = self._source = Path(folder)
+        self._digits = Mnist(folder)
         self._order, self._orbit = tuple(order), copies + 1
         self.factors = self._table(seed)
         self.modalities = {"image": Modality((_SIDE, _SIDE, 1), "uint8", color="grey")}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._images(rows, np.empty((*rows.shape, _SIDE, _SIDE, 1), np.uint8)) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Draw rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            if out[name].flags.c_contiguous:
-                self._images(rows, out[name])
-            else:  # a reshape of it would be a copy, and what is drawn there lost
-                out[name][...] = self.fetch(rows, [name])[name]
-
-    def __repr__(self) -> str:
-        """Show the folder and the number of rows."""
-        return f"{type(self).__name__}({str(self.folder)!r}, {len(self):,} rows)"
-
-    def _images(self, rows: npt.NDArray[np.int64], out: Array) -> Array:
-        flat = rows.reshape(-1)
-        pictures = self._digits.fetch(flat // self._orbit, ["image"])["image"][..., 0]
-        drawn = {name: self.factors.column(name).take(flat) for name in RANGES}
-        affine_copies(pictures, affine_maps(**drawn, order=self._order), _SIDE, out.reshape(-1, _SIDE, _SIDE))
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        digits = self._digits.fetch(rows // self._orbit, ["image"])["image"][..., 0]
+        drawn = {name: self.factors.column(name).take(rows) for name in RANGES}
+        affine_copies(digits, affine_maps(**drawn, order=self._order), _SIDE, out[..., 0])
         return out
 
     def _table(self, seed: int) -> FactorTable:
@@ -172,7 +151,7 @@ def open(
         When the files are not there (with the command that fetches them), or are damaged.
 
     """
-    return AffineMnist(release("affine-mnist", None if root is None else expanded(root)), copies, order, seed)
+    return AffineMnist(release("affine-mnist", root), copies, order, seed)
 
 
 def _parameters(seed: int, sources: int, orbit: int) -> dict[str, npt.NDArray[np.float32]]:

@@ -17,10 +17,10 @@ from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.errors import DamagedFile, DataError
 from setsup.files.archives.members import MemberIndex
 
-__all__ = ["ANNOTATIONS", "BODIES", "PICTURES", "Cars", "body", "make", "read_cars", "year"]
+__all__ = ["ANNOTATIONS", "BODIES", "IMAGES", "Cars", "body", "make", "read_cars", "year"]
 
 ANNOTATIONS = r"(?:car_devkit/)?(?:devkit/)?cars_(?:train_annos|annos)\.mat"
-PICTURES = r"(?:cars_(?:train|test)/)+\d{5}\.jpg|car_ims/\d{6}\.jpg"
+IMAGES = r"(?:cars_(?:train|test)/)+\d{5}\.jpg|car_ims/\d{6}\.jpg"
 """Names of the files of both releases, of which mirrors nest some folders in another of the same name."""
 
 BODIES = ("Convertible", "Coupe", "Hatchback", "Minivan", "Pickup", "SUV", "Sedan", "Van", "Wagon")
@@ -38,7 +38,7 @@ _MOST_CLASSES = 1 << 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cars:
-    """Annotated pictures, one a row.
+    """Annotated images, one per row.
 
     `boxes` (rows, 4) float64, pixels; `codes` (rows,) int64; `test` (rows,) bool.
     """
@@ -115,7 +115,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _part(members: MemberIndex, place: int, folder: str, classes: int) -> tuple[list[str], Any, Any]:
-    """Names of the pictures, boxes and classes of one annotation file."""
+    """Names of the images, boxes and classes of one annotation file."""
     label = members.label(place)
     found = _structs(_variable(members, place, "annotations"), ("fname", *_SIDES), label)
     names = _names(found["fname"], r"\d{5}\.jpg", "fname", label)
@@ -161,7 +161,7 @@ def _whole(column: Any, field: str, label: str) -> npt.NDArray[np.int64]:
     for row, value in enumerate(column, 1):
         number = value.reshape(-1)[0] if value.size == 1 and value.dtype.kind in "biuf" else np.nan
         if not (number == np.floor(number) and abs(float(number)) < 1 << 31):
-            raise DamagedFile(f"{label}: {field!r} of annotation {row} is no whole number")
+            raise DamagedFile(f"{label}: {field!r} of annotation {row} is no integer")
         found.append(int(number))
     return np.array(found, np.int64)
 

@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Boxes are (left, top, right, bottom), 1-based inclusive pixels of the pictures as they are stored.
+Boxes are (left, top, right, bottom), 1-based inclusive pixels of the images as they are stored.
 """
 
 from pathlib import Path
@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.cropped_images import BoxedImages, BoxedPictures, check_crop
+from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, Crops
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.benchmarks.cars196.annotations import (
     ANNOTATIONS,
     BODIES,
-    PICTURES,
+    IMAGES,
     Cars,
     body,
     make,
@@ -26,7 +27,6 @@ from setsup.datasets.benchmarks.cars196.annotations import (
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
-from setsup.files.expand_user import expanded
 
 __all__ = ["Cars196", "open"]
 
@@ -34,52 +34,45 @@ Array = npt.NDArray[Any]
 
 _PARTS = ("train", "test")
 _SEEN = 98  # classes on which metric learning trains; the others are for its tests
-_HOLDS = {ANNOTATIONS: "devkit/cars_train_annos.mat or cars_annos.mat", PICTURES: "cars_train, cars_test or car_ims"}
+_HOLDS = {ANNOTATIONS: "devkit/cars_train_annos.mat or cars_annos.mat", IMAGES: "cars_train, cars_test or car_ims"}
 
 
-class Cars196(BoxedPictures):
+class Cars196(BoxedDataset):
     """Photographs of cars, each with the box and the model class of one car; made by :func:`open`.
 
     Factors: ``model_class`` (196 names such as ``Acura RL Sedan 2012``; unknown in the test part where its labels are
     not there), what these names tell, ``make``, ``body`` (unknown where a name tells none) and ``year``; the key
-    ``file``, the picture in the release; ``split`` as published, and ``retrieval``, the split of metric learning: its
+    ``file``, the image in the release; ``split`` as published, and ``retrieval``, the split of metric learning: its
     first 98 classes for training and the other 98 for tests. The modalities are ``image``, the box cut out and resized
     (proportions not kept, bilinear, antialiased), and ``box``, as annotated.
 
     Rows are in the order of the annotations: those of ``cars_train`` and then ``cars_test``, or of ``car_ims``.
-    Annotated pictures that are not there are left out; their number is logged.
+    Annotated images that are not there are left out; their number is logged.
 
     Parameters
     ----------
     members : MemberIndex
         The files of the release.
-    size : (height, width)
-        Of the images.
-    margin, jitter : float
-        As for :func:`open`.
-    seed : int
-        Of the jitter.
+    crops : Crops
+        How boxes are cut out, by the options of :func:`open`.
 
     Raises
     ------
     DataError
-        Annotations are missing or damaged, or none of the pictures is there.
+        Annotations are missing or damaged, or none of the images is there.
 
     """
 
     def __init__(
         self,
         members: MemberIndex,
-        size: tuple[int, int] = (128, 128),
-        margin: float = 0.0,
-        jitter: float = 0.0,
-        seed: int = 0,
+        crops: Crops = Crops(),  # noqa: B008  it is frozen
     ) -> None:
         cars = read_cars(members)
         places = _places(members, cars.images)
         rows = np.flatnonzero(places >= 0)
-        images = BoxedImages(members, places[rows], cars.boxes[rows], size, margin, jitter, seed, "cars196")
-        super().__init__("cars196", _table(cars, rows), images, members.source)
+        images = BoxedImages(members, places[rows], cars.boxes[rows], crops, "cars196")
+        super().__init__("cars196", _table(cars, rows), images)
 
 
 def open(
@@ -113,14 +106,13 @@ def open(
         The files are not there (with how to get them) or damaged, or an argument is out of range.
 
     """
-    shape = check_crop(size, margin, jitter)
-    place = None if root is None else expanded(root)
-    members = find_members("cars196", place, _HOLDS, ("cars196.zip", "cars196.tar"))
-    return Cars196(members, shape, margin, jitter, seed)
+    crops = Crops(size, margin, jitter, seed)
+    members = find_members("cars196", root, _HOLDS, ("cars196.zip", "cars196.tar"))
+    return Cars196(members, crops)
 
 
 def _places(members: MemberIndex, images: list[str]) -> npt.NDArray[np.int64]:
-    """Places of the pictures, -1 for those that are not there."""
+    """Places of the images, -1 for those that are not there."""
     # some mirrors have cars_train/cars_train/00001.jpg
     nested = [f"{image.partition('/')[0]}/{image}" for image in images]
     places = np.maximum(members.places(images), members.places(nested))
@@ -147,4 +139,4 @@ def _table(cars: Cars, rows: npt.NDArray[np.int64]) -> FactorTable:
     columns[Factor("file", Kind.NOMINAL, files, role="key")] = np.arange(len(rows))
     columns[Factor("split", Kind.NOMINAL, _PARTS, role="split")] = cars.test[rows].astype(np.int64)
     columns[Factor("retrieval", Kind.NOMINAL, _PARTS, role="split")] = np.where(codes < 0, -1, codes >= _SEEN)
-    return FactorTable(list(columns), {factor.name: column for factor, column in columns.items()})
+    return table_of(columns)

@@ -1,10 +1,8 @@
-"""Cars3D: pictures of 183 car models from 24 azimuths and 4 elevations, read from the published MAT files."""
+"""Cars3D: images of 183 car models from 24 azimuths and 4 elevations, read from the published MAT files."""
 
 import logging
-import os
-import shlex
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,20 +10,20 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.datasets.adapters.prepared_images import convert, prepare_command
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.cars3d.files import MOST_BYTES, LooseCars, PackedCars, Source, find_cars
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.dataset import Modality, gather
 from setsup.datasets.formats.matlab.mat import read_mat
+from setsup.datasets.per_process import per_process
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.prepared import PreparedArray
 
 __all__ = ["Cars3D", "open", "prepare"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Take = Callable[[Rows, Array | None], Array]
+Take = Callable[[Rows, Array], Array]
 
 _ELEVATIONS, _AZIMUTHS = 4, 24
 _POSES = _ELEVATIONS * _AZIMUTHS
@@ -52,14 +50,14 @@ class _Reader:
     kept: OrderedDict[tuple[str, int], Array] = field(default_factory=OrderedDict)
 
 
-class Cars3D(Dataset):
-    """Pictures of cars: elevation, azimuth and object, every combination once.
+class Cars3D(BaseDataset):
+    """Images of cars: elevation, azimuth and object, every combination once.
 
     The table is a grid: row ``(elevation · 24 + azimuth) · objects + object``. Objects are numbered by ``list.txt``,
     or by sorted names where that is missing; listed ones that are not there are left out, and the others keep their
     numbers. Modalities are ``image``, (128, 128, 3) uint8 sRGB on white, and
     ``object_mask``, (128, 128) bool, true where the mask of the file is not zero. Both come from the arrays that
-    :func:`prepare` makes where they are there, else from the MAT files, of which each holds the 96 pictures of a car;
+    :func:`prepare` makes where they are there, else from the MAT files, of which each holds the 96 images of a car;
     that is slow, and said once.
 
     Parameters
@@ -80,7 +78,7 @@ class Cars3D(Dataset):
 
     def __init__(self, cars: LooseCars | PackedCars, root: Path | str | None = None) -> None:
         self._cars = cars
-        self._option = "" if root is None else f" --root {shlex.quote(str(root))}"
+        self._source, self._command = cars.where, prepare_command(self.name, root)
         self.objects = cars.stems
         count = len(cars.stems)
         self.factors = FactorTable(
@@ -101,92 +99,69 @@ class Cars3D(Dataset):
         # where an object stands in the prepared arrays, which follow the order of the source
         self._positions = np.argsort(np.array(cars.order, np.int64))
         self.computes = self._arrays["image"].find() is None
-        self._readers: dict[int, _Reader] = {}
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._take(name)(rows, None) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write pictures into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._take(name)(rows, out[name])
 
     def prepare(self) -> list[Path]:
-        """Convert pictures and masks into arrays that are mapped into memory; see :func:`prepare`."""
-        from setsup.files.prepare import prepare_array
-        from setsup.progress import progress
-
+        """Convert images and masks into arrays that are mapped into memory; see :func:`prepare`."""
         kept: dict[int, Array] = {}
-        found = {}
+        found = []
         for name, array in self._arrays.items():
-            said = progress(len(self), f"preparing {self.name} {name}s", "rows")
-            with self._cars.reading() as read, said as advance:
-                found[name] = prepare_array(
-                    array, _BLOCK * _POSES, partial(self._fill, name, read, kept), None, advance
-                )
-        self._readers.pop(os.getpid(), None)  # from now on the arrays are read
+            with self._cars.reading() as read:
+                fill = partial(self._fill, name, read, kept)
+                found.append(convert(array, f"{self.name} {name}s", _BLOCK * _POSES, fill))
+        del self._reader  # from now on the arrays are read
         self.computes = False
-        return list(found.values())
+        return found
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what this process has open."""
-        return {**self.__dict__, "_readers": {}}
-
-    def __repr__(self) -> str:
-        """Show the source and the number of rows."""
-        return f"Cars3D({str(self._cars.where)!r}, {len(self):,} rows)"
-
-    def _take(self, name: str) -> Take:
-        # keyed by process: a forked child must not use its parent's locks
-        reader = self._readers.get(os.getpid()) or self._readers.setdefault(os.getpid(), _Reader())
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        reader = self._reader
         with reader.lock:
             if name not in reader.takes:
-                reader.takes[name] = self._opened(name, reader)
-        return reader.takes[name]
+                reader.takes[name] = self._open_take(name, reader)
+        return reader.takes[name](rows, out)
 
-    def _opened(self, name: str, reader: _Reader) -> Take:
+    @per_process
+    def _reader(self) -> _Reader:
+        return _Reader()
+
+    def _open_take(self, name: str, reader: _Reader) -> Take:
         array = self._arrays[name]
         prepared = array.open()
         if prepared is not None:
             return partial(self._from_array, prepared)
         outdated = array.outdated()
-        why = f"{outdated} was made of other files" if outdated else "each file holds the 96 pictures of a car"
+        why = f"{outdated} was made of other files" if outdated else "each file holds the 96 images of a car"
         if not self._cars.direct:
             raise DataError(
-                f"{self._cars.where} can only be read from its begin to its end{f' ({why})' if outdated else ''}; run "
-                f"`setsup prepare cars3d{self._option}` once, or unpack it"
+                f"{self._cars.where} can only be read sequentially{f' ({why})' if outdated else ''}; run "
+                f"{self._command} once, or unpack it"
             )
         if not reader.takes:
             _log.warning(
-                "reading %ss straight from %s is slow (%s); `setsup prepare cars3d%s` converts them once",
-                *(name, self._cars.where, why, self._option),
+                "reading %ss directly from %s is slow (%s); %s converts them once",
+                *(name, self._cars.where, why, self._command),
             )
         return partial(self._from_files, name, reader)
 
-    def _from_array(self, prepared: Array, rows: Rows, out: Array | None) -> Array:
+    def _from_array(self, prepared: Array, rows: Rows, out: Array) -> Array:
         pose, number = np.divmod(rows, len(self.objects))
         return gather(prepared, self._positions[number] * _POSES + pose, out)
 
-    def _from_files(self, name: str, reader: _Reader, rows: Rows, out: Array | None) -> Array:
+    def _from_files(self, name: str, reader: _Reader, rows: Rows, out: Array) -> Array:
         pose, number = np.divmod(rows, len(self.objects))
-        found = np.empty(rows.shape + _SHAPES[name], _DTYPES[name]) if out is None else out
         for one in np.unique(number).tolist():
             here = number == one
-            found[here] = self._car(name, reader, one)[pose[here]]
-        return found
+            out[here] = self._car(name, reader, one)[pose[here]]
+        return out
 
     def _car(self, name: str, reader: _Reader, number: int) -> Array:
-        """Pictures or masks of an object by pose, kept for a while."""
+        """Images or masks of an object by pose, kept for a while."""
         with reader.lock:
             car = reader.kept.get((name, number))
             if car is not None:
                 reader.kept.move_to_end((name, number))
                 return car
         with self._cars.reading() as read:
-            car = _decoded(read(number), [name])[name]
+            car = _decode(read(number), [name])[name]
         with reader.lock:
             reader.kept[name, number] = car
             while len(reader.kept) > _KEPT:
@@ -196,14 +171,14 @@ class Cars3D(Dataset):
     def _fill(
         self, name: str, read: Callable[[int], Source], kept: dict[int, Array], start: int, stop: int, out: Array
     ) -> None:
-        """Convert a block of cars; masks that are met with the pictures are kept, as bits, for their turn."""
+        """Convert a block of cars; masks that are met with the images are kept, as bits, for their turn."""
         for position in range(start // _POSES, stop // _POSES):
             number = self._cars.order[position]
             place = out[position * _POSES - start :][:_POSES]
             if name == "object_mask" and number in kept:
                 place[:] = np.unpackbits(kept[number], axis=-1)
                 continue
-            found = _decoded(read(number), ["image", "object_mask"] if name == "image" else [name])
+            found = _decode(read(number), ["image", "object_mask"] if name == "image" else [name])
             place[:] = found[name]
             if name == "image":
                 kept[number] = np.packbits(found["object_mask"], axis=-1)
@@ -229,9 +204,9 @@ def open(root: Path | str | None = None) -> Cars3D:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Convert pictures and masks once into arrays beside the files, which ``fetch`` then maps into memory.
+    """Convert images and masks once into arrays beside the files, which ``fetch`` then maps into memory.
 
-    Works block by block and within 300 MB of memory; killed and started again it goes on where it was. The published
+    Works block by block within 300 MB of memory; an interrupted run resumes. The published
     archive is read through once. Where the folder is read-only the arrays go into the cache folder. Shows its progress.
 
     Parameters
@@ -242,7 +217,7 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     Returns
     -------
     list of Path
-        The array of the pictures and that of the masks, ``.npy`` files.
+        The array of the images and that of the masks, ``.npy`` files.
 
     Raises
     ------
@@ -253,8 +228,8 @@ def prepare(root: Path | str | None = None) -> list[Path]:
     return open(root).prepare()
 
 
-def _decoded(source: Source, names: Iterable[str]) -> dict[str, Array]:
-    """Pictures and masks of a car by pose, (96, 128, 128, 3) uint8 and (96, 128, 128) bool."""
+def _decode(source: Source, names: Iterable[str]) -> dict[str, Array]:
+    """Images and masks of a car by pose, (96, 128, 128, 3) uint8 and (96, 128, 128) bool."""
     content, label = source
     names = list(names)
     stored = read_mat(content, label, [_STORED[name][0] for name in names], MOST_BYTES)

@@ -65,7 +65,7 @@ class LooseCars:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What the pictures and their order are made of."""
+        """What the images and their order are made of."""
         paths = [self.members.path(place) for place in (*self.places, *([] if self.listed is None else [self.listed]))]
         return tuple(path for path in paths if path is not None) or (self.members.source,)
 
@@ -105,7 +105,7 @@ class PackedCars:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What the pictures and their order are made of."""
+        """What the images and their order are made of."""
         return (self.source,)
 
     @contextmanager

@@ -1,7 +1,7 @@
 """The annotations of CelebA: the published texts, or csv files with a column ``image_id`` as Kaggle has them.
 
 A text has the number of its lines in the first, the names of the columns, but that of the image, in the second, and
-then a line an image; identities and partition have neither. Words are apart by one blank or more. Line numbers of
+then one line per image; identities and partition have neither. Words are apart by one blank or more. Line numbers of
 messages count from 1.
 """
 
@@ -35,7 +35,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Annotation:
-    """What a file tells of images, a line each.
+    """What a file tells of images, one line each.
 
     `images` (n,) int64; `values` (n, columns) int32 or float32.
     """

@@ -8,23 +8,25 @@ DCoDR's data are ``setsup.load("celeba", root, split="dcodr", crop=(128, 128), s
 """
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.datasets.adapters.image_sources import MemberImages, fetch_images
+from setsup.datasets.adapters.factor_columns import table_of
+from setsup.datasets.adapters.fetching import fetch_images, sample_images
+from setsup.datasets.adapters.image_files import ReleaseDataset
+from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.base import Array, Rows
 from setsup.datasets.benchmarks.celeba.annotations import MOST, Annotation, find_annotation, read_annotation
 from setsup.datasets.benchmarks.celeba.frame import ALIGNED, Frame
 from setsup.datasets.cached_arrays import cached_array, file_states
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.dataset import Modality
 from setsup.datasets.images import header, parallel
+from setsup.datasets.per_process import per_process
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
 from setsup.files.archives.listing import as_numpy
 from setsup.files.archives.members import MemberIndex, Places
 from setsup.files.archives.releases import find_members
@@ -32,9 +34,6 @@ from setsup.files.expand_user import expanded
 from setsup.files.texts import Place, content_of, label_of
 
 __all__ = ["ATTRIBUTES", "CelebA", "open"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _PUBLISHED = (
     *("5_o_Clock_Shadow", "Arched_Eyebrows", "Attractive", "Bags_Under_Eyes", "Bald", "Bangs", "Big_Lips", "Big_Nose"),
@@ -59,7 +58,7 @@ _ANNOTATIONS: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "landmarks68": ("list_landmarks68_celeba_x64", _POINTS68),
 }
 """Name of each file without its end, and of its columns where it has names of its own."""
-_SEEN68 = Frame((128, 128), (64, 64))  # the pictures in which 68 landmarks were found
+_SEEN68 = Frame((128, 128), (64, 64))  # the images in which 68 landmarks were found
 _ENTRY68 = np.dtype([("xy", "<f4", (68, 2))])
 _VERSION68 = 1  # of what is made of the file
 
@@ -72,7 +71,7 @@ _LOOKED_AT = 16
 _BLOCK = 256  # aligned images that are held at once
 
 
-class CelebA(Dataset):
+class CelebA(ReleaseDataset):
     """Aligned faces; made by :func:`open`.
 
     The key ``number`` is that of the image. The factors, each where its file is there, are ``identity`` (the
@@ -83,7 +82,7 @@ class CelebA(Dataset):
 
     - ``image``, uint8 sRGB, (218, 178, 3) or as `frame` says.
     - ``landmarks``, (5, 2) float32, (x, y) in pixels of ``image``: left and right eye, nose, left and right corner of
-      the mouth, left as the picture shows it.
+      the mouth, left as the image shows it.
     - ``landmarks68``, (68, 2) float32, (x, y) in pixels of ``image``; NaN where no face was found.
 
     Rows are in the order of the images' names.
@@ -109,15 +108,14 @@ class CelebA(Dataset):
 
     Notes
     -----
-    The 68 landmarks are no part of the release. DCoDR finds them with the library face_alignment in the pictures that
+    The 68 landmarks are no part of the release. DCoDR finds them with the library face_alignment in the images that
     ``crop=(128, 128), size=(64, 64)`` shows; who does so writes them to ``list_landmarks68_celeba_x64.csv``, beside the
-    other annotations: in the first line ``image_id,x0,y0,x1,y1,…,x67,y67``, then a line an image, such as
+    other annotations: in the first line ``image_id,x0,y0,x1,y1,…,x67,y67``, then one line per image, such as
     ``000001.jpg,12.0,30.5,…``, with 136 zeros where no face was found.
 
     """
 
     name = "celeba"
-    computes = True
 
     def __init__(
         self,
@@ -127,17 +125,16 @@ class CelebA(Dataset):
         annotations: Mapping[str, Place],
         frame: Frame = Frame(),  # noqa: B008  it is frozen
     ) -> None:
-        self._members, self._places, self._numbers, self._frame = members, places, images, frame
+        self._source, self._numbers, self._frame = members.source, images, frame
         self._images = MemberImages(members, places)
         self._look()
         self._file68 = annotations.get("landmarks68")
-        self._points68: Array | None = None
         told = {what: _read(what, place) for what, place in annotations.items() if what != "landmarks68"}
         where = str(members.source)
         self._warn(told.values())
         columns = {what: found.of(images, where) for what, found in told.items()}
         self._points = columns.get("landmarks", np.empty((0, 10))).reshape(-1, 5, 2).astype(np.int16)
-        found68 = None if self._file68 is None else ~np.isnan(self._landmarks68()[:, 0, 0])
+        found68 = None if self._file68 is None else ~np.isnan(self._landmarks68[:, 0, 0])
         self.factors = _table(images, columns, told, found68)
         self.modalities = {"image": Modality((*frame.shape, 3), "uint8", color="srgb")}
         if "landmarks" in columns:
@@ -145,52 +142,27 @@ class CelebA(Dataset):
         if self._file68 is not None:
             self.modalities["landmarks68"] = Modality((68, 2), "float32", unit="px")
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._fetched(name, rows) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            if name == "image":
-                self._pictures(rows, out[name])
-            else:
-                out[name][...] = self._fetched(name, rows)
-
-    @of_row
-    def paths(self, indices: npt.ArrayLike) -> list[str]:
-        """Names of the files of the given rows, such as ``img_align_celeba/000001.jpg``.
-
-        Parameters
-        ----------
-        indices : integer array of any shape
-            Row numbers.
-
-        """
-        rows, _ = fetch_request(self, indices, ())
-        found: list[str] = self._members.names.take(self._places[rows.reshape(-1)]).to_pylist()
-        return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is mapped."""
-        return {**self.__dict__, "_points68": None}
-
-    def __repr__(self) -> str:
-        """Show where the images are and the number of rows."""
-        return f"CelebA({str(self._members.source)!r}, {len(self):,} rows)"
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        if name == "landmarks":
+            return self._frame.points(self._points[rows]).astype(np.float32)
+        if name == "landmarks68":
+            return self._frame.points(self._landmarks68[rows], _SEEN68).astype(np.float32)
+        if self._frame.whole:
+            return fetch_images(self._images, rows, out.shape[1:], out=out)
+        for start in range(0, len(rows), _BLOCK):
+            aligned = fetch_images(self._images, rows[start : start + _BLOCK], (*ALIGNED, 3))
+            out[start : start + _BLOCK] = parallel(self._frame.apply, list(aligned))
+        return out
 
     def _warn(self, told: Collection[Annotation]) -> None:
         """Warn of listed images that are not there."""
         listed = np.unique(np.concatenate([found.images for found in told] or [self._numbers]))
         lost = [f"{number:06}.jpg" for number in listed[~np.isin(listed, self._numbers)].tolist()]
-        warn_left_out(self._members.source, "images", lost, len(listed))
+        warn_left_out(self._source, "images", lost, len(listed))
 
     def _look(self) -> None:
         """See whether the images are the aligned ones, by some of them."""
-        spread = np.unique(np.linspace(0, len(self._places) - 1, _LOOKED_AT).astype(np.int64))
-        items = self._images.take(spread)
+        items = sample_images(self._images, _LOOKED_AT)
         for found, (_, label) in zip(parallel(lambda item: header(*item), items), items, strict=True):
             if (found.height, found.width) != ALIGNED:
                 raise DataError(
@@ -198,42 +170,21 @@ class CelebA(Dataset):
                     "218 × 178; open those of img_align_celeba as they were published"
                 )
 
-    def _fetched(self, name: str, rows: Rows) -> Array:
-        if name == "image":
-            return self._pictures(rows)
-        if name == "landmarks68":
-            return self._frame.points(self._landmarks68()[rows], _SEEN68).astype(np.float32)
-        return self._frame.points(self._points[rows]).astype(np.float32)
-
-    def _pictures(self, rows: Rows, out: Array | None = None) -> Array:
-        shape = (*ALIGNED, 3)
-        if self._frame.whole:
-            return fetch_images(self._images, rows, shape, None, out)
-        found = np.empty((*rows.shape, *self._frame.shape, 3), np.uint8) if out is None else out
-        flat, slots = rows.reshape(-1), found.reshape(-1, *self._frame.shape, 3)
-        for start in range(0, len(flat), _BLOCK):
-            aligned = fetch_images(self._images, flat[start : start + _BLOCK], shape)
-            slots[start : start + _BLOCK] = parallel(self._frame.apply, list(aligned))
-        if not np.shares_memory(slots, found):
-            found[...] = slots.reshape(found.shape)
-        return found
-
+    @per_process
     def _landmarks68(self) -> Array:
         """68 landmarks of all rows as they were found, (n, 68, 2) float32, mapped."""
-        if self._points68 is None:
-            place = self._file68
-            if place is None:
-                raise DataError(f"{self!r} has no 68 landmarks")
-            made_of = [_VERSION68, label_of(place), _state(place), self._numbers.tobytes()]
+        place = self._file68
+        if place is None:
+            raise DataError(f"{self!r} has no 68 landmarks")
+        made_of = [_VERSION68, label_of(place), _state(place), self._numbers.tobytes()]
 
-            def make() -> Array:
-                told = _read("landmarks68", place)
-                self._warn([told])
-                values = told.of(self._numbers, str(self._members.source))
-                return _found68(values, label_of(place)).view(_ENTRY68).reshape(-1)
+        def make() -> Array:
+            told = _read("landmarks68", place)
+            self._warn([told])
+            values = told.of(self._numbers, str(self._source))
+            return _found68(values, label_of(place)).view(_ENTRY68).reshape(-1)
 
-            self._points68 = cached_array("landmarks68", made_of, _ENTRY68, len(self._numbers), make)["xy"]
-        return self._points68
+        return cached_array("landmarks68", made_of, _ENTRY68, len(self._numbers), make)["xy"]
 
 
 def open(
@@ -383,18 +334,17 @@ def _table(
         factors[Factor("split", Kind.NOMINAL, _SPLITS, role="split")] = part
         if "identity" in columns:
             factors[Factor("dcodr", Kind.NOMINAL, tuple(_DCODR), role="split")] = _dcodr(told, images)
-    codes = {factor.name: np.asarray(column).astype(code_dtype(len(factor))) for factor, column in factors.items()}
-    return FactorTable(list(factors), codes)
+    return table_of(factors)
 
 
 def _dcodr(told: Mapping[str, Annotation], images: Rows) -> Array:
-    """0 and 1 for the parts of DCoDR, the code of unknown in no part: by the images that a person has in the part.
+    """0 and 1 for the parts of DCoDR, -1 in neither: by the images that a person has in the part.
 
     All images that are listed count, so that a part of the release has its images in the parts that the whole has.
     """
     listed = np.intersect1d(told["identity"].images, told["split"].images)
     identity, part = (told[what].of(listed, "the lists")[:, 0] for what in ("identity", "split"))
-    found = np.full(len(listed), np.iinfo(code_dtype(len(_DCODR))).max)
+    found = np.full(len(listed), -1)
     for code, (name, fewest) in enumerate(_DCODR.items()):
         here = part == _SPLITS.index(name)
         found[here & (np.bincount(identity[here], minlength=identity.max() + 1)[identity] >= fewest)] = code

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.images import checked_size, corner
+from setsup.datasets.images import check_size, corner
 from setsup.errors import DataError
 
 __all__ = ["ALIGNED", "Frame"]
@@ -37,7 +37,7 @@ class Frame:
     def __post_init__(self) -> None:
         """Check the numbers."""
         for name in ("crop", "size"):
-            object.__setattr__(self, name, checked_size(getattr(self, name), name))
+            object.__setattr__(self, name, check_size(getattr(self, name), name))
         if self.crop is not None and (self.crop[0] > ALIGNED[0] or self.crop[1] > ALIGNED[1]):
             raise DataError(f"crop={self.crop} is larger than the aligned images, which are 218 × 178 (height × width)")
 
@@ -60,11 +60,11 @@ class Frame:
         cut = np.ascontiguousarray(pixels[top : top + height, left : left + width])
         if self.shape == (height, width):
             return cut
-        picture = Image.fromarray(cut)
+        image = Image.fromarray(cut)
         block = self._block()
         if block is not None:
-            return np.asarray(picture.reduce(block))
-        return np.asarray(ImageOps.fit(picture, (self.shape[1], self.shape[0]), Image.Resampling.BICUBIC))
+            return np.asarray(image.reduce(block))
+        return np.asarray(ImageOps.fit(image, (self.shape[1], self.shape[0]), Image.Resampling.BICUBIC))
 
     def points(self, points: Array, seen_in: "Frame | None" = None) -> npt.NDArray[np.float64]:
         """Carry points along.

@@ -2,7 +2,7 @@
 
 Convention
 ----------
-Boxes are (left, top, right, bottom), 1-based inclusive pixels of the pictures as they are stored.
+Boxes are (left, top, right, bottom), 1-based inclusive pixels of the images as they are stored.
 """
 
 import logging
@@ -13,22 +13,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.cropped_images import BoxedImages, BoxedPictures, check_crop
+from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, Crops
+from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.benchmarks.compcars.labels import VIEWPOINTS, read_labels
 from setsup.datasets.benchmarks.compcars.lists import ATTRIBUTES, Models, listed, named, read_models
-from setsup.datasets.dataset import fetch_request, of_row
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
-from setsup.files.expand_user import expanded
 
 __all__ = ["CompCars", "open"]
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
-_PICTURE = r"image/(?P<image>(?P<make>[0-9]{1,6})/(?P<model>[0-9]{1,6})/(?P<year>[^/]+)/[^/]+)\.jpg"
+_IMAGE = r"image/(?P<image>(?P<make>[0-9]{1,6})/(?P<model>[0-9]{1,6})/(?P<year>[^/]+)/[^/]+)\.jpg"
 _LABEL = r"label/[0-9]{1,6}/[0-9]{1,6}/[^/]+/[^/]+\.txt"
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _PARTS = ("train", "test")
@@ -39,64 +38,42 @@ _PAIRS = ("pairs_easy", "pairs_medium", "pairs_hard")
 _log = logging.getLogger("setsup")
 
 
-class CompCars(BoxedPictures):
+class CompCars(BoxedDataset):
     """Photographs of cars from the web, each with the box of one car; made by :func:`open`.
 
     Factors: ``make`` and ``model`` (names, or numbers where ``misc/make_model_name.mat`` is not there), ``year`` (of
     the model, unknown for some), ``viewpoint`` (unknown where it is uncertain); of the model, where
     ``misc/attributes.txt`` is there and tells it, ``car_type``, ``maximum_speed`` (km/h), ``displacement`` (litres),
     ``door_number`` and ``seat_number``; ``split``, the lists for classification, 431 models, and ``verification``:
-    train, the list with which verification is trained and attributes are tested, and test, the pictures of its
-    pairs. Pictures of neither list are in no part. The modalities are ``image``, the box cut out and resized
+    train, the list with which verification is trained and attributes are tested, and test, the images of its
+    pairs. Images of neither list are in no part. The modalities are ``image``, the box cut out and resized
     (proportions not kept, bilinear, antialiased), and ``box``, as annotated.
 
-    Rows are in the order of the files' names. Pictures without a label, or whose label has no box, are left out;
-    their number is logged, and so is that of listed pictures that are not there.
+    Rows are in the order of the files' names. Images without a label, or whose label has no box, are left out;
+    their number is logged, and so is that of listed images that are not there.
 
     Parameters
     ----------
     members : MemberIndex
         The files of the release.
-    size : (height, width)
-        Of the images.
-    margin, jitter : float
-        As for :func:`open`.
-    seed : int
-        Of the jitter.
+    crops : Crops
+        How boxes are cut out, by the options of :func:`open`.
 
     Raises
     ------
     DataError
-        Files are damaged, or no picture has a label.
+        Files are damaged, or no image has a label.
 
     """
 
     def __init__(
         self,
         members: MemberIndex,
-        size: tuple[int, int] = (128, 128),
-        margin: float = 0.0,
-        jitter: float = 0.0,
-        seed: int = 0,
+        crops: Crops = Crops(),  # noqa: B008  it is frozen
     ) -> None:
-        places, boxes, fields = _pictures(members)
-        self._members, self._places = members, places
-        images = BoxedImages(members, places, boxes, size, margin, jitter, seed, "compcars")
-        super().__init__("compcars", _table(members, fields), images, members.source)
-
-    @of_row
-    def paths(self, indices: npt.ArrayLike) -> list[str]:
-        """Names of the pictures of the given rows, such as ``image/78/1/2014/3ac218c0c6c378.jpg``.
-
-        Parameters
-        ----------
-        indices : integer array of any shape
-            Row numbers.
-
-        """
-        rows, _ = fetch_request(self, indices, ())
-        found: list[str] = self._members.names.take(self._places[rows.reshape(-1)]).to_pylist()
-        return found
+        places, boxes, fields = _find_images(members)
+        images = BoxedImages(members, places, boxes, crops, "compcars")
+        super().__init__("compcars", _table(members, fields), images)
 
 
 def open(
@@ -106,7 +83,7 @@ def open(
     jitter: float = 0.0,
     seed: int = 0,
 ) -> CompCars:
-    """Open the pictures from the web of CompCars.
+    """Open the images from the web of CompCars.
 
     The first call reads all labels, and keeps them in the user's cache folder.
 
@@ -131,29 +108,24 @@ def open(
         The files are not there (with how to get them) or damaged, or an argument is out of range.
 
     """
-    shape = check_crop(size, margin, jitter)
-    place = None if root is None else expanded(root)
-    holds = {_PICTURE: "image/78/1/2014/3ac218c0c6c378.jpg", _LABEL: "label/78/1/2014/3ac218c0c6c378.txt"}
-    return CompCars(
-        find_members("compcars", place, holds, ("compcars.zip", "compcars.tar")), shape, margin, jitter, seed
-    )
+    crops = Crops(size, margin, jitter, seed)
+    holds = {_IMAGE: "image/78/1/2014/3ac218c0c6c378.jpg", _LABEL: "label/78/1/2014/3ac218c0c6c378.txt"}
+    return CompCars(find_members("compcars", root, holds, ("compcars.zip", "compcars.tar")), crops)
 
 
-def _pictures(members: MemberIndex) -> tuple[Rows, Array, dict[str, Any]]:
-    """Places and boxes of the pictures that are kept, and what their paths and labels say."""
+def _find_images(members: MemberIndex) -> tuple[Rows, Array, dict[str, Any]]:
+    """Places and boxes of the images that are kept, and what their paths and labels say."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    places, groups = members.matching(_PICTURE)
+    places, groups = members.matching(_IMAGE)
     images = groups["image"].cast(pa.large_string())
     text = pa.scalar("", pa.large_string())
     wanted = pc.binary_join_element_wise(pa.scalar("label/", pa.large_string()), images, text)
     labelled = members.places(pc.binary_join_element_wise(wanted, pa.scalar(".txt", pa.large_string()), text))
     there = np.flatnonzero(labelled >= 0)
     if not len(there):
-        raise DataError(
-            f"{members.source} has no label of any of its {len(places):,} pictures; unpack the release again"
-        )
+        raise DataError(f"{members.source} has no label of any of its {len(places):,} images; unpack the release again")
     labels = read_labels(members, labelled[there])
     boxed = np.isfinite(labels["box"]).all(axis=1)
     for lost, why in (
@@ -162,7 +134,7 @@ def _pictures(members: MemberIndex) -> tuple[Rows, Array, dict[str, Any]]:
     ):
         if len(lost):
             _log.warning(
-                "%s: %s of %s pictures %s, such as %s; they are left out",
+                "%s: %s of %s images %s, such as %s; they are left out",
                 *(members.source, f"{len(lost):,}", f"{len(places):,}", why, members.label(int(places[lost[0]]))),
             )
     kept = there[boxed]
@@ -194,7 +166,7 @@ def _table(members: MemberIndex, fields: dict[str, Any]) -> FactorTable:
         if train.any() or test.any():
             parts = np.where(train, 0, np.where(test, 1, -1))
             columns[Factor(name, Kind.NOMINAL, _PARTS, role="split")] = parts
-    return FactorTable(list(columns), {factor.name: codes for factor, codes in columns.items()})
+    return table_of(columns)
 
 
 def _add_attributes(columns: dict[Factor, Array], known: Models, models: Rows, model: Rows) -> None:
@@ -218,7 +190,7 @@ def _add_attributes(columns: dict[Factor, Array], known: Models, models: Rows, m
 
 
 def _add(columns: dict[Factor, Array], name: str, values: Rows) -> None:
-    """An ordinal factor of whole numbers, of which 0 is unknown; none where all are."""
+    """An ordinal factor of integers, of which 0 is unknown; none where all are."""
     levels = np.unique(values[values > 0])
     if len(levels):
         codes = np.searchsorted(levels, values)

@@ -26,13 +26,13 @@ _KIND = np.dtype([("viewpoint", "i1"), ("box", "<f4", (4,))])
 _VERSION = 1  # of the cached columns
 _MOST = 1 << 12  # bytes of a label
 _BLOCK = 1024
-_LARGEST = 1 << 24  # to which whole numbers are exact in single precision
+_LARGEST = 1 << 24  # to which integers are exact in single precision
 
 
 def read_labels(members: MemberIndex, places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """Read labels on the first call, and from then on what the cache kept of them.
 
-    They are read anew when the release changes as :func:`~setsup.datasets.cached_arrays.release_state` notices it.
+    They are read again when the release changes as :func:`~setsup.datasets.cached_arrays.release_state` notices it.
 
     `places` (n,) int64; returns (n,) structured array.
     """
@@ -46,7 +46,7 @@ def parse_label(content: bytes, label: str) -> tuple[int, tuple[float, float, fl
     numbers = [[_whole(word) for word in line] for line in lines]
     shaped = len(lines) >= 2 and len(lines[0]) == len(lines[1]) == 1 and all(len(line) == 4 for line in lines[2:])
     if not shaped or any(number is None for line in numbers for number in line):
-        raise DataError(f"{label} has no viewpoint, number of boxes and four sides, a line each; it is damaged")
+        raise DataError(f"{label} has no viewpoint, number of boxes and four sides, one per line; it is damaged")
     viewpoint = numbers[0][0] or 0
     left, top, right, bottom = (float(side or 0) for side in (numbers[2] if len(numbers) > 2 else [0] * 4))
     if not (1 <= left <= right and 1 <= top <= bottom):
@@ -55,7 +55,7 @@ def parse_label(content: bytes, label: str) -> tuple[int, tuple[float, float, fl
 
 
 def _whole(word: bytes) -> int | None:
-    """A whole number that single precision holds; None for anything else."""
+    """A integer that single precision holds; None for anything else."""
     digits = word.removeprefix(b"-")
     return int(word) if digits.isdigit() and len(digits) <= 8 and int(digits) <= _LARGEST else None
 

@@ -1,4 +1,4 @@
-"""What CompCars says of makes and models in ``misc``, and its lists of pictures in ``train_test_split``."""
+"""What CompCars says of makes and models in ``misc``, and its lists of images in ``train_test_split``."""
 
 import logging
 from collections import Counter
@@ -43,12 +43,12 @@ def read_models(members: MemberIndex) -> Models:
     if "misc/make_model_name.mat" in members:
         place = members.place("misc/make_model_name.mat")
         names = read_mat(members.read(place, _MOST), members.label(place), ["make_names", "model_names"], _MOST)
-        found.makes.update(_numbered(names["make_names"], members.label(place)))
-        found.models.update(_numbered(names["model_names"], members.label(place)))
+        found.makes.update(_number(names["make_names"], members.label(place)))
+        found.models.update(_number(names["model_names"], members.label(place)))
     if "misc/car_type.mat" in members:
         place = members.place("misc/car_type.mat")
         types = read_mat(members.read(place, _MOST), members.label(place), ["types"], _MOST)["types"]
-        found.types.update(_numbered(types, members.label(place)))
+        found.types.update(_number(types, members.label(place)))
     if "misc/attributes.txt" in members:
         place = members.place("misc/attributes.txt")
         found.attributes.update(_attributes(members.read(place, _MOST), members.label(place)))
@@ -71,7 +71,7 @@ def named(ids: Iterable[int], names: dict[int, str]) -> tuple[str, ...]:
 
 
 def listed(members: MemberIndex, lists: Sequence[str], images: Any, columns: int = 1) -> npt.NDArray[np.bool_]:
-    """Tell which pictures are in lists; what they list and is not there is counted in the log.
+    """Tell which images are in lists; what they list and is not there is counted in the log.
 
     Returns (n,) bool.
     """
@@ -89,7 +89,7 @@ def listed(members: MemberIndex, lists: Sequence[str], images: Any, columns: int
         lost = np.flatnonzero(at < 0)
         if len(lost):
             _log.warning(
-                "%s: %s of its %s pictures are not in the release, or have no label (%s)",
+                "%s: %s of its %s images are not in the release, or have no label (%s)",
                 *(members.label(place), f"{len(lost):,}", f"{len(wanted):,}"),
                 some([wanted[turn] for turn in lost.tolist()]),
             )
@@ -99,7 +99,7 @@ def listed(members: MemberIndex, lists: Sequence[str], images: Any, columns: int
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
-def _numbered(value: Any, label: str) -> dict[int, str]:
+def _number(value: Any, label: str) -> dict[int, str]:
     """Names of a cell array by their numbers from 1, without those that are empty; some end with spaces."""
     if value.dtype != object:
         raise DamagedFile(f"{label} has no lists of names", _FIX)

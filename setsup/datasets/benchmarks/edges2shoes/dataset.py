@@ -5,17 +5,19 @@ set may be drawn of one domain; the two rows of a file follow each other, the ph
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.factor_columns import table_of
+from setsup.datasets.adapters.image_files import ReleaseDataset
 from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.base import Array, Rows
 from setsup.datasets.benchmarks.edges2shoes.matching import Label, find_zappos
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
-from setsup.datasets.images import checked_size, decode, parallel, resized
+from setsup.datasets.dataset import Modality
+from setsup.datasets.images import check_size, decode, parallel, resize
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex
@@ -24,9 +26,7 @@ from setsup.files.expand_user import expanded
 
 __all__ = ["Edges2Shoes", "open", "prepare"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Pictures = npt.NDArray[np.uint8]
+Pixels = npt.NDArray[np.uint8]
 Listed = tuple[Rows, tuple[str, ...], Rows]
 
 _DOMAINS = ("photo", "edges")
@@ -38,16 +38,16 @@ _ARCHIVES = ("edges2shoes.tar", "edges2shoes.zip")
 _log = logging.getLogger("setsup")
 
 
-class Edges2Shoes(Dataset):
+class Edges2Shoes(ReleaseDataset):
     """Photographs of shoes, and drawings of their edges; made by :func:`open`.
 
     Factors are ``domain`` (``photo`` or ``edges``), the key ``pair``, such as ``train/17``, and ``split`` as published,
     in which no pair is in two parts. Where UT Zappos50K is beside it and :func:`prepare` was called, there are also
-    ``shoe_type``, ``gender``, ``closure``, ``material`` and ``toe_style``, taken from the nearest picture there as
+    ``shoe_type``, ``gender``, ``closure``, ``material`` and ``toe_style``, taken from the nearest image there as
     DCoDR does, and the key ``match_distance``, how far that is (root of the mean squared difference of 32 × 32
     pixels, in levels of 255): labels of distant matches are doubtful.
 
-    The one modality is ``image``, (256, 256, 3) uint8 sRGB. A file is decoded once where both its rows are fetched
+    The only modality is ``image``, (256, 256, 3) uint8 sRGB. A file is decoded once where both its rows are fetched
     together. Rows 2k and 2k + 1 are the photograph and the edges of a pair; pairs are in the order of their numbers,
     ``train`` first.
 
@@ -72,7 +72,6 @@ class Edges2Shoes(Dataset):
     """
 
     name = "edges2shoes"
-    computes = True
 
     def __init__(
         self,
@@ -83,54 +82,19 @@ class Edges2Shoes(Dataset):
         listed: Listed | None = None,
     ) -> None:
         if isinstance(dilate, bool) or not isinstance(dilate, int) or not 0 <= dilate <= 16:
-            raise DataError(f"dilate must be a whole number of times from 0 to 16, not {dilate!r}")
-        self._members, self._size, self._dilate = members, size, dilate
-        self._places, pairs, parts = listed or _listed(members)
-        self._images = MemberImages(members, np.repeat(self._places, 2))
+            raise DataError(f"dilate must be an integer of times from 0 to 16, not {dilate!r}")
+        self._source, self._size, self._dilate = members.source, size, dilate
+        places, pairs, parts = listed or _list_pairs(members)
+        self._images = MemberImages(members, np.repeat(places, 2))
         self.factors = _table(pairs, parts, labels or {})
         self.modalities = {"image": Modality((*(size or (_SIDE, _SIDE)), 3), "uint8", color="srgb")}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._pictures(rows) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._pictures(rows, out[name])
-
-    @of_row
-    def paths(self, indices: npt.ArrayLike) -> list[str]:
-        """Names of the files of the given rows, such as ``train/17_AB.jpg``.
-
-        Parameters
-        ----------
-        indices : integer array of any shape
-            Row numbers.
-
-        """
-        rows, _ = fetch_request(self, indices, ())
-        found: list[str] = self._members.names.take(self._places[rows.reshape(-1) // 2]).to_pylist()
-        return found
-
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"Edges2Shoes({str(self._members.source)!r}, {len(self):,} rows)"
-
-    def _pictures(self, rows: Rows, out: Array | None = None) -> Array:
-        shape = tuple(length or 0 for length in self.modalities["image"].shape)
-        if out is not None and not out.flags.c_contiguous:
-            out[...] = self._pictures(rows)
-            return out
-        found = np.empty((*rows.shape, *shape), np.uint8) if out is None else out
-        slots, flat = found.reshape(rows.size, *shape), rows.reshape(-1)
-        pairs, first, inverse = np.unique(flat // 2, return_index=True, return_inverse=True)
-        # slots of each file together
-        order = np.argsort(inverse.reshape(-1), kind="stable")
-        wanted = np.split(order, np.searchsorted(inverse.reshape(-1)[order], np.arange(1, len(pairs))))
-        items = self._images.take(flat[first])
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        pairs, first, inverse = np.unique(rows // 2, return_index=True, return_inverse=True)
+        # the rows of each file together
+        order = np.argsort(inverse, kind="stable")
+        wanted = np.split(order, np.searchsorted(inverse[order], np.arange(1, len(pairs))))
+        items = self._images.take(rows[first])
 
         def fill(turn: int) -> None:
             source, label = items[turn]
@@ -140,20 +104,20 @@ class Edges2Shoes(Dataset):
                     f"{label} is {file.shape[0]} × {file.shape[1]} pixels (height × width), not {_SIDE} × {2 * _SIDE}; "
                     "it is none of the release, fetch it again"
                 )
-            halves: dict[int, Pictures] = {}
+            halves: dict[int, Pixels] = {}
             for slot in wanted[turn].tolist():
-                domain = int(flat[slot]) % 2
+                domain = int(rows[slot]) % 2
                 if domain not in halves:
                     halves[domain] = self._half(file, domain)
-                slots[slot] = halves[domain]
+                out[slot] = halves[domain]
 
         parallel(fill, range(len(items)))
-        return found
+        return out
 
-    def _half(self, file: Pictures, domain: int) -> Pictures:
+    def _half(self, file: Pixels, domain: int) -> Pixels:
         if domain == _DOMAINS.index("photo"):
-            return resized(_photo(file), self._size)
-        return resized(_thickened(file[:, :_SIDE], self._dilate), self._size)
+            return resize(_photo(file), self._size)
+        return resize(_thicken(file[:, :_SIDE], self._dilate), self._size)
 
 
 def open(
@@ -184,23 +148,23 @@ def open(
         When the files are not there (with how to get them), or an argument is out of range.
 
     """
-    size, place = checked_size(size), None if root is None else expanded(root)
+    size, place = check_size(size), None if root is None else expanded(root)
     members = _find(place)
-    listed = _listed(members)
+    listed = _list_pairs(members)
     beside = find_zappos(members, listed[0], place, zappos)
     labels = None if beside is None else beside.labels()
     if beside is not None and labels is None:
         _log.info(
             "%s has no labels yet: `setsup prepare edges2shoes` matches its photographs with %s",
-            *(members.source, beside.pictures.source),
+            *(members.source, beside.images.source),
         )
     return Edges2Shoes(members, size, dilate, labels, listed)
 
 
 def prepare(root: Path | str | None = None, zappos: Path | str | None = None) -> Path:
-    """Match the photographs with the pictures of UT Zappos50K, whose labels they have from then on.
+    """Match the photographs with the images of UT Zappos50K, whose labels they have from then on.
 
-    All photographs are compared with all pictures, which takes some minutes. The matches are kept in the cache folder.
+    All photographs are compared with all images, which takes some minutes. The matches are kept in the cache folder.
 
     Parameters
     ----------
@@ -220,7 +184,7 @@ def prepare(root: Path | str | None = None, zappos: Path | str | None = None) ->
     """
     place = None if root is None else expanded(root)
     members = _find(place)
-    beside = find_zappos(members, _listed(members)[0], place, zappos)
+    beside = find_zappos(members, _list_pairs(members)[0], place, zappos)
     if beside is None:
         raise DataError(
             f"edges2shoes: there are no labels without ut-zap50k, which is neither in {members.source}, nor beside it, "
@@ -238,14 +202,14 @@ def _table(pairs: tuple[str, ...], parts: Rows, labels: Mapping[str, Label]) -> 
         columns[Factor(name, kind, levels, role="key" if levels is None else "variation")] = np.repeat(codes, 2)
     columns[Factor("pair", Kind.NOMINAL, pairs, role="key")] = np.repeat(np.arange(len(pairs)), 2)
     columns[Factor("split", Kind.NOMINAL, _PARTS, role="split")] = np.repeat(parts, 2)
-    return FactorTable(list(columns), {factor.name: codes for factor, codes in columns.items()})
+    return table_of(columns)
 
 
 def _find(root: Path | None) -> MemberIndex:
     return find_members("edges2shoes", root, {_FILES: "train/*_AB.jpg"}, _ARCHIVES)
 
 
-def _listed(members: MemberIndex) -> Listed:
+def _list_pairs(members: MemberIndex) -> Listed:
     """Places of the files in the order of their numbers, the names of the pairs, and the part of each."""
     places, groups = members.matching(_FILES)
     parts = np.array([_PARTS.index(part) for part in groups["split"].to_pylist()], np.int64)
@@ -255,11 +219,11 @@ def _listed(members: MemberIndex) -> Listed:
     return places[order], names, parts[order]
 
 
-def _photo(file: Pictures) -> Pictures:
+def _photo(file: Pixels) -> Pixels:
     return file[:, file.shape[1] // 2 :]
 
 
-def _thickened(lines: Pictures, times: int) -> Pictures:
+def _thicken(lines: Pixels, times: int) -> Pixels:
     """Dark lines made thicker by the least value of 3 × 3 pixels, again and again."""
     for axis in (0, 1):
         for _ in range(times):

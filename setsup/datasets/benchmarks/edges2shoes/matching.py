@@ -1,9 +1,9 @@
 """Labels for the photographs of Edges2Shoes: those of UT Zappos50K, matched by their pixels as DCoDR does.
 
-Each photograph gets the labels of the picture of UT Zappos50K that is nearest to it at 32 × 32 pixels [1]_. The script
-that DCoDR published lets the bounds of one list step through the other, which is mended here. It stretches pictures of
+Each photograph gets the labels of the image of UT Zappos50K that is nearest to it at 32 × 32 pixels [1]_. The script
+that DCoDR published lets the bounds of one list step through the other, which is fixed here. It stretches images of
 136 × 102 pixels to squares; those of Edges2Shoes may have been padded instead, so both are compared, and the nearer
-one counts. Pictures shrink by Pillow's bicubic filter, antialiased.
+one counts. Images shrink by Pillow's bicubic filter, antialiased.
 
 References
 ----------
@@ -22,7 +22,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.image_sources import Images, MemberImages
+from setsup.datasets.adapters.fetching import Images
+from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.benchmarks.ut_zap50k.files import find_shoes, first_values, read_shoes
 from setsup.datasets.cached_arrays import file_states, release_state
 from setsup.datasets.images import decode, parallel
@@ -50,7 +51,7 @@ LABELS = {
 """DCoDR's factors, and the columns of the catalogue that they come from."""
 
 DISTANCE = "match_distance"
-"""Factor that tells how far the nearest picture is: root of the mean squared difference, in levels of 255."""
+"""Factor that tells how far the nearest image is: root of the mean squared difference, in levels of 255."""
 
 FEW = 250
 """Values that so many rows have, or fewer, are put together as ``Other``."""
@@ -58,7 +59,7 @@ FEW = 250
 _OTHER = "Other"
 _SIDE = 32
 _BLOCK, _OTHERS = 1024, 4096
-_PICTURES = 512
+_IMAGES = 512
 _VERSION = 1
 
 _log = logging.getLogger("setsup")
@@ -70,19 +71,19 @@ class Zappos:
     `places` (pairs,) int64.
     """
 
-    def __init__(self, photos: MemberIndex, places: Ints, pictures: MemberIndex, data: MemberIndex) -> None:
+    def __init__(self, photos: MemberIndex, places: Ints, images: MemberIndex, data: MemberIndex) -> None:
         self._photos, self._places = photos, places
-        self.pictures, self.data = pictures, data
+        self.images, self.data = images, data
 
     def file(self) -> Path:
         """Name the file in the cache folder that the matches are kept in; it follows from what they are made of.
 
-        A picture that is written over in place may not be noticed; see
+        An image that is written over in place may not be noticed; see
         :func:`~setsup.datasets.cached_arrays.release_state`.
 
         """
         digest = hashlib.blake2b(f"{_VERSION} {_SIDE}".encode(), digest_size=16)
-        for members, places in ((self._photos, self._places), (self.pictures, np.arange(len(self.pictures)))):
+        for members, places in ((self._photos, self._places), (self.images, np.arange(len(self.images)))):
             digest.update(release_state(members, places).encode())
         lists = [name for name in ("meta-data.csv", "image-path.mat") if name in self.data]
         digest.update(repr(file_states(self.data, [self.data.place(name) for name in lists])).encode())
@@ -93,7 +94,7 @@ class Zappos:
         matches = _kept(self.file(), len(self._places))
         if matches is None:
             return None
-        shoes = read_shoes(self.pictures, self.data)
+        shoes = read_shoes(self.images, self.data)
         if matches[:, 0].max() >= len(shoes.cids):
             return None
         rows = matches[:, 0].astype(np.int64)
@@ -116,17 +117,17 @@ class Zappos:
         return path
 
     def _matched(self, photo: Callable[[Bytes], Bytes]) -> npt.NDArray[np.float64]:
-        shoes = read_shoes(self.pictures, self.data)
+        shoes = read_shoes(self.images, self.data)
         photos = _thumbnails(
             MemberImages(self._photos, self._places), lambda file: [_shrunk(photo(file))], "photographs"
         )
-        shapes = _thumbnails(MemberImages(shoes.pictures, shoes.places), _shapes, "pictures of ut-zap50k")
+        shapes = _thumbnails(MemberImages(shoes.images, shoes.places), _shapes, "images of ut-zap50k")
         others = shapes.reshape(-1, shapes.shape[2])
         with progress(len(others), "matching photographs", "rows") as advance:
             rows, squares = nearest(photos[:, 0], others, advance)
         found = np.stack([rows // shapes.shape[1], np.sqrt(squares / photos.shape[2])], axis=1)
         _log.info(
-            "%s photographs match %s pictures of ut-zap50k, half of them at %.1f of 255 or less",
+            "%s photographs match %s images of ut-zap50k, half of them at %.1f of 255 or less",
             *(f"{len(found):,}", f"{len(np.unique(found[:, 0])):,}", float(np.median(found[:, 1]))),
         )
         return found
@@ -167,11 +168,11 @@ def nearest(queries: Bytes, others: Bytes, advance: Advance) -> tuple[Ints, Ints
     """
     kept = _first_of_equals(others)
     blocks = [slice(begin, begin + _BLOCK) for begin in range(0, len(queries), _BLOCK)]
-    ours = _centred(queries)
+    ours = _center(queries)
     rows, squares = np.zeros(len(queries), np.int64), np.full(len(queries), np.iinfo(np.int64).max)
     for start in range(0, len(kept), _OTHERS):
         among = kept[start : start + _OTHERS]
-        theirs = _centred(others[among])
+        theirs = _center(others[among])
         lengths = (theirs**2).sum(axis=1)
         for block in blocks:
             # without the part that all have in common
@@ -223,7 +224,7 @@ def _first_of_equals(vectors: Bytes) -> Ints:
     return np.array(found, np.int64)
 
 
-def _centred(values: Bytes) -> npt.NDArray[np.float32]:
+def _center(values: Bytes) -> npt.NDArray[np.float32]:
     # numbers around zero lose less of their differences
     return values.astype(np.float32) - np.float32(128)
 
@@ -238,25 +239,25 @@ def _thumbnails(images: Images, shrink: Callable[[Bytes], Sequence[Bytes]], what
     """Shrunk versions of all images, (rows, versions, 3072)."""
     found: list[Bytes] = []
     with progress(len(images), f"shrinking {what}", "rows") as advance:
-        for start in range(0, len(images), _PICTURES):
-            items = images.take(np.arange(start, min(start + _PICTURES, len(images))))
+        for start in range(0, len(images), _IMAGES):
+            items = images.take(np.arange(start, min(start + _IMAGES, len(images))))
             found.append(np.stack(parallel(lambda item: np.stack(shrink(decode(*item, 3))), items)))
             advance(len(items))
     return np.concatenate(found)
 
 
-def _shapes(picture: Bytes) -> list[Bytes]:
-    """The picture stretched to a square, and padded with white to one."""
-    height, width = picture.shape[:2]
+def _shapes(image: Bytes) -> list[Bytes]:
+    """The image stretched to a square, and padded with white to one."""
+    height, width = image.shape[:2]
     side = max(height, width)
     padded = np.full((side, side, 3), 255, np.uint8)
     top, left = (side - height) // 2, (side - width) // 2
-    padded[top : top + height, left : left + width] = picture
-    return [_shrunk(picture), _shrunk(padded)]
+    padded[top : top + height, left : left + width] = image
+    return [_shrunk(image), _shrunk(padded)]
 
 
-def _shrunk(picture: Bytes) -> Bytes:
+def _shrunk(image: Bytes) -> Bytes:
     from PIL import Image
 
-    small = Image.fromarray(np.ascontiguousarray(picture)).resize((_SIDE, _SIDE), Image.Resampling.BICUBIC)
+    small = Image.fromarray(np.ascontiguousarray(image)).resize((_SIDE, _SIDE), Image.Resampling.BICUBIC)
     return np.asarray(small).reshape(-1)

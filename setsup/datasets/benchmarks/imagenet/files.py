@@ -1,4 +1,4 @@
-"""Where the pictures of ImageNet lie: trees of a folder a synset, the published tars, or some of both."""
+"""Where the images of ImageNet lie: trees of one folder per synset, the published tars, or some of both."""
 
 import logging
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.archives.releases import find_members
 from setsup.files.roots import some
 
-__all__ = ["ENDS", "SPLITS", "Pictures", "find_pictures", "in_tree", "only"]
+__all__ = ["ENDS", "SPLITS", "SynsetFiles", "find_files", "in_tree", "only"]
 
 Places = npt.NDArray[np.int64]
 
 SPLITS = ("train", "val")
 ENDS = r"\.(?:JPEG|JPG|jpe?g|PNG|png)"
-"""How the names of pictures end; the published ones end in .JPEG, whatever they hold."""
+"""How the names of images end; the published ones end in .JPEG, whatever they hold."""
 
 _ARCHIVES = ("imagenet-object-localization-challenge.zip", "imagenet.zip", "imagenet.tar")
 _TARS = {split: f"ILSVRC2012_img_{split}.tar" for split in SPLITS}
@@ -37,8 +37,8 @@ _log = logging.getLogger("setsup")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pictures:
-    """Pictures in the order of the rows.
+class SynsetFiles:
+    """Images in the order of the rows.
 
     `part, places` (n,) int64; `synset` (n,) int64; `split` (n,) int64.
     """
@@ -52,8 +52,8 @@ class Pictures:
     categories: tuple[str, ...] | None
 
 
-def find_pictures(name: str, root: Path | None) -> Pictures:
-    """Find the pictures of ImageNet, as :func:`setsup.datasets.benchmarks.imagenet.open` takes the root.
+def find_files(name: str, root: Path | str | None) -> SynsetFiles:
+    """Find the images of ImageNet, as :func:`setsup.datasets.benchmarks.imagenet.open` takes the root.
 
     Rows are ordered by split (train, val), synset (those of which it is not known last) and the bytes of the file's
     name: the same in a tree and in the tars, and the order of programs that number the sorted files of sorted folders.
@@ -62,7 +62,7 @@ def find_pictures(name: str, root: Path | None) -> Pictures:
     labels = find_labels(release)
     found = [part for split in SPLITS if (part := _of_split(release, split, labels)) is not None]
     if not found:
-        raise DamagedFile(f"{release.source} holds no picture such as train/n01440764/n01440764_18.JPEG")
+        raise DamagedFile(f"{release.source} holds no image such as train/n01440764/n01440764_18.JPEG")
     synsets = sorted({synset for _, _, names, _, _ in found for synset in names})
     levels = tuple(synsets)
     columns = []
@@ -73,39 +73,39 @@ def find_pictures(name: str, root: Path | None) -> Pictures:
         columns.append((np.full(len(places), number), places[order], known[order], np.full(len(places), split)))
     parts, places, synset, split_codes = (np.concatenate(column) for column in zip(*columns, strict=True))
     members = tuple(each for each, *_ in found)
-    return Pictures(members, parts, places, levels, synset, split_codes, labels.categories(levels))
+    return SynsetFiles(members, parts, places, levels, synset, split_codes, labels.categories(levels))
 
 
-def only(pictures: Pictures, synsets: Sequence[str], where: str) -> Pictures:
-    """Pictures of some synsets, in their order."""
-    missing = [synset for synset in synsets if synset not in pictures.synsets]
+def only(files: SynsetFiles, synsets: Sequence[str], where: str) -> SynsetFiles:
+    """Images of some synsets, in their order."""
+    missing = [synset for synset in synsets if synset not in files.synsets]
     if missing:
-        source = pictures.parts[0].source
+        source = files.parts[0].source
         raise DataError(
-            f"{source} has no picture of {len(missing)} of the {len(synsets)} synsets of {where}: {some(missing)}; "
+            f"{source} has no image of {len(missing)} of the {len(synsets)} synsets of {where}: {some(missing)}; "
             "fetch what is missing, or give a list of others (synsets=)"
         )
-    kept = sorted(pictures.synsets.index(synset) for synset in synsets)
-    codes = np.full(len(pictures.synsets) + 1, -1, np.int64)
+    kept = sorted(files.synsets.index(synset) for synset in synsets)
+    codes = np.full(len(files.synsets) + 1, -1, np.int64)
     codes[kept] = np.arange(len(kept))
-    synset = codes[pictures.synset]  # -1, unknown, finds the last
+    synset = codes[files.synset]  # -1, unknown, finds the last
     rows = np.flatnonzero(synset >= 0)
-    unknown = int(np.count_nonzero(pictures.synset < 0))
+    unknown = int(np.count_nonzero(files.synset < 0))
     if unknown:
-        _log.warning("%d pictures whose synset is not known are left out", unknown)
+        _log.warning("%d images whose synset is not known are left out", unknown)
     return replace(
-        pictures,
-        part=pictures.part[rows],
-        places=pictures.places[rows],
-        split=pictures.split[rows],
+        files,
+        part=files.part[rows],
+        places=files.places[rows],
+        split=files.split[rows],
         synset=synset[rows],
-        synsets=tuple(pictures.synsets[code] for code in kept),
-        categories=None if pictures.categories is None else tuple(pictures.categories[code] for code in kept),
+        synsets=tuple(files.synsets[code] for code in kept),
+        categories=None if files.categories is None else tuple(files.categories[code] for code in kept),
     )
 
 
 def in_tree(members: MemberIndex, pattern: str, start: int) -> tuple[Places, list[str], Places]:
-    """Files of a tree with a folder a synset.
+    """Files of a tree with one folder per synset.
 
     Returns `places` (n,) int64; returns `codes` (n,) int64.
     """
@@ -120,11 +120,11 @@ def in_tree(members: MemberIndex, pattern: str, start: int) -> tuple[Places, lis
 
 
 _Part = tuple[MemberIndex, Places, list[str], Places, int]
-"""Members, places in them, synsets, the code of each picture's synset (-1 where it is not known), and the split's."""
+"""Members, places in them, synsets, the code of each image's synset (-1 where it is not known), and the split's."""
 
 
 def _of_split(release: MemberIndex, split: str, labels: Labels) -> _Part | None:
-    """Pictures of a split: unpacked ones before those in the tar."""
+    """Images of a split: unpacked ones before those in the tar."""
     code = SPLITS.index(split)
     for folder in (f"{split}/", f"ILSVRC2012_img_{split}/"):
         below = release.under(folder)
@@ -154,7 +154,7 @@ def _tar(release: MemberIndex, split: str) -> MemberIndex | None:
 
 
 def _flat(members: MemberIndex, labels: Labels) -> tuple[Places, list[str], Places] | None:
-    """Validation pictures in one folder, with what the development kit or the csv file says of them."""
+    """Validation images in one folder, with what the development kit or the csv file says of them."""
     places, groups = members.matching(_FLAT)
     if not len(places):
         return None
@@ -162,7 +162,7 @@ def _flat(members: MemberIndex, labels: Labels) -> tuple[Places, list[str], Plac
     synsets, codes = labels.of_validation(numbers)
     if not synsets:
         _log.warning(
-            "%s: the synsets of its %d validation pictures are not known; put ILSVRC2012_devkit_t12.tar.gz or "
+            "%s: the synsets of its %d validation images are not known; put ILSVRC2012_devkit_t12.tar.gz or "
             "LOC_val_solution.csv beside it",
             members.source,
             len(places),

@@ -1,4 +1,4 @@
-"""What the pictures of ImageNet show: names of the synsets, and labels of the validation pictures.
+"""What the images of ImageNet show: names of the synsets, and labels of the validation images.
 
 Two sources tell both: the development kit of ILSVRC 2012, unpacked or as published (``meta.mat`` and
 ``ILSVRC2012_validation_ground_truth.txt``), and the lists of Kaggle's copy (``LOC_synset_mapping.txt`` and
@@ -37,7 +37,7 @@ _NAMED = re.compile(r"(n[0-9]{8})[ \t]+(\S.*)")
 
 
 class Labels:
-    """Names of synsets and labels of validation pictures, read when they are asked for."""
+    """Names of synsets and labels of validation images, read when they are asked for."""
 
     def __init__(self, read: Read, packed: Path | None) -> None:
         self._read, self._packed = read, packed
@@ -54,7 +54,7 @@ class Labels:
         return unique_names(synsets, found)
 
     def of_validation(self, numbers: Codes) -> tuple[list[str], Codes]:
-        """Synsets of validation pictures.
+        """Synsets of validation images.
 
         `numbers` (n,) int64; returns `codes` (n,) int64.
         """
@@ -83,7 +83,7 @@ class Labels:
 
 
 def find_labels(release: MemberIndex) -> Labels:
-    """Find the files that tell labels: in the folders around the pictures, and beside an archive of them."""
+    """Find the files that tell labels: in the folders around the images, and beside an archive of them."""
     whole = open_members(release.source, nested=True) if release.prefix else release
     steps = release.prefix.split("/")[:-1]
     around = ["".join(f"{step}/" for step in steps[:count]) for count in range(len(steps), -1, -1)]
@@ -103,7 +103,7 @@ def find_labels(release: MemberIndex) -> Labels:
 
 
 def synset_names(content: bytes, label: str) -> dict[str, str]:
-    r"""Names of synsets out of a list with one a line; lines of another kind are passed over.
+    r"""Names of synsets out of a list with one per line; lines of another kind are passed over.
 
     Examples
     --------
@@ -153,13 +153,13 @@ def _parsed_meta(content: bytes, label: str) -> dict[int, tuple[str, str]]:
             or not re.fullmatch(r"n[0-9]{8}", str(synset[0]))
         ):
             raise DamagedFile(f"{label}: a synset has the id {str(synset[0])[:40]!r}; n01440764 or such was expected")
-        if children[0] == 0:  # the others are above the 1,000 that pictures show
+        if children[0] == 0:  # the others are above the 1,000 that images show
             found[int(number[0])] = (str(synset[0]), str(words[0]).strip() if len(words) else str(synset[0]))
     return found
 
 
 def _from_kit(content: bytes, label: str, meta: dict[int, tuple[str, str]], numbers: Codes) -> tuple[list[str], Codes]:
-    """Line i of the ground truth is the number of the synset of picture i, which counts from 1."""
+    """Line i of the ground truth is the number of the synset of image i, which counts from 1."""
     lines = text_of(content, label).split()
     ids = np.array([int(line) if line.isdecimal() and len(line) < 9 else -1 for line in lines], np.int64)
     known = np.array(sorted(meta), np.int64)
@@ -170,12 +170,12 @@ def _from_kit(content: bytes, label: str, meta: dict[int, tuple[str, str]], numb
         )
     if len(numbers) and not 1 <= numbers.min() <= numbers.max() <= len(ids):
         odd = int(numbers[(numbers < 1) | (numbers > len(ids))][0])
-        raise DamagedFile(f"{label} has {len(ids):,} lines, and none for the validation picture {odd:08}")
+        raise DamagedFile(f"{label} has {len(ids):,} lines, and none for the validation image {odd:08}")
     return [meta[number][0] for number in known.tolist()], np.searchsorted(known, ids[numbers - 1])
 
 
 def _from_csv(content: bytes, label: str, numbers: Codes) -> tuple[list[str], Codes]:
-    """A line has the picture's name, and a synset with a box for every object in it: all of one synset."""
+    """A line has the image's name, and a synset with a box for every object in it: all of one synset."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.csv as csv

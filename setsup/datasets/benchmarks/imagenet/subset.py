@@ -1,13 +1,13 @@
-"""ImageNet-100: the pictures of a hundred synsets of ImageNet, chosen by a list."""
+"""ImageNet-100: the images of a hundred synsets of ImageNet, chosen by a list."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from setsup.datasets.benchmarks.imagenet.dataset import SynsetPictures
-from setsup.datasets.benchmarks.imagenet.files import find_pictures, only
-from setsup.datasets.images import checked_size
+from setsup.datasets.benchmarks.imagenet.dataset import SynsetImages
+from setsup.datasets.benchmarks.imagenet.files import find_files, only
+from setsup.datasets.images import check_size
 from setsup.errors import DamagedFile
 from setsup.files.expand_user import expanded
 from setsup.files.texts import read_beside, text_of
@@ -38,14 +38,14 @@ def open(
     root: Path | str | None = None,
     size: tuple[int, int] | None = None,
     synsets: Path | str | Sequence[str] | None = None,
-) -> SynsetPictures:
+) -> SynsetImages:
     """Open a fixed subset of ImageNet: by default the 100 synsets of CMC.
 
     `size` (height, width), optional.
     """
-    size, folder = checked_size(size), None if root is None else expanded(root)
-    wanted, where = (CMC, "CMC's list") if synsets is None else _wanted(synsets)
-    return SynsetPictures("imagenet-100", only(find_pictures("imagenet-100", folder), wanted, where), size=size)
+    size = check_size(size)
+    wanted, where = (CMC, "CMC's list") if synsets is None else _read_list(synsets)
+    return SynsetImages("imagenet-100", only(find_files("imagenet-100", root), wanted, where), size=size)
 
 
 def read_synsets(path: Path | str) -> tuple[str, ...]:
@@ -53,16 +53,16 @@ def read_synsets(path: Path | str) -> tuple[str, ...]:
     path = expanded(path)
     content = read_beside(path, _MOST, "a list of synsets")
     lines = [line.split() for line in text_of(content, str(path), _FIX).splitlines()]
-    return _checked([line[0] for line in lines if line], str(path))
+    return _check([line[0] for line in lines if line], str(path))
 
 
-def _wanted(synsets: Path | str | Sequence[str]) -> tuple[tuple[str, ...], str]:
+def _read_list(synsets: Path | str | Sequence[str]) -> tuple[tuple[str, ...], str]:
     if isinstance(synsets, Path | str):
         return read_synsets(synsets), str(synsets)
-    return _checked(list(synsets), "synsets="), "synsets="
+    return _check(list(synsets), "synsets="), "synsets="
 
 
-def _checked(synsets: Sequence[str], where: str) -> tuple[str, ...]:
+def _check(synsets: Sequence[str], where: str) -> tuple[str, ...]:
     if not synsets:
         raise DamagedFile(f"{where} names no synset", _FIX)
     for synset in synsets:

@@ -55,11 +55,11 @@ def read_annotations(members: MemberIndex) -> Annotations:
     """Read all annotations; those of the whole release come from arrays in the user's cache after the first time."""
     places = annotation_files(members)
     if members.sizes[places].sum() < _QUICK:
-        return _joined(members, places)
+        return _join(members, places)
     kept = cache_folder() / "keypointnet" / f"annotations-{_identity(members, places)}.npz"
     found = _load(kept)
     if found is None:
-        found = _joined(members, places)
+        found = _join(members, places)
         try:
             with written(kept) as part:
                 np.savez(part, **{field.name: getattr(found, field.name) for field in fields(found)})
@@ -77,7 +77,7 @@ def read_category(members: MemberIndex, place: int) -> list[dict[str, Any]]:
     return models
 
 
-def _joined(members: MemberIndex, places: list[int]) -> Annotations:
+def _join(members: MemberIndex, places: list[int]) -> Annotations:
     parts = [_arrays(members, place) for place in places]
     found = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
     classes, models, files, positions, counts, xyz, ids = found

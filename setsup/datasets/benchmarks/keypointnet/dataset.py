@@ -3,7 +3,7 @@
 import colorsys
 import copy
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,22 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters import meshes
+from setsup.datasets.adapters.fetching import read_distinct
 from setsup.datasets.adapters.preview import splat
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.keypointnet.annotations import read_annotations, read_category
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.formats.geometry.pcd import Pcd, read_pcd
 from setsup.datasets.formats.geometry.ply import read_ply
-from setsup.datasets.images import parallel
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
 from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.archives.releases import find_members
 from setsup.files.texts import text_of
 
 __all__ = ["KeypointNet", "open"]
-
-Array = npt.NDArray[Any]
 
 _CATEGORIES = MappingProxyType(
     {
@@ -43,7 +41,7 @@ _CLOUDS, _MESHES = "pcds", "ShapeNetCore.v2.ply"
 _LARGEST_CLOUD, _LARGEST_MESH, _LARGEST_LIST = 1 << 24, 1 << 30, 1 << 24
 
 
-class KeypointNet(Dataset):
+class KeypointNet(BaseDataset):
     """Models with semantic keypoints: the rows are the annotated models, categories by name.
 
     Factors are ``category``, ``model`` (key, within the category), ``split`` where the published lists are there
@@ -54,7 +52,7 @@ class KeypointNet(Dataset):
     - ``keypoint_ids``, (K,) int16, their semantic ids, −1 after the last. An id means the same part in all models of a
       category, and nothing across categories.
     - ``points`` (2048, 3) float32 and ``colors`` (2048, 3) uint8, the published cloud.
-    - ``preview`` (128, 128, 3) uint8, a picture of the cloud (of the mesh, where only that is there) with the keypoints
+    - ``preview`` (128, 128, 3) uint8, an image of the cloud (of the mesh, where only that is there) with the keypoints
       as dots whose colour tells their id; see :mod:`setsup.datasets.adapters.preview`.
 
     Clouds and meshes may be missing until they are asked for.
@@ -79,7 +77,7 @@ class KeypointNet(Dataset):
     computes = True
 
     def __init__(self, members: MemberIndex) -> None:
-        self.members = members
+        self.members, self._source = members, members.source
         self._parts = [("", members), *_beside(members)]
         self._found = read_annotations(members)
         most = max(1, int(np.diff(self._found.firsts).max()))
@@ -93,19 +91,18 @@ class KeypointNet(Dataset):
         }
         self._parsed: tuple[int, list[dict[str, Any]]] | None = None
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        found = {name: self._keypoints(name, rows) for name in names if name in ("keypoints", "keypoint_ids")}
-        drawn = [name for name in names if name not in found]
+    def _read_all(self, rows: Rows, out: Mapping[str, Array]) -> dict[str, Array]:
+        found = {name: self._keypoints(name, rows) for name in out if name in ("keypoints", "keypoint_ids")}
+        drawn = {name: array for name, array in out.items() if name not in found}
+
+        def put(row: int, slot: int) -> None:
+            arrays = self._clouds(row, list(drawn))
+            for name, array in drawn.items():
+                array[slot] = arrays[name]
+
         if drawn:
-            unique, back = np.unique(rows, return_inverse=True)
-            arrays = parallel(lambda row: self._clouds(row, drawn), unique.tolist())
-            for name in drawn:
-                own = self.modalities[name]
-                stacked = np.array([part[name] for part in arrays], own.dtype).reshape(len(unique), *own.shape)
-                found[name] = stacked[back].reshape(*rows.shape, *own.shape)
-        return {name: found[name] for name in names}
+            read_distinct(rows, list(drawn.values()), np.ndarray.tolist, put)
+        return {**found, **drawn}
 
     @of_row
     def annotation(self, row: int) -> dict[str, Any]:
@@ -168,10 +165,6 @@ class KeypointNet(Dataset):
         """Leave out the annotations that were parsed last."""
         return {**self.__dict__, "_parsed": None}
 
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"KeypointNet({str(self.members.source)!r}, {len(self):,} rows)"
-
     def _row(self, row: int) -> int:
         return int(fetch_request(self, row, ())[0])
 
@@ -196,7 +189,7 @@ class KeypointNet(Dataset):
             f"{self.members.source} has no {name} (row {row}); `setsup fetch keypointnet` says where it is"
         )
 
-    def _keypoints(self, name: str, rows: npt.NDArray[np.int64]) -> Array:
+    def _keypoints(self, name: str, rows: Rows) -> Array:
         source = self._found.xyz if name == "keypoints" else self._found.ids
         places = self._found.firsts[rows, None] + np.arange(self.modalities[name].shape[0] or 0)
         filled = places < self._found.firsts[rows + 1, None]
@@ -224,7 +217,7 @@ class KeypointNet(Dataset):
             return splat(cloud["points"], cloud["colors"], marks=marks)
         members, place = self._find(self._ply_names(row)) or (self.members, -1)
         ply = read_ply(members.read(place, _LARGEST_MESH), members.label(place))
-        return meshes.picture(ply.points, ply.faces, ply.colors, marks)
+        return meshes.preview_mesh(ply.points, ply.faces, ply.colors, marks)
 
 
 def open(root: Path | str | None = None) -> KeypointNet:
@@ -243,7 +236,6 @@ def open(root: Path | str | None = None) -> KeypointNet:
         There are no annotations, or something is damaged.
 
     """
-    root = None if root is None else Path(root)
     names = ("KeypointNet.zip", "KeypointNet.tar", "keypointnet.zip", "keypointnet.tar")
     return KeypointNet(find_members("keypointnet", root, [r"annotations/[^/]+\.json"], names))
 
@@ -271,13 +263,13 @@ def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members:
     ]
     columns = {"category": category, "model": model}
     keys = np.char.add(np.char.add(classes, "-"), models)
-    lists = {split: _listed(members, f"splits/{split}.txt") for split in _SPLITS if f"splits/{split}.txt" in members}
+    lists = {split: _read_list(members, f"splits/{split}.txt") for split in _SPLITS if f"splits/{split}.txt" in members}
     if lists:
         factors.append(Factor("split", Kind.NOMINAL, _SPLITS, role="split"))
-        columns["split"] = np.full(len(keys), 255, np.int64)
+        columns["split"] = np.full(len(keys), -1)
         for split, listed in lists.items():
             own = np.isin(keys, listed)
-            twice = np.flatnonzero(own & (columns["split"] != 255))
+            twice = np.flatnonzero(own & (columns["split"] >= 0))
             if len(twice):
                 other = _SPLITS[columns["split"][twice[0]]]
                 raise DataError(
@@ -286,14 +278,13 @@ def _table(classes: npt.NDArray[np.str_], models: npt.NDArray[np.str_], members:
                 )
             columns["split"][own] = _SPLITS.index(split)
     if "knife_misaligned.txt" in members:
-        listed = _listed(members, "knife_misaligned.txt", "03624134-")
+        listed = _read_list(members, "knife_misaligned.txt", "03624134-")
         factors.append(Factor("misaligned", Kind.NOMINAL, (False, True), role="key"))
         columns["misaligned"] = np.isin(keys, listed).astype(np.int64)
-    narrow = {factor.name: columns[factor.name].astype(code_dtype(len(factor))) for factor in factors}
-    return FactorTable(factors, narrow)
+    return FactorTable(factors, columns)
 
 
-def _listed(members: MemberIndex, name: str, start: str = "") -> list[str]:
+def _read_list(members: MemberIndex, name: str, start: str = "") -> list[str]:
     """Models that a list names, as ``<class>-<model>``; `start` is put before a name that has no class."""
     place = members.place(name)
     lines = text_of(members.read(place, _LARGEST_LIST), members.label(place)).split()

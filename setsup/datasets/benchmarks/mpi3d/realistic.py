@@ -19,5 +19,5 @@ def open(root: Path | str | None = None) -> Mpi3D:
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
-    """Unpack the pictures once; see :meth:`setsup.datasets.benchmarks.mpi3d.Mpi3D.prepare`."""
+    """Unpack the images once; see :meth:`setsup.datasets.benchmarks.mpi3d.Mpi3D.prepare`."""
     return open(root).prepare()

@@ -42,14 +42,14 @@ def read_split(path: Path, count: int) -> npt.NDArray[np.uint8]:
     found = read_mat(path, str(path), ["trainNdxs", "testNdxs"], _LIMIT)
     codes = np.full(count, _NEITHER, np.uint8)
     for name, code in (("trainNdxs", _TRAIN), ("testNdxs", _TEST)):
-        rows = _numbers(path, name, found[name], 1, count, f"pictures, of which there are {count:,},") - 1
+        rows = _numbers(path, name, found[name], 1, count, f"images, of which there are {count:,},") - 1
         twice = np.flatnonzero(np.bincount(rows, minlength=count) > 1)
         if len(twice):
-            raise DamagedFile(f"{path}: {name!r} lists the picture {twice[0] + 1} twice")
+            raise DamagedFile(f"{path}: {name!r} lists the image {twice[0] + 1} twice")
         both = rows[codes[rows] != _NEITHER]
         if len(both):
             raise DamagedFile(
-                f"{path}: the picture {both[0] + 1} is in 'trainNdxs' and in 'testNdxs', {len(both):,} in all; a split "
+                f"{path}: the image {both[0] + 1} is in 'trainNdxs' and in 'testNdxs', {len(both):,} in all; a split "
                 "has each in one part"
             )
         codes[rows] = code

@@ -1,15 +1,14 @@
-"""NYU Depth V2, labelled: 1,449 pictures of rooms with depth and labels, from ``nyu_depth_v2_labeled.mat``.
+"""NYU Depth V2, labelled: 1,449 images of rooms with depth and labels, from ``nyu_depth_v2_labeled.mat``.
 
 Convention
 ----------
-Pictures are 480 × 640 (height × width). Depth is the distance along the optical axis, metres, 0 where there is none.
+Images are 480 × 640 (height × width). Depth is the distance along the optical axis, metres, 0 where there is none.
 Pixels are counted from 0 with their centres on the integers; the published intrinsics count from 1, as the toolbox that
 projected the depth does, so that the principal point is 1 less here. Camera frame: x right, y down, z forward.
 """
 
 import logging
 import os
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,25 +20,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.fetching import read_distinct
+from setsup.datasets.adapters.prepared_images import convert, prepare_command
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.nyu.classes import read_classes13, read_classes40, read_split
 from setsup.datasets.benchmarks.nyu.file import SIZE, STORED, open_file, open_stack, read_contents, table
 from setsup.datasets.benchmarks.nyu.normals import Intrinsics, surface_normals
 from setsup.datasets.benchmarks.nyu.repacks import NyuRepack, find_repack
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.dataset import Modality, fetch_request, gather
 from setsup.datasets.formats.matlab.h5 import MatlabStack
-from setsup.datasets.images import parallel
+from setsup.datasets.per_process import per_process
 from setsup.errors import DamagedFile, DataError
 from setsup.files import need_space
 from setsup.files.prepared import PreparedArray
 
 __all__ = ["INTRINSICS", "NyuDepth", "crop", "open", "prepare"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-Take = Callable[[Rows, Array | None], Array]
+Take = Callable[[Rows, Array], Array]
 
 INTRINSICS = Intrinsics(518.85790117450188, 519.46961112127485, 324.58244941119034, 252.73616633400465)
-"""The colour camera, to whose pictures the depth was projected, pixels counted from 0."""
+"""The colour camera, to whose images the depth was projected, pixels counted from 0."""
 
 _FILE, _SPLIT, _CLASSES40, _CLASSES13 = (
     "nyu_depth_v2_labeled.mat",
@@ -63,11 +63,11 @@ class _Reader:
     takes: dict[str, Take] = field(default_factory=dict)
 
 
-class NyuDepth(Dataset):
-    """Pictures of rooms with depth and labels.
+class NyuDepth(BaseDataset):
+    """Images of rooms with depth and labels.
 
     Factors are ``scene`` (within ``scene_type`` where each scene is of one type, which is looked up), ``scene_type``,
-    ``split`` and the key ``raw_rgb``, the name of the picture in the raw recording. Modalities are ``image``
+    ``split`` and the key ``raw_rgb``, the name of the image in the raw recording. Modalities are ``image``
     (480, 640, 3) uint8, whose outermost pixels are white; ``depth``, in-painted, and ``raw_depth``, with holes of 0,
     (480, 640) float32 in metres; ``labels`` uint16 and, where the maps of classes are beside the file, ``labels40`` and
     ``labels13`` uint8, 0 for unlabelled; ``instances`` uint8, which tells objects of one class apart; and ``normals``
@@ -77,7 +77,7 @@ class NyuDepth(Dataset):
     surface seen edge-on that is one pixel wide). :func:`crop` cuts off the border.
 
     Arrays come from what :func:`prepare` made where it is there and belongs to the file, else from the file itself,
-    which unpacks each picture anew and is said once.
+    which unpacks each image again and is said once.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class NyuDepth(Dataset):
 
     def __init__(self, file: Path | str, root: Path | str | None = None) -> None:
         self.file = Path(file).absolute()
-        self._option = "" if root is None else f" --root {shlex.quote(str(root))}"
+        self._source, self._command = self.file, prepare_command(self.name, root)
         contents = read_contents(self.file)
         self.factors = table(contents, read_split(self.file.with_name(_SPLIT), len(contents.scenes)))
         self.classes: dict[str, tuple[str, ...]] = {"labels": contents.classes}
@@ -114,50 +114,26 @@ class NyuDepth(Dataset):
             name: PreparedArray(self.file, stored.key, (len(self), *stored.shape), stored.dtype)
             for name, stored in STORED.items()
         }
-        self._readers: dict[int, _Reader] = {}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        stored = dict.fromkeys(_DERIVED.get(name, name) for name in names)
-        found = {name: self._take(name)(rows, None) for name in stored}
-        return {name: self._derived(name, rows, found) if name in _DERIVED else found[name] for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write modalities into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        stored = {name: self._take(name)(rows, out[name]) for name in names if name in STORED}
-        for name in names:
-            if name in _DERIVED:
-                source = _DERIVED[name]
-                if source not in stored:
-                    stored[source] = self._take(source)(rows, None)
-                out[name][...] = self._derived(name, rows, stored)
+    def _read_all(self, rows: Rows, out: Mapping[str, Array]) -> dict[str, Array]:
+        found: dict[str, Array] = {}
+        for name in dict.fromkeys(_DERIVED.get(name, name) for name in out):
+            room = out[name] if name in out else np.empty((len(rows), *STORED[name].shape), STORED[name].dtype)
+            found[name] = self._take(name)(rows, room)
+        return {name: self._derive(name, rows, found, out[name]) if name in _DERIVED else found[name] for name in out}
 
     def prepare(self, modalities: Iterable[str] | None = None) -> list[Path]:
         """Convert modalities into arrays that are mapped into memory; see :func:`prepare`."""
-        from setsup.files.prepare import prepare_array
-        from setsup.progress import progress
-
         arrays = {name: self._prepared[name] for name in self._to_prepare(modalities)}
         _need_space(arrays)
         made = []
         with open_file(self.file) as content:
             for name, array in arrays.items():
                 stack = self._stack(content, name)
-                with progress(len(self), f"preparing {self.name} {name}", "rows") as advance:
-                    fill = self._filler(name, stack)
-                    made.append(prepare_array(array, stack.block_rows, fill, stack.check, advance))
-        self._readers.pop(os.getpid(), None)  # from now on the arrays are read
+                fill = self._filler(name, stack)
+                made.append(convert(array, f"{self.name} {name}", stack.block_rows, fill, stack.check))
+        del self._reader  # from now on the arrays are read
         return made
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what this process has open."""
-        return {**self.__dict__, "_readers": {}}
-
-    def __repr__(self) -> str:
-        """Show the file and the number of rows."""
-        return f"NyuDepth({str(self.file)!r}, {len(self):,} rows)"
 
     def _read_classes(self) -> None:
         """Look for the maps of classes beside the file; that to 13 classes starts from the 40."""
@@ -177,24 +153,26 @@ class NyuDepth(Dataset):
         return list(dict.fromkeys(_DERIVED.get(name, name) for name in names))
 
     def _take(self, name: str) -> Take:
-        # keyed by process: a forked child must not use its parent's HDF5 handles, nor its locks
-        reader = self._readers.get(os.getpid()) or self._readers.setdefault(os.getpid(), _Reader())
+        reader = self._reader
         with reader.lock:
             if name not in reader.takes:
-                reader.takes[name] = self._opened_take(name, reader)
+                reader.takes[name] = self._open_take(name, reader)
             return reader.takes[name]
 
-    def _opened_take(self, name: str, reader: _Reader) -> Take:
+    @per_process
+    def _reader(self) -> _Reader:
+        return _Reader()
+
+    def _open_take(self, name: str, reader: _Reader) -> Take:
         prepared = self._prepared[name].open()
         if prepared is not None:
             return partial(gather, prepared)
         if reader.file is None:
             reader.file = open_file(self.file)
             outdated = self._prepared[name].outdated()
-            why = f"{outdated} was made of another version of it" if outdated else "each is unpacked anew"
+            why = f"{outdated} was made of another version of it" if outdated else "each is unpacked again"
             _log.warning(
-                "reading pictures straight from %s is slow (%s); `setsup prepare nyu%s` converts it once",
-                *(self.file, why, self._option),
+                "reading images directly from %s is slow (%s); %s converts it once", self.file, why, self._command
             )
         stack = self._stack(reader.file, name)
         return partial(self._labels, stack) if name == "labels" else stack.take
@@ -223,15 +201,17 @@ class NyuDepth(Dataset):
             raise DamagedFile(f"{self.file}: 'labels' has the class {most}, but 'names' ends at {last:,}")
         return labels
 
-    def _derived(self, name: str, rows: Rows, stored: Mapping[str, Array]) -> Array:
+    def _derive(self, name: str, rows: Rows, stored: Mapping[str, Array], out: Array) -> Array:
         source = stored[_DERIVED[name]]
         if name != "normals":
-            return self._maps[name][source]
-        _, first, back = np.unique(rows, return_index=True, return_inverse=True)
-        depths = source.reshape(-1, *SIZE)[first]
-        computed = parallel(partial(surface_normals, intrinsics=INTRINSICS), list(depths))
-        distinct = np.stack(computed) if computed else np.empty((0, *SIZE, 3), np.float32)
-        return gather(distinct, back.reshape(rows.shape)) if rows.size else distinct.reshape(*rows.shape, *SIZE, 3)
+            return self._maps[name].take(source, out=out, mode="clip")
+
+        def put(depth: Array, slot: int) -> None:
+            out[slot] = surface_normals(depth, intrinsics=INTRINSICS)
+
+        first = np.unique(rows, return_index=True)[1]
+        read_distinct(rows, [out], lambda distinct: list(source[first]), put)
+        return out
 
 
 def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
@@ -263,7 +243,7 @@ def open(root: Path | str | None = None) -> NyuDepth | NyuRepack:
 def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = None) -> list[Path]:
     """Convert images, depths, labels and instances once into arrays beside the file, which ``fetch`` then maps.
 
-    All of them take 6.2 GB, which must be free. Works block by block; killed and started again it goes on where it was.
+    All of them take 6.2 GB, which must be free. Works block by block; an interrupted run resumes.
     Where the folder is read-only the arrays go into the cache folder. Shows its progress.
 
     Parameters
@@ -290,14 +270,14 @@ def prepare(root: Path | str | None = None, modalities: Iterable[str] | None = N
     return dataset.prepare(modalities)
 
 
-def crop(pictures: Array) -> Array:
-    """Cut off the border, where the projection left the pictures white: rows 45 to 470 and columns 41 to 600.
+def crop(images: Array) -> Array:
+    """Cut off the border, where the projection left the images white: rows 45 to 470 and columns 41 to 600.
 
     This is the crop that is customary in depth estimation, by Eigen, Puhrsch and Fergus (2014).
 
     Parameters
     ----------
-    pictures : (..., 480, 640) or (..., 480, 640, channels) array
+    images : (..., 480, 640) or (..., 480, 640, channels) array
         Any of the modalities.
 
     Returns
@@ -308,7 +288,7 @@ def crop(pictures: Array) -> Array:
     Raises
     ------
     DataError
-        The pictures have another size.
+        The images have another size.
 
     Examples
     --------
@@ -316,11 +296,11 @@ def crop(pictures: Array) -> Array:
     ((2, 426, 560, 3), (426, 560))
 
     """
-    if pictures.shape[-2:] == SIZE:
-        return pictures[..., *_CROP]
-    if pictures.shape[-3:-1] == SIZE:
-        return pictures[..., *_CROP, :]
-    raise DataError(f"pictures of 480 × 640 pixels (height × width) can be cropped, not an array of {pictures.shape}")
+    if images.shape[-2:] == SIZE:
+        return images[..., *_CROP]
+    if images.shape[-3:-1] == SIZE:
+        return images[..., *_CROP, :]
+    raise DataError(f"images of 480 × 640 pixels (height × width) can be cropped, not an array of {images.shape}")
 
 
 def _modalities(coarse: Iterable[str]) -> dict[str, Modality]:

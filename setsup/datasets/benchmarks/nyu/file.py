@@ -1,6 +1,5 @@
 """What lies in ``nyu_depth_v2_labeled.mat``: arrays, names of scenes and of classes; checked when it is opened."""
 
-from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -8,18 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.benchmarks.nyu.classes import UNLABELLED
 from setsup.datasets.formats.h5.cells import read_cells
 from setsup.datasets.formats.h5.images import h5_errors, h5_open
 from setsup.datasets.formats.matlab.h5 import MatlabStack
 from setsup.errors import DamagedFile
-from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
+from setsup.factors import FactorTable
 
-__all__ = ["SIZE", "STORED", "Contents", "Stored", "make_table", "open_file", "open_stack", "read_contents", "table"]
+__all__ = ["SIZE", "STORED", "Contents", "Stored", "open_file", "open_stack", "read_contents", "table"]
 
 SIZE = (480, 640)
-"""Height and width of all pictures."""
+"""Height and width of all images."""
 
 
 class Stored(NamedTuple):
@@ -70,7 +69,7 @@ def open_stack(path: Path, content: Any, modality: str) -> MatlabStack:
 
 
 def read_contents(path: Path) -> Contents:
-    """Check the file, and read what is not pictures."""
+    """Check the file, and read what is not images."""
     with h5_errors(path), open_file(path) as content:
         counts = {stored.key: open_stack(path, content, name).shape[0] for name, stored in STORED.items()}
         texts = {name: read_cells(path, content, name) for name in ("scenes", "sceneTypes", "rawRgbFilenames")}
@@ -79,7 +78,7 @@ def read_contents(path: Path) -> Contents:
             listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
             raise DamagedFile(f"{path} has {listed}; they must be as many")
         if not texts["scenes"]:
-            raise DamagedFile(f"{path} has no pictures")
+            raise DamagedFile(f"{path} has no images")
         scenes, types, names = texts.values()
         return Contents(scenes, types, names, (UNLABELLED, *read_cells(path, content, "names")))
 
@@ -92,23 +91,11 @@ def table(contents: Contents, split: npt.NDArray[np.uint8]) -> FactorTable:
     pairs = set(zip(contents.scenes, contents.scene_types, strict=True))
     one_type = len(pairs) == len(set(contents.scenes))
     parts = ("train", "test")
-    return make_table(
+    return table_of(
         [
-            ("scene", contents.scenes, {"within": "scene_type" if one_type else None}),
-            ("scene_type", contents.scene_types, {}),
-            ("split", [parts[code] if code < 2 else "" for code in split.tolist()], {"role": "split", "levels": parts}),
-            ("raw_rgb", contents.raw_rgb, {"role": "key"}),
+            nominal("scene", contents.scenes, within="scene_type" if one_type else None),
+            nominal("scene_type", contents.scene_types),
+            nominal("split", [parts[code] if code < 2 else "" for code in split.tolist()], None, "split", parts),
+            nominal("raw_rgb", contents.raw_rgb, role="key"),
         ]
     )
-
-
-def make_table(columns: Iterable[tuple[str, Sequence[str], Mapping[str, Any]]]) -> FactorTable:
-    """Make a table of nominal factors."""
-    factors, codes = [], {}
-    for name, texts, more in columns:
-        levels = more.get("levels") or tuple(sorted(set(texts) - {""})) or ("unknown",)
-        dtype = code_dtype(len(levels))
-        number = {"": np.iinfo(dtype).max, **{text: code for code, text in enumerate(levels)}}
-        factors.append(Factor(name, Kind.NOMINAL, **{**more, "levels": levels}))
-        codes[name] = np.array([number[text] for text in texts], dtype)
-    return FactorTable(factors, codes)

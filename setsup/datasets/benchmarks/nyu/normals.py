@@ -1,4 +1,4 @@
-"""Surface normals of a depth picture: a plane is fitted around every pixel, in inverse depth, by least squares.
+"""Surface normals of a depth image: a plane is fitted around every pixel, in inverse depth, by least squares.
 
 Convention
 ----------
@@ -50,7 +50,7 @@ class Intrinsics(NamedTuple):
 
 
 def surface_normals(depth: npt.ArrayLike, intrinsics: Intrinsics, radius: int = 4) -> Floats:
-    """Surface normals of a depth picture.
+    """Surface normals of a depth image.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def surface_normals(depth: npt.ArrayLike, intrinsics: Intrinsics, radius: int = 
     Raises
     ------
     DataError
-        The picture has not two axes, or the radius is out of range.
+        The image has not two axes, or the radius is out of range.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def _slopes(inverse: Floats, radius: int) -> tuple[Floats, Floats, Floats]:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ut, vt = w0 * tu - wu * t0, w0 * tv - wv * t0
         determinant = uu * vv - uv * uv
-        # 0 for points on one line: their sums are small whole numbers, and exact
+        # 0 for points on one line: their sums are small integers, and exact
         determinant[determinant < 1] = np.nan
         across, down = (vv * ut - uv * vt) / determinant, (uu * vt - uv * ut) / determinant
         return across, down, (t0 - across * wu - down * wv) / w0

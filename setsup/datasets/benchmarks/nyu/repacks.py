@@ -1,26 +1,28 @@
-"""Re-packs of NYU Depth V2: pictures and depth as files, of which only folders tell scene, kind of scene and split.
+"""Re-packs of NYU Depth V2: images and depth as files, of which only folders tell scene, kind of scene and split.
 
 FastDepth's: ``train/<scene>/NNNNN.h5`` (frames of the recordings) and ``val/official/NNNNN.h5`` (the published test
-pictures), each with ``rgb`` (3, 480, 640) uint8 and ``depth`` (480, 640) float32 metres. The one of pictures:
+images), each with ``rgb`` (3, 480, 640) uint8 and ``depth`` (480, 640) float32 metres. The one of images:
 ``rgb_NNNNN.jpg`` and ``sync_depth_NNNNN.png`` (16 bits, millimetres), which lie in folders of a scene or of a kind of
-scene, and those in ``train`` and ``test`` where they are of the labelled pictures.
+scene, and those in ``train`` and ``test`` where they are of the labelled images.
 """
 
 import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.factor_columns import nominal, table_of
+from setsup.datasets.adapters.fetching import read_distinct
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.benchmarks.nyu.file import make_table
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.depth_images import decode_depth
 from setsup.datasets.formats.h5.images import h5_dataset, h5_errors
-from setsup.datasets.images import Source, decode, parallel
+from setsup.datasets.formats.source import Source, source_content
+from setsup.datasets.images import decode
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import FactorTable
 from setsup.files.archives.members import MemberIndex
@@ -28,8 +30,6 @@ from setsup.files.archives.releases import find_members
 from setsup.files.roots import data_places
 
 __all__ = ["NyuRepack", "find_repack"]
-
-Array = npt.NDArray[Any]
 
 _SIZE = (480, 640)
 _MODALITIES = {
@@ -49,8 +49,8 @@ _RECORDING = re.compile(r"(.+?)_([0-9]+)[a-z]?")
 """Name of a recording: kind of scene, number, and a letter where a scene was recorded in pieces."""
 
 
-class NyuRepack(Dataset):
-    """Pictures of rooms with depth, one file or two a row, in the order of their names.
+class NyuRepack(BaseDataset):
+    """Images of rooms with depth, one or two files per row, in the order of their names.
 
     Factors are what the folders tell: ``scene`` (a recording's name without the letter of its piece) and
     ``scene_type``, unknown where they tell none, and ``split`` (``val`` counts as test); ``path`` is a key.
@@ -62,7 +62,7 @@ class NyuRepack(Dataset):
     modalities = _MODALITIES
 
     def __init__(self, members: MemberIndex) -> None:
-        self.source = members.source
+        self.source = self._source = members.source
         places, found = members.matching(_H5)
         self._packed = len(places) > 0
         if not self._packed:
@@ -73,36 +73,24 @@ class NyuRepack(Dataset):
         if not self._packed:
             self._files["depth"] = MemberImages(members, _depth_places(members, names))
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        single, back = np.unique(rows, return_inverse=True)
-        found = {}
-        for name in names:
-            modality = self.modalities[name]
-            read = _unpacked if self._packed else _READ[name]
-            files = self._files["image" if self._packed else name].take(single)
-            pictures = parallel(lambda item, read=read, name=name: read(*item, name), files)  # type: ignore[misc]
-            shape = tuple(length or 0 for length in modality.shape)
-            stacked = np.stack(pictures) if pictures else np.empty((0, *shape), modality.dtype)
-            found[name] = (
-                gather(stacked, back.reshape(rows.shape)) if rows.size else stacked.reshape(*rows.shape, *shape)
-            )
-        return found
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        read = _unpack if self._packed else _READ[name]
 
-    def __repr__(self) -> str:
-        """Show where the files lie and the number of rows."""
-        return f"NyuRepack({str(self.source)!r}, {len(self):,} rows)"
+        def put(item: tuple[Source, str], slot: int) -> None:
+            out[slot] = read(*item, name)
+
+        read_distinct(rows, [out], self._files["image" if self._packed else name].take, put)
+        return out
 
 
 def find_repack(root: Path | str | None) -> NyuRepack | None:
-    """Find a re-pack in the places of the data set; None where there is none."""
+    """Find a re-pack in the places of the dataset; None where there is none."""
     places = data_places("nyu", root)
     sources = [source for place in places for source in (place, *(place / archive for archive in _ARCHIVES))]
     if not any(os.path.exists(source) for source in sources):
         return None
     try:
-        members = find_members("nyu", None if root is None else Path(root), _HOLDS, _ARCHIVES)
+        members = find_members("nyu", root, _HOLDS, _ARCHIVES)
     except DataError:
         if any(os.path.isfile(source) for source in sources):
             raise
@@ -118,12 +106,12 @@ def _table(found: dict[str, Any], names: Any) -> FactorTable:
     scene = [told[code][0] if code >= 0 else "" for code in folder.tolist()]
     kind = [told[code][1] if code >= 0 else "" for code in folder.tolist()]
     part = ["test" if part == "val" else part or "" for part in found["part"].to_pylist()]
-    return make_table(
+    return table_of(
         [
-            ("scene", scene, {"within": "scene_type"}),
-            ("scene_type", kind, {}),
-            ("split", part, {"role": "split", "levels": ("train", "test")}),
-            ("path", names.to_pylist(), {"role": "key"}),
+            nominal("scene", scene, within="scene_type"),
+            nominal("scene_type", kind),
+            nominal("split", part, None, "split", ("train", "test")),
+            nominal("path", names.to_pylist(), role="key"),
         ]
     )
 
@@ -134,7 +122,7 @@ def _told(folder: str) -> tuple[str, str]:
     if recording:
         kind, number = recording.groups()
         return f"{kind}_{number}", kind
-    # a folder that is no recording is a kind of scene, but for that of the published test pictures
+    # a folder that is no recording is a kind of scene, but for that of the published test images
     return "", "" if folder == "official" else folder
 
 
@@ -147,16 +135,16 @@ def _depth_places(members: MemberIndex, names: Any) -> npt.NDArray[np.int64]:
     if len(missing):
         raise DataError(
             f"{members.source} has no {wanted[missing[0]]}, the depth of {names[missing[0]]}; {len(missing):,} depths "
-            f"of {len(places):,} pictures are missing: unpack it again"
+            f"of {len(places):,} images are missing: unpack it again"
         )
     return places
 
 
-def _unpacked(source: Source, label: str, name: str) -> Array:
+def _unpack(source: Source, label: str, name: str) -> Array:
     """One of the two arrays of an HDF5 file of its own."""
     import h5py
 
-    content = source if isinstance(source, bytes) else source.read_bytes() if isinstance(source, Path) else source()
+    content = source_content(source)
     if len(content) > _LIMIT:
         raise DataError(f"{label} has {len(content):,} bytes, more than {_LIMIT:,}; it is another file")
     key, shape, dtype = ("rgb", (3, *_SIZE), np.uint8) if name == "image" else ("depth", _SIZE, np.float32)
@@ -177,17 +165,17 @@ def _unpacked(source: Source, label: str, name: str) -> Array:
     return np.moveaxis(read, 0, -1) if name == "image" else read
 
 
-def _picture(source: Source, label: str, name: str) -> Array:
-    picture = decode(source, label, 3)
-    if picture.shape[:2] != _SIZE:
+def _image(source: Source, label: str, name: str) -> Array:
+    image = decode(source, label, 3)
+    if image.shape[:2] != _SIZE:
         raise DataError(
-            f"{label} is {picture.shape[0]} × {picture.shape[1]} pixels (height × width); 480 × 640 were expected"
+            f"{label} is {image.shape[0]} × {image.shape[1]} pixels (height × width); 480 × 640 were expected"
         )
-    return picture
+    return image
 
 
 def _depth(source: Source, label: str, name: str) -> Array:
     return decode_depth(source, label, _SIZE) / np.float32(1000)
 
 
-_READ = {"image": _picture, "depth": _depth}
+_READ = {"image": _image, "depth": _depth}

@@ -3,30 +3,26 @@
 Convention
 ----------
 Model frame: z up, front towards −y. Azimuth 0 has the camera in front of the object, 90 on its +x side. Boxes are
-(left, top, right, bottom), 1-based inclusive pixels, clipped to the picture.
+(left, top, right, bottom), 1-based inclusive pixels, clipped to the image.
 """
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.boxes import crop, edges, jittered
-from setsup.datasets.adapters.cropped_images import check_crop
-from setsup.datasets.adapters.image_sources import as_stored
+from setsup.datasets.adapters.cropped_images import BoxedDataset, BoxedImages, Crops
 from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.base import Array, Rows
 from setsup.datasets.benchmarks.pascal3d.cad import CadModel, read_cad
 from setsup.datasets.benchmarks.pascal3d.lists import ABC, abc_codes, read_abc_list, validation
 from setsup.datasets.benchmarks.pascal3d.objects import COARSE, FLAGS, POSE, SIDES, VIEW
 from setsup.datasets.benchmarks.pascal3d.pose import geodesic, project, rotation
-from setsup.datasets.benchmarks.pascal3d.records import open_records, pictures
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
-from setsup.datasets.images import decode, parallel
+from setsup.datasets.benchmarks.pascal3d.records import find_images, open_records
+from setsup.datasets.dataset import Modality, of_row
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.stored import check_rows
 from setsup.files.archives.members import MemberIndex
@@ -35,20 +31,17 @@ from setsup.files.expand_user import expanded
 
 __all__ = ["Pascal3D", "geodesic", "open", "project", "read_abc_list", "rotation"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
-
 _ARCHIVES = ("PASCAL3D+_release1.1.zip", "PASCAL3D+_release1.1.tar")
 _HOLDS = (r"Annotations/[a-z]+_(pascal|imagenet)/[^/]+\.mat", r"Images/[a-z]+_(pascal|imagenet)/")
 
 _log = logging.getLogger("setsup")
 
 
-class Pascal3D(Dataset):
+class Pascal3D(BoxedDataset):
     """Annotated objects of Pascal3D+ release 1.1; made by :func:`open`.
 
     A row is an object whose class is that of the folder its annotation lies in, so that none comes twice; objects of
-    whose box no pixel lies in the picture are left out. The modalities are ``image``, the box cut out and resized
+    whose box no pixel lies in the image are left out. The modalities are ``image``, the box cut out and resized
     (proportions not kept, bilinear, antialiased), ``box`` and ``rotation``, the matrix of
     :func:`~setsup.datasets.benchmarks.pascal3d.pose.rotation`.
 
@@ -60,78 +53,40 @@ class Pascal3D(Dataset):
         What :func:`~setsup.datasets.benchmarks.pascal3d.records.open_records` gives.
     parts : sequence of (Factor, (rows,) int64)
         The factors ``split`` and ``abc``, with their codes.
-    size : (height, width)
-        Of the images.
-    margin, jitter : float
-        As for :func:`open`.
-    seed : int
-        Of the jitter.
+    crops : Crops
+        How boxes are cut out, by the options of :func:`open`.
 
     """
-
-    name = "pascal3d"
-    computes = True
 
     def __init__(
         self,
         members: MemberIndex,
         records: FactorTable,
         parts: Sequence[tuple[Factor, Rows]],
-        size: tuple[int, int] = (128, 128),
-        margin: float = 0.0,
-        jitter: float = 0.0,
-        seed: int = 0,
+        crops: Crops = Crops(),  # noqa: B008  it is frozen
     ) -> None:
         folders = _folders(records)
         photos = records.values("photo").tolist()
-        places = pictures(members, folders, photos)
+        places = find_images(members, folders, photos)
         lost = np.flatnonzero(places < 0).tolist()
         warn_left_out(members.source, "images", [f"Images/{folders[row]}/{photos[row]}" for row in lost], len(photos))
         kept = np.flatnonzero(places >= 0)
         records, parts = records.select(kept), [(factor, codes[kept]) for factor, codes in parts]
-        self._members, self._places = members, places[kept]
-        self._size, self._margin, self._jitter, self._seed = size, margin, jitter, seed
         public = ("category", *POSE, "distance", "cad", *FLAGS, "source", *COARSE, "photo", "object")
         columns = {name: records.column(name) for name in public}
         columns |= {factor.name: codes for factor, codes in parts}
-        self.factors = FactorTable([*map(records.__getitem__, public), *(factor for factor, _ in parts)], columns)
-        self._boxes = np.stack([records.column(name) for name in SIDES], axis=1)
+        factors = FactorTable([*map(records.__getitem__, public), *(factor for factor, _ in parts)], columns)
+        boxes = np.stack([records.column(name) for name in SIDES], axis=1)
+        boxed = BoxedImages(members, places[kept], boxes, crops, "pascal3d")
+        super().__init__("pascal3d", factors, boxed)
+        self.modalities["rotation"] = Modality((3, 3), "float32")
+        self._members = members
         self._view = np.stack([records.column(name) for name in VIEW], axis=1)
-        self.modalities = {
-            "image": Modality((*size, 3), "uint8", color="srgb"),
-            "box": Modality((4,), "float32", unit="px"),
-            "rotation": Modality((3, 3), "float32"),
-        }
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
-
-        Raises
-        ------
-        DataError
-            When an image is damaged or was removed since; the message names it.
-
-        """
-        rows, names = fetch_request(self, indices, modalities)
-        flat = rows.reshape(-1)
-        makers = {"image": self._crops, "box": lambda some: self._boxes[some], "rotation": self._rotations}
-        return {name: makers[name](flat).reshape(*rows.shape, *self.modalities[name].shape) for name in names}
-
-    @of_row
-    def photo(self, row: int) -> npt.NDArray[np.uint8]:
-        """Whole picture of a row, in which its box and its projection lie.
-
-        Returns
-        -------
-        (height, width, 3) uint8 sRGB
-
-        Raises
-        ------
-        DataError
-            When the image is damaged or was removed since.
-
-        """
-        return self._decoded(int(check_rows([row], len(self))[0]))
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        if name != "rotation":
+            return super()._read(name, rows, out)
+        return rotation(*(self.factors.codes(factor, rows) for factor in POSE)).astype(np.float32)
 
     @of_row
     def cameras(self, rows: npt.ArrayLike) -> dict[str, Array]:
@@ -162,23 +117,6 @@ class Pascal3D(Dataset):
 
         """
         return read_cad(self._members, category, index)
-
-    def __repr__(self) -> str:
-        """Show where the release lies and the number of rows."""
-        return f"Pascal3D({str(self._members.source)!r}, {len(self):,} rows)"
-
-    def _decoded(self, row: int) -> npt.NDArray[np.uint8]:
-        place = int(self._places[row])
-        return decode(partial(as_stored, self._members, place), f"{self._members.label(place)} (row {row})", 3)
-
-    def _crops(self, rows: Rows) -> Array:
-        sides = jittered(edges(self._boxes[rows]), rows, self._margin, self._jitter, self._seed, self.name)
-        pairs = list(zip(rows.tolist(), sides, strict=True))
-        found = parallel(lambda pair: crop(self._decoded(pair[0]), pair[1], self._size), pairs)
-        return np.stack(found) if found else np.empty((0, *self._size, 3), np.uint8)
-
-    def _rotations(self, rows: Rows) -> Array:
-        return rotation(*(self.factors.codes(name, rows) for name in POSE)).astype(np.float32)
 
 
 def _folders(records: FactorTable) -> list[str]:
@@ -224,13 +162,13 @@ def open(
         argument is out of range.
 
     """
-    shape = check_crop(size, margin, jitter)
+    crops = Crops(size, margin, jitter, seed)
     place = None if root is None else expanded(root)
     members = find_members("pascal3d", place, _HOLDS, _ARCHIVES)
     records = open_records(members)
     folders = _beside(members, place)
     parts = [_split(members, folders, records), _abc(members, folders, records)]
-    return Pascal3D(members, records, parts, shape, margin, jitter, seed)
+    return Pascal3D(members, records, parts, crops)
 
 
 def _beside(members: MemberIndex, root: Path | None) -> list[Path]:

@@ -110,7 +110,7 @@ def abc_codes(members: MemberIndex, folders: Sequence[Path], table: FactorTable)
             text = _found(members, folders, name)
             if text is not None:
                 wanted = _abc_list(*text)
-                rows = _matched(wanted, category, table)
+                rows = _match(wanted, category, table)
                 _report(text[1], wanted, rows)
                 codes[rows[rows >= 0]] = code
                 break
@@ -127,7 +127,7 @@ def _report(label: str, wanted: AbcList, rows: npt.NDArray[np.int64]) -> None:
         )
 
 
-def _matched(wanted: AbcList, category: str, table: FactorTable) -> npt.NDArray[np.int64]:
+def _match(wanted: AbcList, category: str, table: FactorTable) -> npt.NDArray[np.int64]:
     """Row of each object of a list, -1 where there is none."""
     found = np.full(len(wanted), -1, dtype=np.int64)
     rows = table.rows(f"category == {category!r} and source == 'pascal'")

@@ -1,4 +1,4 @@
-"""One annotation file of Pascal3D+: a MATLAB struct with an element for every object of the picture.
+"""One annotation file of Pascal3D+: a MATLAB struct with an element for every object of the image.
 
 Convention
 ----------

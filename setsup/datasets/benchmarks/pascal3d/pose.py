@@ -3,13 +3,13 @@
 Convention
 ----------
 Model frame: z up, the object's front towards −y. Angles in degrees: azimuth 0 has the camera on the −y axis, where it
-sees the front, 90 on +x; elevation is the camera's height above the xy plane; theta turns the picture in its plane.
+sees the front, 90 on +x; elevation is the camera's height above the xy plane; theta turns the image in its plane.
 Camera frame: x right, y up, z towards the viewer, so that what is seen has negative z. Pixels: x right, y down, 1-based
 as annotated.
 
 A pose is R = Rz(t)·Rx(e − 90°)·Rz(−a), which is scipy's ``Rotation.from_euler("zxz", [-a, e - 90, t])``. The sign of t
 differs between uses. ABC's evaluation of poses takes t = −theta, and :func:`rotation` follows it, so that errors
-compare with published ones. The published projection turns the picture by +theta, and so does :func:`project`; the
+compare with published ones. The published projection turns the image by +theta, and so does :func:`project`; the
 rotation of its camera is ``rotation(azimuth, elevation, -theta)``.
 """
 
@@ -70,7 +70,7 @@ def project(
     viewport: float = 3000.0,
     focal: float = 1.0,
 ) -> Doubles:
-    """Project points of the model frame into the picture, as published.
+    """Project points of the model frame into the image, as published.
 
     The camera's centre is C = d·(cos e·sin a, −cos e·cos a, sin e). A point of the camera frame, R·(X − C), becomes
     viewport·focal·(x, y) / −z, is turned by theta, flipped to point down, and moved to (px, py).
@@ -84,7 +84,7 @@ def project(
     distance : float
         From the camera to the origin, in units of the CAD model; positive.
     px, py : float, pixels
-        Where the origin of the model lies in the picture.
+        Where the origin of the model lies in the image.
     viewport, focal : float
         Pixels a unit at distance 1: their product.
 

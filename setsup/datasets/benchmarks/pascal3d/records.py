@@ -35,7 +35,7 @@ from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex
 from setsup.files.roots import some
 
-__all__ = ["ANNOTATIONS", "PICTURES", "SOURCES", "open_records", "pictures"]
+__all__ = ["ANNOTATIONS", "IMAGES", "SOURCES", "find_images", "open_records"]
 
 Array = npt.NDArray[Any]
 
@@ -43,8 +43,8 @@ SOURCES = ("pascal", "imagenet")
 
 _FOLDER = f"(?P<category>{'|'.join(CATEGORIES)})_(?P<source>{'|'.join(SOURCES)})"
 ANNOTATIONS = rf"Annotations/{_FOLDER}/(?P<image>[^/.][^/]*)\.mat"
-PICTURES = rf"Images/{_FOLDER}/(?P<image>[^/.][^/]*)\.(?i:jpe?g|png)"
-"""Names of the files; the extension of pictures comes from the folder, since some records have another one."""
+IMAGES = rf"Images/{_FOLDER}/(?P<image>[^/.][^/]*)\.(?i:jpe?g|png)"
+"""Names of the files; the extension of images comes from the folder, since some records have another one."""
 
 _VERSION = 3  # of the cached columns
 _BLOCK = 256
@@ -59,7 +59,7 @@ def open_records(members: MemberIndex) -> FactorTable:
     places, groups = members.matching(ANNOTATIONS)
     if not len(places):
         raise DataError(f"{members.source} has no annotations such as Annotations/car_pascal/2008_000203.mat")
-    state = release_state(members, np.concatenate([places, members.matching(PICTURES)[0]]))
+    state = release_state(members, np.concatenate([places, members.matching(IMAGES)[0]]))
     path = cache_folder() / "indexes" / "pascal3d" / f"{_VERSION}-{state}.arrow"
     return cached_table(path, lambda: _read(members, places, groups))
 
@@ -67,15 +67,15 @@ def open_records(members: MemberIndex) -> FactorTable:
 # -- reading all -------------------------------------------------------------------------------------------------------
 
 
-def pictures(members: MemberIndex, folders: Sequence[str], images: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Places of the pictures of images, -1 where there is none.
+def find_images(members: MemberIndex, folders: Sequence[str], images: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Places of the images of images, -1 where there is none.
 
     Returns (n,) int64.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    places, groups = members.matching(PICTURES)
+    places, groups = members.matching(IMAGES)
     text = pa.large_string()
     parts = [groups["category"], "_", groups["source"], "/", groups["image"], ""]
     there = pc.binary_join_element_wise(
@@ -90,7 +90,7 @@ def _read(members: MemberIndex, places: npt.NDArray[np.int64], groups: dict[str,
     from setsup.progress import progress
 
     category, source, image = (groups[name].to_pylist() for name in ("category", "source", "image"))
-    seen = pictures(members, [f"{a}_{b}" for a, b in zip(category, source, strict=True)], image)
+    seen = find_images(members, [f"{a}_{b}" for a, b in zip(category, source, strict=True)], image)
     work = list(zip(places.tolist(), category, seen.tolist(), strict=True))
     found: list[list[Row] | str] = []
     with progress(len(work), "reading the annotations of pascal3d", "files") as advance:
@@ -108,7 +108,7 @@ def _read(members: MemberIndex, places: npt.NDArray[np.int64], groups: dict[str,
     if boxless:
         first = some([members.label(int(places[files[turn]])) for turn in boxless])
         _log.warning(
-            "%s: %d of %d objects are left out, since no pixel of their box lies in the picture; the first: %s",
+            "%s: %d of %d objects are left out, since no pixel of their box lies in the image; the first: %s",
             *(members.source, len(boxless), len(rows), first),
         )
     kept = np.setdiff1d(np.arange(len(rows)), boxless)
@@ -120,19 +120,19 @@ def _read(members: MemberIndex, places: npt.NDArray[np.int64], groups: dict[str,
 
 
 def _read_file(members: MemberIndex, item: tuple[int, str, int]) -> list[Row] | str:
-    """Objects of a file, with their boxes clipped to the picture; or what is wrong with the file."""
-    place, category, picture = item
+    """Objects of a file, with their boxes clipped to the image; or what is wrong with the file."""
+    place, category, place_of_image = item
     try:
         label = members.label(place)
         rows = read_objects(members.path(place) or members.read(place, LARGEST), label, category)
     except DataError as error:
         return str(error)
-    if rows and picture >= 0:
+    if rows and place_of_image >= 0:
         try:
-            seen = header(as_stored(members, picture), members.label(picture))
+            seen = header(as_stored(members, place_of_image), members.label(place_of_image))
             size: tuple[float, float] = (seen.height, seen.width)
         except DataError:
-            size = (np.inf, np.inf)  # who fetches the picture is told
+            size = (np.inf, np.inf)  # who fetches the image is told
     else:
         size = (np.inf, np.inf)
     for row in rows:

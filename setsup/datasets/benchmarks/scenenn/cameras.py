@@ -83,8 +83,8 @@ def _read_all(members: MemberIndex, logs: Rows, clocks: Rows, frames: Sequence[R
     parallel(read, range(len(frames)))
     if from_one:
         _log.warning(
-            "%d of %d trajectories, such as %s, number their frames from 1 to the last picture: they are taken to "
-            "count as the pictures do, and not from 0 as others",
+            "%d of %d trajectories, such as %s, number their frames from 1 to the last image: they are taken to "
+            "count as the images do, and not from 0 as others",
             *(len(from_one), int((logs >= 0).sum()), members.label(int(logs[min(from_one)]))),
         )
     return found
@@ -97,7 +97,7 @@ def _spots(numbers: Rows, wanted: Rows) -> Rows:
 
 
 def _counts_from_one(numbers: Rows, frames: Rows) -> bool:
-    """Whether a trajectory counts as its pictures do: from 1 to the very last of them, where others count from 0."""
+    """Whether a trajectory counts as its images do: from 1 to the very last of them, where others count from 0."""
     return len(numbers) > 0 and bool(numbers.min() == 1 and numbers.max() == frames.max())
 
 

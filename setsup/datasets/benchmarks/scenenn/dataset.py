@@ -5,34 +5,31 @@ Convention
 Positions are in metres in the frame of the scene's mesh, whose y points up.
 """
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.datasets.adapters.meshes import need_trimesh
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.scenenn.objects import SceneObject, read_objects
-from setsup.datasets.benchmarks.scenenn.previews import PICTURE, read_mesh, scene_previews
+from setsup.datasets.benchmarks.scenenn.previews import IMAGE, read_mesh, scene_previews
 from setsup.datasets.benchmarks.scenenn.splits import online3d
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.formats.geometry.ply import Ply
 from setsup.datasets.images import parallel
+from setsup.datasets.per_process import per_process
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
 from setsup.files.disk import make_folder
-from setsup.files.expand_user import expanded
 
 __all__ = ["SceneNN", "open", "prepare"]
-
-Array = npt.NDArray[Any]
 
 _MOST_BYTES = 1 << 24  # of an annotation
 _NONE = "unknown"
@@ -48,8 +45,8 @@ class _Held:
     mesh: Ply | None = None
 
 
-class SceneNN(Dataset):
-    """Labelled objects of scanned rooms; one row an object, by scene and in the order of its annotation.
+class SceneNN(BaseDataset):
+    """Labelled objects of scanned rooms; one row per object, by scene and in the order of its annotation.
 
     Factors are ``scene``, ``instance`` (the object's id in its scene, which is also the label of its vertices; a key),
     ``label`` (the text that annotators wrote, blanks collapsed) and ``nyu_class`` (unknown where the release gives
@@ -83,7 +80,7 @@ class SceneNN(Dataset):
         objects = [read_objects(*content) for content in contents]
         if not any(objects):
             raise DataError(f"{members.source} has {len(objects)} annotated scenes, but no object with a label")
-        self._members = members
+        self._members, self._source = members, members.source
         self._scenes = [scene for (scene, _), found in zip(annotations, objects, strict=True) if found]
         kept = [found for found in objects if found]
         rows = [found for scene in kept for found in scene]
@@ -97,24 +94,11 @@ class SceneNN(Dataset):
         self.modalities = {
             "aabb": Modality((2, 3), "float32", unit="m"),
             "obb": Modality((10,), "float32"),
-            "preview": Modality(PICTURE, "uint8", color="srgb"),
+            "preview": Modality(IMAGE, "uint8", color="srgb"),
         }
-        self._held: dict[int, _Held] = {}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
-
-        The first preview of a scene reads its whole mesh and draws all its objects into the cache; :func:`prepare` does
-        so for all scenes.
-
-        Raises
-        ------
-        DataError
-            When a preview is asked for of an object without vertices, or whose scene's mesh is missing or damaged.
-
-        """
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._previews(rows) if name == "preview" else self._boxes[name][rows] for name in names}
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        return self._previews(rows, out) if name == "preview" else self._boxes[name][rows]
 
     def scene_mesh(self, scene: str) -> Any:
         """Read the mesh of a scene.
@@ -184,16 +168,7 @@ class SceneNN(Dataset):
                 advance(1)
         return found
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what this process holds."""
-        return {**self.__dict__, "_held": {}}
-
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"SceneNN({str(self._members.source)!r}, {len(self):,} rows)"
-
-    def _previews(self, rows: npt.NDArray[np.int64]) -> Array:
-        found = np.empty((*rows.shape, *PICTURE), np.uint8)
+    def _previews(self, rows: Rows, out: Array) -> Array:
         scenes = self.factors.codes("scene", rows)
         for scene in np.unique(scenes).tolist():
             chosen = scenes == scene
@@ -207,11 +182,11 @@ class SceneNN(Dataset):
                     f"{self._ids[row]} ({self.factors.values('label', row)}, row {row}), so it has no preview; leave "
                     f"it out with where=\"scene != '{self._scenes[scene]}' or instance != {self._ids[row]}\""
                 )
-            found[chosen] = drawn["picture"][own]
-        return found
+            out[chosen] = drawn["picture"][own]
+        return out
 
     def _scene(self, scene: int) -> Array:
-        held = self._of_process()
+        held = self._held
         with held.lock:  # one mesh at a time is enough to hold
             if scene not in held.previews:
                 ids = self._ids[self._bounds[scene] : self._bounds[scene + 1]].tolist()
@@ -219,16 +194,16 @@ class SceneNN(Dataset):
         return held.previews[scene]
 
     def _mesh(self, scene: int) -> Ply:
-        held = self._of_process()
+        held = self._held
         with held.lock:
             if held.mesh is None or held.scene != scene:
                 held.mesh = None  # let go of before the next one is read
                 held.mesh, held.scene = read_mesh(self._members, self._place(scene)), scene
             return held.mesh
 
-    def _of_process(self) -> _Held:
-        # keyed by process: a forked child must not use its parent's locks
-        return self._held.get(os.getpid()) or self._held.setdefault(os.getpid(), _Held())
+    @per_process
+    def _held(self) -> "_Held":
+        return _Held()
 
     def _place(self, scene: int) -> int:
         name = self._scenes[scene]
@@ -257,15 +232,14 @@ def open(root: Path | str | None = None) -> SceneNN:
         The files are not there, an annotation is damaged, or none has a labelled object.
 
     """
-    folder = None if root is None else expanded(root)
     holds = {r"[0-9][0-9][0-9]/[0-9][0-9][0-9]\.xml": "<scene>/<scene>.xml (such as 005/005.xml)"}
-    return SceneNN(find_members("scenenn", folder, holds))
+    return SceneNN(find_members("scenenn", root, holds))
 
 
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Draw the previews of all objects into the cache folder, so that no mesh is read for them any more.
 
-    Works scene by scene, and holds one mesh at a time; stopped and started again it goes on with the next scene.
+    Works scene by scene, and holds one mesh at a time; an interrupted run resumes with the next scene.
 
     Parameters
     ----------
@@ -291,7 +265,7 @@ def _mapped_file(drawn: Array) -> Path:
     if not isinstance(drawn.base, np.memmap) or drawn.base.filename is None:
         raise DataError(
             f"scenenn: the previews were drawn but not kept, since {cache_folder()} cannot be written; set "
-            "SETSUP_CACHE to a folder that can be, and open the data set anew"
+            "SETSUP_CACHE to a folder that can be, and open the dataset again"
         )
     return Path(drawn.base.filename)
 

@@ -1,4 +1,4 @@
-"""SceneNN frames: colour and depth pictures extracted from the recordings, with the camera's path.
+"""SceneNN frames: colour and depth images extracted from the recordings, with the camera's path.
 
 Convention
 ----------
@@ -6,33 +6,30 @@ Depth is along the camera's z, in metres, 0 where there is none. A pose takes ca
 z forward) to the frame of the scene's mesh, whose y points up. Intrinsics are in pixels.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.datasets.adapters.fetching import read_distinct
 from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.scenenn.cameras import ASUS, lens, looked_up, recorded
 from setsup.datasets.benchmarks.scenenn.objects import read_objects
 from setsup.datasets.benchmarks.scenenn.splits import online3d
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.depth_images import decode_channels, decode_depth
-from setsup.datasets.images import Source, decode, parallel
+from setsup.datasets.formats.source import Source
+from setsup.datasets.images import decode
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
-from setsup.files.expand_user import expanded
 
 __all__ = ["SceneNNFrames", "open"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _SIZE = (480, 640)
 _KINDS = ("image/image", "depth/depth", "mask/mask", "mask/mask_image")
@@ -40,12 +37,12 @@ _KINDS = ("image/image", "depth/depth", "mask/mask", "mask/mask_image")
 _FRAME = rf"(?P<scene>[0-9]{{3}})/(?P<kind>{'|'.join(_KINDS)})(?P<frame>[0-9]{{5,8}})\.png"
 _MOST_FRAMES = 10**8
 _SENSORS = ("asus", "kinect2")
-_PICTURES = ("image", "depth", "mask")
+_IMAGES = ("image", "depth", "mask")
 _MOST_XML = 1 << 24  # bytes of an annotation
 
 
-class SceneNNFrames(Dataset):
-    """Colour and depth pictures of recorded rooms; one row a frame that has both, by scene and frame number.
+class SceneNNFrames(BaseDataset):
+    """Colour and depth images of recorded rooms; one row per frame that has both, by scene and frame number.
 
     Factors are ``scene``, ``frame`` (number in the scene, from 1; a key), ``time`` (s, as the recording counts it),
     ``tracked`` (whether the trajectory has a pose for the frame that is a rotation and a translation: its last row is
@@ -69,7 +66,7 @@ class SceneNNFrames(Dataset):
     Raises
     ------
     DataError
-        When no frame has both pictures, or a trajectory, a file of times or of intrinsics is damaged.
+        When no frame has both images, or a trajectory, a file of times or of intrinsics is damaged.
 
     """
 
@@ -108,55 +105,36 @@ class SceneNNFrames(Dataset):
         )
         self._source, self._members = members.source, members
         self._annotated: dict[str, Rows] = {}
-        self._pictures = {kind: MemberImages(members, found.places[kind]) for kind in ("image", "depth")}
+        self._files = {kind: MemberImages(members, found.places[kind]) for kind in ("image", "depth")}
         self._masked = found.places["mask"] >= 0
         if self._masked.any():
-            self._pictures["instances"] = MemberImages(members, np.maximum(found.places["mask"], 0))
+            self._files["instances"] = MemberImages(members, np.maximum(found.places["mask"], 0))
         # the lens of a sensor that took no scene is never asked for
         self._lenses = np.stack(
             [lens(members, sensor) if code in sensors else ASUS for code, sensor in enumerate(_SENSORS)]
         )
         self.modalities = {name: _MODALITIES[name] for name in _MODALITIES if name != "instances" or self._masked.any()}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
-
-        Raises
-        ------
-        DataError
-            When a picture is damaged or not of 480 × 640 pixels.
-
-        """
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._fetch(name, rows) for name in names}
-
-    def __repr__(self) -> str:
-        """Show where the files are and the number of rows."""
-        return f"SceneNNFrames({str(self._source)!r}, {len(self):,} rows)"
-
-    def _fetch(self, name: str, rows: Rows) -> Array:
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
         if name == "pose":
             return np.asarray(self._cameras["pose"][rows])
         if name == "intrinsics":
             return np.asarray(self._lenses[self.factors.codes("sensor", rows)])
-        distinct, places = np.unique(rows, return_inverse=True)
-        modality = self.modalities[name]
-        decoded = np.empty((len(distinct), *_SIZE, 3) if name == "image" else (len(distinct), *_SIZE), modality.dtype)
-        items = list(zip(self._pictures[name].take(distinct), range(len(distinct)), strict=True))
-        if name == "instances":
-            decoded[~self._masked[distinct]] = -1
-            items = [item for item in items if self._masked[distinct[item[1]]]]
 
-        def read(item: Any) -> None:
-            (source, label), place = item
-            if name == "instances":
-                known = partial(self._known, int(distinct[place]))
-                decoded[place] = _ids(decode_channels(source, label, _SIZE), known, label)
+        def take(distinct: Rows) -> list[tuple[Source, str, int]]:
+            return [(*item, row) for item, row in zip(self._files[name].take(distinct), distinct.tolist(), strict=True)]
+
+        def put(item: tuple[Source, str, int], slot: int) -> None:
+            source, label, row = item
+            if name != "instances":
+                out[slot] = _READ[name](source, label)
+            elif self._masked[row]:
+                out[slot] = _ids(decode_channels(source, label, _SIZE), partial(self._known, row), label)
             else:
-                decoded[place] = _READ[name](source, label)
+                out[slot] = -1
 
-        parallel(read, items)
-        return np.asarray(decoded[places.reshape(rows.shape)])
+        read_distinct(rows, [out], take, put)
+        return out
 
     def _known(self, row: int) -> Rows:
         """Ids of the objects in a row's scene, none where its annotation is not there."""
@@ -186,13 +164,12 @@ def open(root: Path | str | None = None, *, kinect2: Sequence[str] = ()) -> Scen
     Raises
     ------
     DataError
-        The files are not there, no frame has both pictures, or a text file is damaged.
+        The files are not there, no frame has both images, or a text file is damaged.
 
     """
-    folder = None if root is None else expanded(root)
     kinds = ("image", "depth")
-    pictures = {rf"[0-9][0-9][0-9]/{kind}/{kind}[0-9]+\.png": f"<scene>/{kind}/{kind}<frame>.png" for kind in kinds}
-    return SceneNNFrames(find_members("scenenn-frames", folder, pictures), kinect2)
+    images = {rf"[0-9][0-9][0-9]/{kind}/{kind}[0-9]+\.png": f"<scene>/{kind}/{kind}<frame>.png" for kind in kinds}
+    return SceneNNFrames(find_members("scenenn-frames", root, images), kinect2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +189,7 @@ def _found(members: MemberIndex) -> _Found:
     kinds = np.asarray(pc.index_in(groups["kind"], value_set=pa.array(_KINDS, groups["kind"].type)), np.int64)
     keys = np.asarray(groups["scene"].cast("int64")) * _MOST_FRAMES + np.asarray(groups["frame"].cast("int64"))
     by_kind = []
-    for kind in range(len(_PICTURES)):
+    for kind in range(len(_IMAGES)):
         # a mask has one of two names, and where both are there the first counts
         chosen = np.flatnonzero(np.minimum(kinds, 2) == kind)
         chosen = chosen[np.argsort(keys[chosen], kind="stable")]
@@ -221,10 +198,10 @@ def _found(members: MemberIndex) -> _Found:
     rows = np.intersect1d(by_kind[0][0], by_kind[1][0], assume_unique=True)
     if not len(rows):
         raise DataError(
-            f"{members.source} has {len(by_kind[0][0]):,} colour and {len(by_kind[1][0]):,} depth pictures, but no "
+            f"{members.source} has {len(by_kind[0][0]):,} colour and {len(by_kind[1][0]):,} depth images, but no "
             "frame has both; extract the recordings with the published playback tool, which writes both"
         )
-    places = {kind: looked_up(*found, rows) for kind, found in zip(_PICTURES, by_kind, strict=True)}
+    places = {kind: looked_up(*found, rows) for kind, found in zip(_IMAGES, by_kind, strict=True)}
     return _Found(rows // _MOST_FRAMES, rows % _MOST_FRAMES, places)
 
 

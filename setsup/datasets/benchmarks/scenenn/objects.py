@@ -45,7 +45,7 @@ def read_objects(content: bytes, label: str) -> list[SceneObject]:
         where = f"{label}: the label in line {line}"
         number = attributes.get("id", "").strip()
         if not _ID.fullmatch(number):
-            raise DamagedFile(f"{where} has the id {number[:40]!r}; a whole number was expected")
+            raise DamagedFile(f"{where} has the id {number[:40]!r}; an integer was expected")
         if int(number) in seen:
             raise DamagedFile(f"{where} has the id {number}, which another label has too")
         seen.add(int(number))

@@ -1,4 +1,4 @@
-"""Pictures of the objects of a SceneNN scene, drawn once and kept.
+"""Images of the objects of a SceneNN scene, drawn once and kept.
 
 A scene's mesh is 100 to 200 MB and holds all its objects, so the first preview of a scene draws those of all its
 objects, which then lie in the cache folder: some 50 kB an object. The mesh itself is let go.
@@ -16,15 +16,15 @@ from setsup.datasets.formats.geometry.ply import Ply, read_ply
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex
 
-__all__ = ["PICTURE", "object_rows", "read_mesh", "scene_previews"]
+__all__ = ["IMAGE", "object_rows", "read_mesh", "scene_previews"]
 
 Array = npt.NDArray[Any]
 
-PICTURE = (128, 128, 3)
+IMAGE = (128, 128, 3)
 """Shape of a preview."""
 
 _VERSION = 1
-_ENTRY = np.dtype([("vertices", np.int64), ("picture", np.uint8, PICTURE)])
+_ENTRY = np.dtype([("vertices", np.int64), ("picture", np.uint8, IMAGE)])
 _MOST_POINTS = 50_000
 _MOST_BYTES = 1 << 32
 _GREY = 150
@@ -37,7 +37,7 @@ def read_mesh(members: MemberIndex, place: int) -> Ply:
     names = mesh.vertices.dtype.names or ()
     if "label" not in names or mesh.vertices.dtype["label"].kind not in "iu":
         raise DataError(
-            f"{label} has no whole number 'label' for each vertex, which tells its object; its properties are "
+            f"{label} has no integer 'label' for each vertex, which tells its object; its properties are "
             f"{', '.join(names)}; fetch the annotated mesh"
         )
     return mesh
@@ -61,7 +61,7 @@ def object_rows(labels: Array, ids: Sequence[int]) -> list[npt.NDArray[np.int64]
 
 
 def scene_previews(members: MemberIndex, place: int, ids: Sequence[int]) -> Array:
-    """Pictures of the objects of a scene, out of the cache or drawn and put there.
+    """Images of the objects of a scene, out of the cache or drawn and put there.
 
     Returns (objects,) structured array.
     """

@@ -1,40 +1,35 @@
 """ShapeNetCore: models of everyday things with materials and voxels, versions 1 and 2, from trees or zips."""
 
 import posixpath
-from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.datasets.adapters import meshes
+from setsup.datasets.adapters.fetching import read_distinct
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.shapenet.files import Models, find_models, published_splits
 from setsup.datasets.benchmarks.shapenet.synsets import category_names
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.dataset import Modality, fetch_request, of_row
 from setsup.datasets.formats.geometry.binvox import Binvox, read_binvox
-from setsup.datasets.images import parallel
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.factors.stored import code_dtype
 
 __all__ = ["ShapeNet", "open"]
-
-Array = npt.NDArray[Any]
 
 _LARGEST_VOXELS, _LARGEST_TAXONOMY = 1 << 27, 1 << 26
 _VOXELS = {"voxels_solid": "solid", "voxels_surface": "surface"}
 
 
-class ShapeNet(Dataset):
+class ShapeNet(BaseDataset):
     """Models of ShapeNetCore; the rows are models, sorted by synset and id.
 
     Factors are ``category`` (first name in ``taxonomy.json``, else the widely known name, else the synset), ``synset``
     (key), ``model`` (key, within the category), and ``split`` where ``all.csv`` lies beside the categories (unknown for
     a model that it does not list). Modalities:
 
-    - ``preview`` (128, 128, 3) uint8, a picture of the mesh in the colours of its materials; see
+    - ``preview`` (128, 128, 3) uint8, an image of the mesh in the colours of its materials; see
       :mod:`setsup.datasets.adapters.preview`.
     - ``voxels_solid`` and ``voxels_surface`` (D, D, D) bool, indexed [x, y, z], where any model has such a file.
 
@@ -72,17 +67,12 @@ class ShapeNet(Dataset):
             if len(there):
                 self.modalities[name] = Modality(self.voxels(int(there[0]), kind).voxels.shape, "bool")
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        unique, back = np.unique(rows, return_inverse=True)
-        found = {}
-        for name in names:
-            own = self.modalities[name]
-            arrays = parallel(partial(self._array, name), unique.tolist())
-            stacked = np.array(arrays, own.dtype).reshape(len(unique), *own.shape)
-            found[name] = stacked[back].reshape(*rows.shape, *own.shape)
-        return found
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        def put(row: int, slot: int) -> None:
+            out[slot] = self._array(name, row)
+
+        read_distinct(rows, [out], np.ndarray.tolist, put)
+        return out
 
     @of_row
     def mesh(self, row: int) -> Any:
@@ -96,7 +86,7 @@ class ShapeNet(Dataset):
         Returns
         -------
         trimesh.Scene
-            One geometry a material, with its texture. ``metadata["missing"]`` lists materials and textures that could
+            One geometry per material, with its texture. ``metadata["missing"]`` lists materials and textures that could
             not be had, such as those with absolute paths; they are logged as well.
 
         Raises
@@ -150,7 +140,7 @@ class ShapeNet(Dataset):
 
     def _array(self, name: str, row: int) -> Array:
         if name == "preview":
-            return meshes.picture_of_scene(self.mesh(row))
+            return meshes.preview_scene(self.mesh(row))
         found, expected = self.voxels(row, _VOXELS[name]).voxels, self.modalities[name].shape
         if found.shape != expected:
             members, place = self._file(row, _VOXELS[name])
@@ -164,7 +154,7 @@ def open(root: Path | str | None = None) -> ShapeNet:
     Parameters
     ----------
     root : Path, str or None
-        Folder with the categories (``03001627/…``), unpacked or a zip each (``03001627.zip``), or with a folder
+        Folder with the categories (``03001627/…``), unpacked or one zip each (``03001627.zip``), or with a folder
         ``shapenet`` that has them; or one zip of all. None for the usual places.
 
     Raises
@@ -173,7 +163,7 @@ def open(root: Path | str | None = None) -> ShapeNet:
         There are no models, versions are mixed, or a list is damaged.
 
     """
-    return ShapeNet(find_models(None if root is None else Path(root)))
+    return ShapeNet(find_models(root))
 
 
 def _table(models: Models) -> FactorTable:
@@ -196,6 +186,4 @@ def _table(models: Models) -> FactorTable:
     if splits is not None:
         factors.append(Factor("split", Kind.NOMINAL, ("train", "val", "test"), role="split"))
         columns["split"] = splits
-    return FactorTable(
-        factors, {factor.name: columns[factor.name].astype(code_dtype(len(factor))) for factor in factors}
-    )
+    return FactorTable(factors, columns)

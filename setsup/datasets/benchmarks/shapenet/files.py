@@ -44,7 +44,7 @@ class Models:
     surface: Places
 
 
-def find_models(root: Path | None) -> Models:
+def find_models(root: Path | str | None) -> Models:
     """Find all models below a root, as :func:`setsup.datasets.benchmarks.shapenet.open` takes it."""
     holds = {
         r"[0-9]{8}(\.zip|/[^/]+/(models/model_normalized|model)\.obj)": "<synset>/<model>/models/model_normalized.obj, "
@@ -65,7 +65,7 @@ def find_models(root: Path | None) -> Models:
 
 
 def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
-    """Codes of train (0), val (1) and test (2) from ``all.csv``, 255 for models it does not list; None without it."""
+    """Codes of train (0), val (1) and test (2) from ``all.csv``, -1 for models it does not list; None without it."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.csv as csv
@@ -85,7 +85,7 @@ def published_splits(models: Models) -> npt.NDArray[np.int64] | None:
         wrong = table["split"].filter(pc.is_null(codes))[0]
         raise DamagedFile(f"{label} has the split {str(wrong)[:40]!r}, where {', '.join(_SPLITS)} were expected")
     where = pc.index_in(_keys(models.synsets, models.ids), value_set=_keys(table["synsetId"], table["modelId"]))
-    return np.asarray(pc.fill_null(codes.combine_chunks().take(where), 255), np.int64)
+    return np.asarray(pc.fill_null(codes.combine_chunks().take(where), -1), np.int64)
 
 
 def _zips(release: MemberIndex) -> list[MemberIndex]:

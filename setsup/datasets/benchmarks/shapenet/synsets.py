@@ -40,7 +40,7 @@ def category_names(synsets: Sequence[str], taxonomy: bytes | None, label: str) -
     """
     known = dict(_KNOWN)
     if taxonomy is not None:
-        known.update(_named(read_json(taxonomy, label), label))
+        known.update(_name_nodes(read_json(taxonomy, label), label))
     names = [known.get(synset) or synset for synset in synsets]
     # two synsets may share a name, but levels must differ
     return tuple(
@@ -48,7 +48,7 @@ def category_names(synsets: Sequence[str], taxonomy: bytes | None, label: str) -
     )
 
 
-def _named(nodes: Any, label: str) -> dict[str, str]:
+def _name_nodes(nodes: Any, label: str) -> dict[str, str]:
     try:
         return {node["synsetId"]: node["name"].split(",")[0].strip() for node in nodes}
     except (TypeError, KeyError, AttributeError) as error:

@@ -6,36 +6,34 @@ one object, every record a pair of views. Poses are those of
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.datasets import images
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.shapenet_renderings.parts import CATEGORIES, NAME, check_apart, open_part, part_table
 from setsup.datasets.benchmarks.shapenet_renderings.poses import to_pascal3d
 from setsup.datasets.benchmarks.shapenet_renderings.records import SIDE
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
+from setsup.datasets.dataset import Modality
+from setsup.datasets.formats.source import Source
 from setsup.errors import DataError
 from setsup.files.roots import data_places, place_seen, root_option
 
 __all__ = ["ShapenetRenderings", "open", "prepare"]
 
-Array = npt.NDArray[Any]
-
 _SHAPES = {"image": (SIDE, SIDE, 4), "model_view": (4, 4), "rotation": (3, 3)}
 _ENDS = ("", ".tar", ".zip")  # best first: a folder is read at random
 
 
-class ShapenetRenderings(Dataset):
-    """Rendered views of cars, planes and chairs: one row a view, the two views of a pair one after the other.
+class ShapenetRenderings(BaseDataset):
+    """Rendered views of cars, planes and chairs: one row per view, the two views of a pair one after the other.
 
     The factors are ``category``, ``object`` (an id of ShapeNet where ``job.txt`` names them, else the record's name),
     ``azimuth`` and ``elevation`` in degrees, and beside them the keys ``record``, ``pair`` (number of the pair within
-    its record) and ``view`` (number of the view within its record), and ``split``. In the whole data set the other view
+    its record) and ``view`` (number of the view within its record), and ``split``. In the whole dataset the other view
     of row r is row ``r ^ 1``. The modalities are ``image``, (128, 128, 4) uint8 sRGB and alpha; ``model_view``, (4, 4)
     float32, from y-up object coordinates to those of the camera; ``rotation``, (3, 3) float32, its rotation from the
     object axes of Pascal3D+.
@@ -75,21 +73,13 @@ class ShapenetRenderings(Dataset):
         self._firsts = np.cumsum([0, *(len(part.views.offsets) for part in self._parts)])
         self._file_firsts = [np.cumsum([0, *part.views.counts]) for part in self._parts]
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        made = {"image": self._pictures, "model_view": self._model_views, "rotation": self._rotations}
-        flat = rows.reshape(-1)
-        return {name: made[name](flat).reshape(rows.shape + _SHAPES[name]) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        direct = "image" in out and out["image"].flags.c_contiguous
-        if direct:
-            self._pictures(rows.reshape(-1), out["image"].reshape(-1, *_SHAPES["image"]))
-        for name, array in self.fetch(rows, [name for name in names if not (direct and name == "image")]).items():
-            out[name][...] = array
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        if name == "image":
+            return self._images(rows, out)
+        views = np.empty((len(rows), 4, 4), np.float32)
+        for number, slots, chosen in self._of_parts(rows):
+            views[slots] = self._parts[number].views.model_views[chosen]
+        return views if name == "model_view" else to_pascal3d(views[:, :3, :3])
 
     def prepare(self) -> list[Path]:
         """Unpack the records that are deflated in archives once into arrays, from which views are read at random.
@@ -102,15 +92,14 @@ class ShapenetRenderings(Dataset):
         """Show the categories and the number of rows."""
         return f"ShapenetRenderings({', '.join(part.category for part in self._parts)}: {len(self):,} rows)"
 
-    def _of_parts(self, rows: npt.NDArray[np.int64]) -> list[tuple[int, Array, Array]]:
+    def _of_parts(self, rows: Rows) -> list[tuple[int, Array, Array]]:
         """For each part that has some of the rows: its number, their positions among the rows, their number in it."""
         part = np.searchsorted(self._firsts, rows, side="right") - 1
         slots = [(number, np.flatnonzero(part == number)) for number in np.unique(part).tolist()]
         return [(number, where, rows[where] - self._firsts[number]) for number, where in slots]
 
-    def _pictures(self, rows: npt.NDArray[np.int64], out: Array | None = None) -> Array:
-        found = np.empty((len(rows), *_SHAPES["image"]), np.uint8) if out is None else out
-        wanted: list[tuple[int, str, images.Source]] = []
+    def _images(self, rows: Rows, out: Array) -> Array:
+        wanted: list[tuple[int, str, Source]] = []
         for number, slots, views in self._of_parts(rows):
             part, firsts = self._parts[number], self._file_firsts[number]
             file = np.searchsorted(firsts, views, side="right") - 1
@@ -123,24 +112,15 @@ class ShapenetRenderings(Dataset):
                 label = f"{part.files.label(at)}, record {view // 2}, 'img{view % 2}'"
                 wanted.append((slot, label, partial(part.files.read, at, offset, length)))
 
-        def decode(item: tuple[int, str, images.Source]) -> None:
+        def decode(item: tuple[int, str, Source]) -> None:
             slot, label, source = item
-            picture = images.decode(source, label, 4)
-            if picture.shape != _SHAPES["image"]:
-                raise DataError(f"{label} was replaced since it was opened; open the data set again")
-            found[slot] = picture
+            image = images.decode(source, label, 4)
+            if image.shape != _SHAPES["image"]:
+                raise DataError(f"{label} was replaced since it was opened; open the dataset again")
+            out[slot] = image
 
         images.parallel(decode, wanted)
-        return found
-
-    def _model_views(self, rows: npt.NDArray[np.int64]) -> Array:
-        found = np.empty((len(rows), 4, 4), np.float32)
-        for number, slots, views in self._of_parts(rows):
-            found[slots] = self._parts[number].views.model_views[views]
-        return found
-
-    def _rotations(self, rows: npt.NDArray[np.int64]) -> Array:
-        return to_pascal3d(self._model_views(rows)[:, :3, :3])
+        return out
 
 
 def open(root: Path | str | None = None) -> ShapenetRenderings:
@@ -178,8 +158,8 @@ def open(root: Path | str | None = None) -> ShapenetRenderings:
 def prepare(root: Path | str | None = None) -> list[Path]:
     """Unpack the records that are deflated in zip files once, each archive into an array beside it.
 
-    Costs as much disk as the archive, and saves unpacking whole files of records for single views. Killed and started
-    again it goes on where it was. Where the folder is read-only the arrays go into the cache folder.
+    Costs as much disk as the archive, and saves unpacking whole files of records for single views. An interrupted run
+    resumes. Where the folder is read-only the arrays go into the cache folder.
 
     Parameters
     ----------

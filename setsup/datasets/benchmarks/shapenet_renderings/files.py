@@ -28,7 +28,7 @@ __all__ = ["RecordFiles"]
 
 _KEPT = 128 << 20  # bytes of unpacked files that a process keeps
 _BLOCK = 64 << 20  # bytes of the prepared array that are made at a time
-_MOST_RATIO = 10  # of records in a zip: pictures are packed already
+_MOST_RATIO = 10  # of records in a zip: images are packed already
 
 _log = logging.getLogger("setsup")
 
@@ -62,7 +62,7 @@ class RecordFiles:
         self.sizes: npt.NDArray[np.int64] = np.asarray(members.sizes)[places]
         self._starts = np.concatenate([[0], np.cumsum(self.sizes)])
         self._held: dict[int, _Held] = {}
-        # asked for with every stretch, and made anew slower than one is read
+        # asked for with every stretch, and made again slower than one is read
         self._paths: dict[int, str | None] = {}
         self._labels: dict[int, str] = {}
 
@@ -100,7 +100,7 @@ class RecordFiles:
         else:
             found = _of_file(path, offset, length)
         if len(found) != length:
-            raise DataError(f"{self.label(file)} is shorter than it was when it was opened; open the data set again")
+            raise DataError(f"{self.label(file)} is shorter than it was when it was opened; open the dataset again")
         return found
 
     def prepare(self) -> Path | None:

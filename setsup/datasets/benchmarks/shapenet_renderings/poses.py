@@ -94,16 +94,16 @@ def azimuth_elevation(rotation: npt.ArrayLike) -> tuple[Array, Array]:
     return azimuth, np.rad2deg(np.arctan2(y, np.hypot(x, z))).astype(matrices.dtype)
 
 
-def crop_to_alpha(picture: Array, size: tuple[int, int] = (128, 128)) -> Array:
+def crop_to_alpha(image: Array, size: tuple[int, int] = (128, 128)) -> Array:
     """Cut out the box around what is not transparent and stretch it to a size, as the pose protocol of ABC does.
 
     Row i of the result is taken, by linear interpolation, at ``(H − 1)/H·(top + i·(bottom − top)/(height − 1))``, with
     the first and the last row of the box; columns likewise. (The factor is a trait of the published protocol: box
-    divided by the picture's size, then multiplied by that less 1.) Colours under transparent pixels count as they are.
+    divided by the image's size, then multiplied by that less 1.) Colours under transparent pixels count as they are.
 
     Parameters
     ----------
-    picture : (H, W, 4) uint8 or float
+    image : (H, W, 4) uint8 or float
         Alpha last; a pixel belongs to the object where it is above 0 (uint8) or 1e-6 (float).
     size : (height, width), pixels
         Of the result, each 2 or more.
@@ -111,37 +111,37 @@ def crop_to_alpha(picture: Array, size: tuple[int, int] = (128, 128)) -> Array:
     Returns
     -------
     (height, width, 4), of the same dtype
-        uint8 is rounded; give the picture divided by 255 as float32 for the very numbers of the protocol.
+        uint8 is rounded; give the image divided by 255 as float32 for the very numbers of the protocol.
 
     Raises
     ------
     DataError
-        When the picture has no alpha, or is transparent throughout.
+        When the image has no alpha, or is transparent throughout.
 
     Examples
     --------
-    >>> picture = np.zeros((8, 8, 4), np.uint8)
-    >>> picture[2:5, 1:7] = 200
-    >>> crop_to_alpha(picture, (16, 16)).shape
+    >>> image = np.zeros((8, 8, 4), np.uint8)
+    >>> image[2:5, 1:7] = 200
+    >>> crop_to_alpha(image, (16, 16)).shape
     (16, 16, 4)
 
     """
-    if picture.ndim != 3 or picture.shape[2] != 4:
-        raise DataError(f"a picture of the shape (H, W, 4), with alpha, was expected, not {picture.shape}")
+    if image.ndim != 3 or image.shape[2] != 4:
+        raise DataError(f"an image of the shape (H, W, 4), with alpha, was expected, not {image.shape}")
     if len(size) != 2 or min(size) < 2:
         raise DataError(f"size must be (height, width), each 2 pixels or more, not {size!r}")
-    whole = picture.dtype.kind in "ui"
-    solid = picture[..., 3] > (0 if whole else 1e-6)
+    whole = image.dtype.kind in "ui"
+    solid = image[..., 3] > (0 if whole else 1e-6)
     if not solid.any():
-        raise DataError("the picture is transparent throughout, so there is no box around an object; leave it out")
+        raise DataError("the image is transparent throughout, so there is no box around an object; leave it out")
     rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
-    pixels = picture.astype(np.float32)
-    pixels = _interpolated(pixels, rows[0], rows[-1], size[0], axis=0)
-    pixels = _interpolated(pixels, columns[0], columns[-1], size[1], axis=1)
-    return np.rint(pixels).astype(picture.dtype) if whole else pixels.astype(picture.dtype)
+    pixels = image.astype(np.float32)
+    pixels = _interpolate(pixels, rows[0], rows[-1], size[0], axis=0)
+    pixels = _interpolate(pixels, columns[0], columns[-1], size[1], axis=1)
+    return np.rint(pixels).astype(image.dtype) if whole else pixels.astype(image.dtype)
 
 
-def _interpolated(pixels: Array, first: int, last: int, count: int, axis: int) -> Array:
+def _interpolate(pixels: Array, first: int, last: int, count: int, axis: int) -> Array:
     length = pixels.shape[axis]
     places = np.linspace(first, last, count) * ((length - 1) / length)
     below = np.floor(places).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Records of rendered views: what an example holds, and an index of where its pictures lie, made once and mapped.
+"""Records of rendered views: what an example holds, and an index of where its images lie, made once and mapped.
 
 The index lies in the cache folder, one Arrow file for each release or archive, named by what tells one version of it
 from another. Making it reads every byte of the release and compares every checksum; using it reads none.
@@ -26,20 +26,20 @@ from setsup.progress import progress
 __all__ = ["SIDE", "ViewIndex", "read_views", "view_index"]
 
 SIDE = 128
-"""Height and width of every picture."""
+"""Height and width of every image."""
 
 _VERSION = 1  # of the index on disk
 _KEYS = ("img0", "mv0", "img1", "mv1")
 _PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 _RIGID = 1e-3  # the published matrices were printed with six decimals
-_LEAST = 200  # bytes of an example: two matrices and the beginnings of two pictures
+_LEAST = 200  # bytes of an example: two matrices and the beginnings of two images
 
 _log = logging.getLogger("setsup")
 
 
 @dataclass(frozen=True, slots=True)
 class ViewIndex:
-    """Where the pictures of all views lie, and their matrices; views of a pair follow each other.
+    """Where the images of all views lie, and their matrices; views of a pair follow each other.
 
     `counts` (files,) int64; `offsets` (views,) int64, bytes; `lengths` (views,) int32, bytes; `model_views` (views, 4,
     4) float32.
@@ -65,7 +65,7 @@ def view_index(files: RecordFiles) -> ViewIndex:
 def read_views(
     content: bytes, label: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Find the pictures and read the matrices of all views in a file of records, and check all of it.
+    """Find the images and read the matrices of all views in a file of records, and check all of it.
 
     Returns `offsets` (views,) int64, bytes; returns `lengths` (views,) int32, bytes; returns `model_views` (views, 4,
     4) float32.
@@ -83,7 +83,7 @@ def read_views(
         where = f"{label}, record {number}"
         features = read_example(content, _KEYS, where, start, start + length)
         for view in range(2):
-            spans[number, view] = _picture(content, features, f"img{view}", where)
+            spans[number, view] = _image(content, features, f"img{view}", where)
             matrices[number, view] = _matrix(features, f"mv{view}", where)
     model_views = matrices.reshape(-1, 4, 4)
     _check_rigid(model_views, label)
@@ -102,7 +102,7 @@ def _feature(features: Mapping[str, Feature], key: str, kind: str, count: int, w
     return feature.values
 
 
-def _picture(content: bytes, features: Mapping[str, Feature], key: str, where: str) -> npt.NDArray[Any]:
+def _image(content: bytes, features: Mapping[str, Feature], key: str, where: str) -> npt.NDArray[Any]:
     """Offset and length of a PNG whose header has been looked at."""
     span: npt.NDArray[np.int64] = _feature(features, key, "bytes", 1, where)[0]
     start, length = span.tolist()
@@ -175,11 +175,11 @@ def _stored(path: Path) -> ViewIndex | None:
         matrices = batch.column("model_view").values.to_numpy(zero_copy_only=True).reshape(-1, 4, 4)
         whole = about["version"] == _VERSION and len(offsets) == len(matrices) == counts.sum() and counts.min() > 0
         whole = whole and (offsets.dtype, lengths.dtype, matrices.dtype) == (np.int64, np.int32, np.float32)
-    except Exception as error:  # whatever is wrong with a cached file, it is made anew
-        _log.warning("the index %s is damaged and made anew: %s", path, " ".join(str(error).split()))
+    except Exception as error:  # whatever is wrong with a cached file, it is made again
+        _log.warning("the index %s is damaged and made again: %s", path, " ".join(str(error).split()))
         return None
     if not whole:
-        _log.warning("the index %s does not fit and is made anew", path)
+        _log.warning("the index %s does not fit and is made again", path)
         return None
     return ViewIndex(counts, offsets, lengths, matrices, path)
 
@@ -187,5 +187,5 @@ def _stored(path: Path) -> ViewIndex | None:
 def _reopened(path: str) -> ViewIndex:
     found = _stored(Path(path))
     if found is None:
-        raise DataError(f"the index {path} is gone; open the data set again where it came from")
+        raise DataError(f"the index {path} is gone; open the dataset again where it came from")
     return found

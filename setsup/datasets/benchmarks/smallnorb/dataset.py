@@ -1,64 +1,47 @@
-"""SmallNORB: stereo pictures of 50 toys, read from the six published binary-matrix files."""
+"""SmallNORB: stereo images of 50 toys, read from the six published binary-matrix files."""
 
 import logging
 import os
-import shlex
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from threading import Lock
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.adapters.prepared_images import convert, prepare_command
+from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.benchmarks.smallnorb.tree import FILE, SmallNorbTree
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, gather
+from setsup.datasets.dataset import Modality, gather
 from setsup.datasets.formats.binary_matrix import BinaryMatrix
+from setsup.datasets.per_process import per_process
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.releases import find_members
-from setsup.files.expand_user import expanded
 from setsup.files.prepared import PreparedArray
-from setsup.progress import Advance
 
 __all__ = ["SmallNorb", "open", "prepare"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 _SPLITS = ("train", "test")
 _STEMS = ("smallnorb-5x46789x9x18x6x2x96x96-training", "smallnorb-5x01235x9x18x6x2x96x96-testing")
 _INSTANCES = ((4, 6, 7, 8, 9), (0, 1, 2, 3, 5))  # of every category, in the training and the testing files
 _SIDE = 96
-_PICTURE = (_SIDE, _SIDE, 1)
+_IMAGE = (_SIDE, _SIDE, 1)
 _CATEGORIES = ("animal", "human", "airplane", "truck", "car")
 _CAMERAS = ("left", "right")
 # what a column of the info files may hold, and how far apart its values are
 _STORED = {"instance": (10, 1), "elevation": (9, 1), "azimuth": (18, 2), "lighting": (6, 1)}
-_BLOCK_PAIRS = 1024  # 19 MB of pictures
+_BLOCK_PAIRS = 1024  # 19 MB of images
 
 _log = logging.getLogger("setsup")
 
 
-@dataclass(slots=True)
-class _Reader:
-    """What one process has open."""
+class SmallNorb(BaseDataset):
+    """Images of toys: category, instance within it, elevation, azimuth, lighting, camera, and the published split.
 
-    lock: Lock = field(default_factory=Lock)
-    looked: bool = False
-    whole: Array | None = None
-
-
-class SmallNorb(Dataset):
-    """Pictures of toys: category, instance within it, elevation, azimuth, lighting, camera, and the published split.
-
-    A row is a picture, so that sets can hold or vary the camera: row 2·p is the left picture of pair p, row 2·p + 1
-    the right one, the pairs of the training files first. Modalities are grey (96, 96, 1) uint8: ``image``, the picture
-    of the row, and ``left`` and ``right``, those of its pair, for methods that take both. Unpacked files are mapped
-    into memory. Gzipped ones come from the array that :func:`prepare` makes, else they are unpacked in memory, once a
-    process, which is said.
+    A row is an image, so that the camera can be fixed or varying in a set: row 2·p is the left image of pair p, row
+    2·p + 1 the right one, the pairs of the training files first. Modalities are grey (96, 96, 1) uint8: ``image``, the
+    image of the row, and ``left`` and ``right``, those of its pair, for methods that take both. Unpacked files are
+    mapped into memory. Gzipped files are read from the array that :func:`prepare` makes; without it each process
+    unpacks them in memory, with a warning.
 
     Parameters
     ----------
@@ -77,49 +60,20 @@ class SmallNorb(Dataset):
     name = "smallnorb"
 
     def __init__(self, folder: Path | str, root: Path | str | None = None) -> None:
-        self.folder = Path(folder).absolute()
-        self._option = "" if root is None else f" --root {shlex.quote(str(root))}"
-        self._parts = [_opened(self.folder, f"{stem}-dat", "u1", (2, _SIDE, _SIDE)) for stem in _STEMS]
+        self.folder = self._source = Path(folder).absolute()
+        self._command = prepare_command(self.name, root)
+        self._parts = [_open_file(self.folder, f"{stem}-dat", "u1", (2, _SIDE, _SIDE)) for stem in _STEMS]
         columns = [_labels(self.folder, number, part) for number, part in enumerate(self._parts)]
         self.factors = _table(columns)
-        self.modalities = {name: Modality(_PICTURE, "uint8", color="grey") for name in ("image", *_CAMERAS)}
+        self.modalities = {name: Modality(_IMAGE, "uint8", color="grey") for name in ("image", *_CAMERAS)}
         packed = tuple(part.path for part in self._parts)
-        shape = (len(self.factors), *_PICTURE)
+        shape = (len(self.factors), *_IMAGE)
         self._prepared = PreparedArray(self.folder / "smallnorb", "images", shape, "uint8", packed)
-        self._readers: dict[int, _Reader] = {}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._pictures(_viewed(rows, name)) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write pictures into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._pictures(_viewed(rows, name), out[name])
-
-    def prepare(self) -> Path:
-        """Unpack the pictures into an array that is mapped into memory; see :func:`prepare`."""
-        from setsup.files.prepare import prepare_array
-        from setsup.progress import progress
-
+    def prepare(self) -> list[Path]:
+        """Unpack the images into an array that is mapped into memory; see :func:`prepare`."""
         if not any(part.packed for part in self._parts):
-            return self._parts[0].path.parent
-        with progress(len(self), f"preparing {self.name}", "rows") as advance:
-            found = self._converted(prepare_array, advance)
-        self._readers.pop(os.getpid(), None)  # from now on the array is read
-        return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what this process has open."""
-        return {**self.__dict__, "_readers": {}}
-
-    def __repr__(self) -> str:
-        """Show the folder and the number of rows."""
-        return f"SmallNorb({str(self.folder)!r}, {len(self):,} rows)"
-
-    def _converted(self, convert: Any, advance: Advance) -> Path:
+            return []
         train, test = self._parts
         first = 2 * len(train)
         with train.rows() as of_train, test.rows() as of_test:
@@ -133,38 +87,47 @@ class SmallNorb(Dataset):
                     begin = max(start, first)
                     of_test((begin - first) // 2, (stop - first) // 2, pairs[(begin - start) // 2 :])
 
-            found: Path = convert(self._prepared, 2 * _BLOCK_PAIRS, fill, None, advance)
-        return found
+            found = convert(self._prepared, self.name, 2 * _BLOCK_PAIRS, fill)
+        del self._whole  # from now on the array is read
+        return [found]
 
-    def _pictures(self, rows: Rows, out: Array | None = None) -> Array:
-        # keyed by process: a forked child must not use its parent's locks
-        reader = self._readers.get(os.getpid()) or self._readers.setdefault(os.getpid(), _Reader())
-        if not reader.looked:
-            with reader.lock:
-                if not reader.looked:  # another thread may have looked meanwhile
-                    reader.whole = self._opened()
-                    reader.looked = True
-        if reader.whole is not None:
-            return gather(reader.whole, rows, out)
-        return _joined(partial(self._part, 0), partial(self._part, 1), 2 * len(self._parts[0]), rows, out)
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        pair = rows if name == "image" else rows | 1 if name == "right" else rows & ~1
+        whole = self._whole
+        if whole is not None:
+            return gather(whole, pair, out)
+        first = 2 * len(self._parts[0])
+        beyond = pair >= first
+        if not beyond.any():
+            return gather(self._part(0), pair, out)
+        if beyond.all():
+            return gather(self._part(1), pair - first, out)
+        # image by image: to gather from either part and place the rows would copy everything twice
+        into, sources = out.reshape(-1).data, [self._part(number).reshape(-1).data for number in range(2)]
+        size, at = _SIDE * _SIDE, 0
+        for row, second in zip(pair.tolist(), beyond.tolist(), strict=True):
+            begin = (row - first if second else row) * size
+            into[at : at + size] = sources[second][begin : begin + size]
+            at += size
+        return out
 
-    def _opened(self) -> Array | None:
-        packed = [part for part in self._parts if part.packed]
-        if not packed:
+    @per_process
+    def _whole(self) -> Array | None:
+        """The prepared array; None where unpacked files are mapped, or where none was prepared."""
+        if not any(part.packed for part in self._parts):
             return None
         prepared = self._prepared.open()
         if prepared is None:
             outdated = self._prepared.outdated()
             why = f" ({outdated} was made of other files)" if outdated else ""
             _log.warning(
-                "every process unpacks the pictures of %s in memory, up to %d MB%s; `setsup prepare smallnorb%s` "
-                "unpacks them once",
-                *(self.folder, -(-len(self) * _SIDE * _SIDE // 1_000_000), why, self._option),
+                "every process unpacks the images of %s in memory, up to %d MB%s; %s unpacks them once",
+                *(self.folder, -(-len(self) * _SIDE * _SIDE // 1_000_000), why, self._command),
             )
         return prepared
 
     def _part(self, number: int) -> Array:
-        return self._parts[number].array().reshape(-1, *_PICTURE)
+        return self._parts[number].array().reshape(-1, *_IMAGE)
 
 
 def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
@@ -190,17 +153,17 @@ def open(root: Path | str | None = None) -> SmallNorb | SmallNorbTree:
         folder = find_root("smallnorb", root, wanted)
     except DataError as error:
         try:
-            tree = find_members("smallnorb", None if root is None else expanded(root), {FILE: "azimuth*_lt.jpg"})
+            tree = find_members("smallnorb", root, {FILE: "azimuth*_lt.jpg"})
         except DataError:
             raise error from None
         return SmallNorbTree(tree, _factors())
     return SmallNorb(folder, root)
 
 
-def prepare(root: Path | str | None = None) -> Path:
-    """Unpack the pictures once into an array beside the files, which ``fetch`` then maps into memory.
+def prepare(root: Path | str | None = None) -> list[Path]:
+    """Unpack the images once into an array beside the files, which ``fetch`` then maps into memory.
 
-    Works block by block, shows its progress, and killed and started again goes on where it was. Files that are
+    Works block by block; an interrupted run resumes. Files that are
     unpacked already need no array, and none is made of them.
 
     Parameters
@@ -210,8 +173,8 @@ def prepare(root: Path | str | None = None) -> Path:
 
     Returns
     -------
-    Path
-        The array, a ``.npy`` file; or the folder of the files, where all are unpacked, or that of the tree.
+    list of Path
+        The array, a ``.npy`` file; nothing where the files are unpacked or images of their own.
 
     Raises
     ------
@@ -226,7 +189,7 @@ def _names(stem: str) -> list[str]:
     return [f"{stem}.mat.gz", f"{stem}.mat"]
 
 
-def _opened(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> BinaryMatrix:
+def _open_file(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> BinaryMatrix:
     there = [folder / name for name in _names(stem) if os.path.exists(folder / name)]
     if not there:
         raise DataError(f"{folder} has no {stem}.mat.gz, nor is it there as {stem}.mat")
@@ -240,14 +203,14 @@ def _opened(folder: Path, stem: str, dtype: str, shape: tuple[int, ...]) -> Bina
     return file
 
 
-def _labels(folder: Path, number: int, pictures: BinaryMatrix) -> dict[str, Array]:
-    """Codes of the factors that the files of a split store, one a pair."""
+def _labels(folder: Path, number: int, images: BinaryMatrix) -> dict[str, Array]:
+    """Codes of the factors that the files of a split store, one per pair."""
     stem = _STEMS[number]
-    category, info = _opened(folder, f"{stem}-cat", "<i4", ()), _opened(folder, f"{stem}-info", "<i4", (4,))
+    category, info = _open_file(folder, f"{stem}-cat", "<i4", ()), _open_file(folder, f"{stem}-info", "<i4", (4,))
     for file in (category, info):
-        if len(file) != len(pictures):
+        if len(file) != len(images):
             raise DataError(
-                f"{pictures.path} has {len(pictures):,} pairs of pictures, but {file.path} has {len(file):,} rows; "
+                f"{images.path} has {len(images):,} pairs of images, but {file.path} has {len(file):,} rows; "
                 "they do not belong together: fetch both again"
             )
     columns = {"category": _codes(category, "category", category.array(), len(_CATEGORIES), 1)}
@@ -264,7 +227,7 @@ def _labels(folder: Path, number: int, pictures: BinaryMatrix) -> dict[str, Arra
 
 
 def _check_once(columns: dict[str, Array], category: BinaryMatrix, info: BinaryMatrix) -> None:
-    """Every toy is photographed once in each position, which tells the categories of other pictures."""
+    """Every toy is photographed once in each position, which tells the categories of other images."""
     sizes = (len(_CATEGORIES), *(count for count, _ in _STORED.values()))
     which = np.ravel_multi_index(tuple(columns.values()), sizes)
     _, first, counts = np.unique(which, return_index=True, return_counts=True)
@@ -273,7 +236,7 @@ def _check_once(columns: dict[str, Array], category: BinaryMatrix, info: BinaryM
         other = int(np.flatnonzero(which == which[row])[1])
         raise DataError(
             f"{category.path} and {info.path} say the same of the pairs {row} and {other}, but every toy is "
-            "photographed once in each position: these are the categories of other pictures (training and testing "
+            "photographed once in each position: these are the categories of other images (training and testing "
             "swapped?); fetch both again"
         )
 
@@ -305,33 +268,3 @@ def _table(columns: list[dict[str, Array]]) -> FactorTable:
     found["camera"] = np.tile(np.arange(2, dtype=np.uint8), sum(pairs))
     found["split"] = np.repeat(np.arange(2, dtype=np.uint8), [2 * count for count in pairs])
     return FactorTable(list(_factors()), found)
-
-
-def _viewed(rows: Rows, modality: str) -> Rows:
-    """Numbers of the pictures that a modality shows of rows."""
-    if modality == "image":
-        return rows
-    return rows | 1 if modality == "right" else rows & ~1
-
-
-def _joined(train: Any, test: Any, first: int, rows: Rows, out: Array | None) -> Array:
-    """Copy rows out of two arrays, of which the second begins with row ``first``; each is opened only when needed."""
-    if not rows.size:
-        return np.empty((*rows.shape, *_PICTURE), np.uint8)
-    beyond = rows >= first
-    if not beyond.any():
-        return gather(train(), rows, out)
-    if beyond.all():
-        return gather(test(), rows - first, out)
-    if out is not None and not out.flags.c_contiguous:
-        out[...] = _joined(train, test, first, rows, None)
-        return out
-    found = np.empty((*rows.shape, *_PICTURE), np.uint8) if out is None else out
-    # picture by picture: gathering either part and placing it would copy everything twice
-    into, sources = found.reshape(-1).data, (train().reshape(-1).data, test().reshape(-1).data)
-    size, at = _SIDE * _SIDE, 0
-    for row, second in zip(rows.reshape(-1).tolist(), beyond.reshape(-1).tolist(), strict=True):
-        begin = (row - first if second else row) * size
-        into[at : at + size] = sources[second][begin : begin + size]
-        at += size
-    return found

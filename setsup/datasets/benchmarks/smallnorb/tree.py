@@ -6,23 +6,23 @@ the published numbers, instances those of the release. Angles may be written as 
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.image_sources import MemberImages, fetch_images
-from setsup.datasets.dataset import Dataset, Modality, fetch_request, of_row
+from setsup.datasets.adapters.fetching import fetch_images
+from setsup.datasets.adapters.image_files import ReleaseDataset
+from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.base import Array, Rows
+from setsup.datasets.dataset import Modality
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 from setsup.files.archives.members import MemberIndex
 
 __all__ = ["FILE", "SmallNorbTree"]
-
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 
 FILE = r"(?P<category>\w+)/(?P<instance>[0-9]{1,2})/azimuth(?P<azimuth>[0-9]{1,3})_elevation(?P<elevation>[0-9]{1,2})_"
 FILE += r"lighting(?P<lighting>[0-5])_(?P<camera>lt|rt)\.jpg"
@@ -41,11 +41,11 @@ _TEST = (0, 1, 2, 3, 5)  # instances of every category
 _log = logging.getLogger("setsup")
 
 
-class SmallNorbTree(Dataset):
+class SmallNorbTree(ReleaseDataset):
     """Images of toys from JPEG files, one row each, with the factors of :class:`~.dataset.SmallNorb`.
 
     Rows stand by split, category, instance, elevation, azimuth, lighting and camera, which is not their order in the
-    published files. The one modality is ``image``, (96, 96, 1) uint8 grey, as the export compressed it.
+    published files. The only modality is ``image``, (96, 96, 1) uint8 grey, as the export compressed it.
 
     Parameters
     ----------
@@ -62,7 +62,6 @@ class SmallNorbTree(Dataset):
     """
 
     name = "smallnorb"
-    computes = True
 
     def __init__(self, members: MemberIndex, factors: tuple[Any, ...]) -> None:
         places, groups = members.matching(FILE)
@@ -73,37 +72,12 @@ class SmallNorbTree(Dataset):
         self.factors = FactorTable(list(factors), {name: codes[order] for name, codes in columns.items()})
         self.modalities = {"image": Modality((96, 96, 1), "uint8", color="grey")}
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`."""
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: fetch_images(self._images, rows, self.modalities[name].shape) for name in names}
+    def _read(self, name: str, rows: Rows, out: Array) -> Array:
+        return fetch_images(self._images, rows, self.modalities[name].shape, out=out)
 
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Decode rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            fetch_images(self._images, rows, self.modalities[name].shape, out=out[name])
-
-    @of_row
-    def paths(self, indices: npt.ArrayLike) -> list[str]:
-        """Names of the files of the given rows.
-
-        Parameters
-        ----------
-        indices : integer array of any shape
-            Row numbers.
-
-        """
-        rows, _ = fetch_request(self, indices, ())
-        return self._images.paths(rows.reshape(-1))
-
-    def prepare(self) -> Path:
-        """Give the tree: there is nothing to convert."""
-        return self._source
-
-    def __repr__(self) -> str:
-        """Show where the tree is and the number of rows."""
-        return f"SmallNorbTree({str(self._source)!r}, {len(self):,} rows)"
+    def prepare(self) -> list[Path]:
+        """Return nothing: JPEG files need no conversion."""
+        return []
 
 
 def _columns(members: MemberIndex, groups: Mapping[str, Any]) -> dict[str, npt.NDArray[np.uint8]]:

@@ -1,4 +1,4 @@
-"""UT Zappos50K: 50,025 pictures of shoes, each with what a shop's catalogue says of it."""
+"""UT Zappos50K: 50,025 images of shoes, each with what a shop's catalogue says of it."""
 
 import logging
 from pathlib import Path
@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.adapters.image_files import PictureFiles
+from setsup.datasets.adapters.factor_columns import table_of
+from setsup.datasets.adapters.image_files import ImageFilesDataset
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.benchmarks.ut_zap50k.files import COLUMNS, Shoes, find_shoes, first_values, read_shoes, several
 from setsup.datasets.dataset import fetch_request, of_row
-from setsup.datasets.images import checked_size
+from setsup.datasets.images import check_size
 from setsup.errors import DataError, near
 from setsup.factors import Factor, FactorTable, Kind
 
@@ -23,15 +24,15 @@ Array = npt.NDArray[Any]
 _log = logging.getLogger("setsup")
 
 
-class UtZap50k(PictureFiles):
-    """Pictures of shoes on white; made by :func:`open`.
+class UtZap50k(ImageFilesDataset):
+    """Images of shoes on white; made by :func:`open`.
 
     Factors are the columns of the catalogue, ``category``, ``subcategory``, ``heel_height``, ``insole``, ``closure``,
-    ``gender``, ``material`` and ``toe_style``, then ``brand``, the folder of the picture, and the key ``cid``. A cell
+    ``gender``, ``material`` and ``toe_style``, then ``brand``, the folder of the image, and the key ``cid``. A cell
     of the catalogue may hold several values, such as ``Leather;Suede``: its first one is the level, as DCoDR takes it,
     and :meth:`listed` gives all. Where a cell is empty, the value is unknown.
 
-    The one modality is ``image``, uint8 sRGB. Rows are in the order of the catalogue's lines. Lines whose picture is
+    The only modality is ``image``, uint8 sRGB. Rows are in the order of the catalogue's lines. Lines whose image is
     not there are left out; their number is logged.
 
     Parameters
@@ -49,7 +50,7 @@ class UtZap50k(PictureFiles):
     """
 
     def __init__(self, shoes: Shoes, size: tuple[int, int] | None = None) -> None:
-        super().__init__("ut-zap50k", _table(shoes), MemberImages(shoes.pictures, shoes.places), size)
+        super().__init__("ut-zap50k", _table(shoes), MemberImages(shoes.images, shoes.places), size)
         self._cells = {
             name: tuple(np.unique(shoes.cells[name], return_inverse=True)) for name in COLUMNS
         }  # few cells differ: as numbers they are small to send to worker processes
@@ -95,7 +96,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None, sq
     size : (height, width), optional
         Resize every image, antialiased, until it just covers this size, and cut out the centre.
     square : bool
-        Take the square pictures, which are padded with white, where the others are there as well.
+        Take the square images, which are padded with white, where the others are there as well.
 
     Raises
     ------
@@ -103,9 +104,9 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None, sq
         When the files are not there (with how to get them), or are damaged.
 
     """
-    size = checked_size(size)
+    size = check_size(size)
     shoes = read_shoes(*find_shoes(root, square))
-    warn_left_out(shoes.pictures.source, "images", shoes.lost, len(shoes.lost) + len(shoes.cids))
+    warn_left_out(shoes.images.source, "images", shoes.lost, len(shoes.lost) + len(shoes.cids))
     _say_several(shoes)
     return UtZap50k(shoes, size)
 
@@ -118,7 +119,7 @@ def _say_several(shoes: Shoes) -> None:
         _log.warning(
             "%s: the catalogue has several values joined by ';' for %s; the first is the level, and listed(rows, "
             "factor) gives all",
-            *(shoes.pictures.source, told),
+            *(shoes.images.source, told),
         )
 
 
@@ -131,4 +132,4 @@ def _table(shoes: Shoes) -> FactorTable:
             within = "category" if name == "subcategory" and columns else None
             columns[Factor(name, Kind.NOMINAL, levels, within=within)] = codes
     columns[Factor("cid", Kind.NOMINAL, tuple(shoes.cids), role="key")] = np.arange(len(shoes.cids))
-    return FactorTable(list(columns), {factor.name: codes for factor, codes in columns.items()})
+    return table_of(columns)

@@ -1,8 +1,8 @@
-"""The files of UT Zappos50K: the catalogue ``meta-data.csv``, and which picture belongs to which of its lines.
+"""The files of UT Zappos50K: the catalogue ``meta-data.csv``, and which image belongs to which of its lines.
 
-A picture's path is ``<category>/<subcategory>/<brand>/<CID>.jpg``. The list ``image-path.mat`` has the paths in the
+An image's path is ``<category>/<subcategory>/<brand>/<CID>.jpg``. The list ``image-path.mat`` has the paths in the
 order of the catalogue's lines, but some brands have other names on the disk: a dot at the end is dropped or written
-``%2E``, and signs stand as HTML entities. Such a picture is found by the name of its file, which is the CID with a dot
+``%2E``, and signs stand as HTML entities. Such an image is found by the name of its file, which is the CID with a dot
 for the hyphen.
 """
 
@@ -47,12 +47,12 @@ _MOST = 1 << 26  # bytes of the catalogue, and of the list
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shoes:
-    """Lines of the catalogue whose pictures are there, a row each.
+    """Lines of the catalogue whose images are there, one row each.
 
     `places` (rows,) int64.
     """
 
-    pictures: MemberIndex
+    images: MemberIndex
     places: npt.NDArray[np.int64]
     cids: list[str]
     brands: list[str]
@@ -61,34 +61,34 @@ class Shoes:
 
 
 def find_shoes(root: Path | str | None, square: bool = False) -> tuple[MemberIndex, MemberIndex]:
-    """Find the pictures and the catalogue, which were published in archives of their own."""
+    """Find the images and the catalogue, which were published in archives of their own."""
     variants = _VARIANTS[1:] if square else _VARIANTS
     holds = {rf"(?:{'|'.join(variants)})/{_BELOW}": f"{variants[0]}/Shoes"}
     found = find_members("ut-zap50k", root, holds, [f"{variant}.zip" for variant in variants])
-    pictures = next(below for variant in variants if len(below := found.under(variant)))
+    images = next(below for variant in variants if len(below := found.under(variant)))
     wanted, packed = {r"meta-data\.csv": f"ut-zap50k-data/{_CATALOGUE}"}, ["ut-zap50k-data.zip"]
     if root is not None and os.path.isfile(expanded(root)):
         try:
-            return pictures, find_members("ut-zap50k", root, wanted, packed)
+            return images, find_members("ut-zap50k", root, wanted, packed)
         except DataError:
             root = expanded(root).parent
-    return pictures, find_members("ut-zap50k", root, wanted, packed)
+    return images, find_members("ut-zap50k", root, wanted, packed)
 
 
-def read_shoes(pictures: MemberIndex, data: MemberIndex) -> Shoes:
-    """Read the catalogue, and find the picture of each of its lines."""
+def read_shoes(images: MemberIndex, data: MemberIndex) -> Shoes:
+    """Read the catalogue, and find the image of each of its lines."""
     place = data.place(_CATALOGUE)
     cids, cells = _catalogue(data.read(place, _MOST), data.label(place))
     listed = data.place(_LIST) if _LIST in data else None
-    paths = None if listed is None else _listed(data.read(listed, _MOST), data.label(listed), len(cids))
-    places, folders = _found(pictures, cids, paths)
+    paths = None if listed is None else _read_list(data.read(listed, _MOST), data.label(listed), len(cids))
+    places, folders = _found(images, cids, paths)
     rows = np.flatnonzero(places >= 0)
     if not len(rows):
-        raise DamagedFile(f"{pictures.source} has none of the {len(cids):,} pictures of {data.label(place)}")
+        raise DamagedFile(f"{images.source} has none of the {len(cids):,} images of {data.label(place)}")
     # the list has the names as the publisher wrote them
     named = folders if paths is None else [path.split("/")[2] for path in paths]
     return Shoes(
-        pictures,
+        images,
         places[rows],
         [cids[row] for row in rows.tolist()],
         [html.unescape(unquote(named[row])) for row in rows.tolist()],
@@ -148,7 +148,7 @@ def _catalogue(content: bytes, label: str) -> tuple[list[str], dict[str, npt.NDA
     return cids, {name: np.array(columns[column]) for name, column in COLUMNS.items()}
 
 
-def _listed(content: bytes, label: str, rows: int) -> list[str]:
+def _read_list(content: bytes, label: str, rows: int) -> list[str]:
     value: Any = read_mat(content, label, ["imagepath"], _MOST)["imagepath"]
     cells = list(value.reshape(-1)) if value.dtype == object else []
     texts = [
@@ -156,7 +156,7 @@ def _listed(content: bytes, label: str, rows: int) -> list[str]:
         for cell in cells
     ]
     if len(texts) != rows:
-        raise DamagedFile(f"{label} lists {len(texts):,} pictures, but {_CATALOGUE} has {rows:,} lines")
+        raise DamagedFile(f"{label} lists {len(texts):,} images, but {_CATALOGUE} has {rows:,} lines")
     wrong = next((row for row, text in enumerate(texts) if text.count("/") != 3), None)
     if wrong is not None:
         raise DataError(f"{label}: path {wrong + 1} is {texts[wrong][:80]!r}, not category/subcategory/brand/file")
@@ -164,12 +164,12 @@ def _listed(content: bytes, label: str, rows: int) -> list[str]:
 
 
 def _found(
-    pictures: MemberIndex, cids: Sequence[str], paths: Sequence[str] | None
+    images: MemberIndex, cids: Sequence[str], paths: Sequence[str] | None
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Place of each line's picture, -1 where it is not there, and the folder of its brand."""
-    there, groups = pictures.matching(_BELOW)
+    """Place of each line's image, -1 where it is not there, and the folder of its brand."""
+    there, groups = images.matching(_BELOW)
     if not len(there):
-        raise DamagedFile(f"{pictures.source} has no picture such as Shoes/Oxfords/Bostonian/100627.72.jpg")
+        raise DamagedFile(f"{images.source} has no image such as Shoes/Oxfords/Bostonian/100627.72.jpg")
     files, brands = groups["file"].to_pylist(), groups["brand"].to_pylist()
     # a name that occurs twice tells nothing
     at: dict[str, int] = {}
@@ -179,6 +179,6 @@ def _found(
     turns = np.array([at.get(name, -1) for name in names], np.int64)
     places = np.append(there, -1)[turns]
     if paths is not None:
-        verbatim = pictures.places(paths)
+        verbatim = images.places(paths)
         places = np.where(verbatim >= 0, verbatim, places)
     return places, [brands[turn] if turn >= 0 else "" for turn in turns.tolist()]

@@ -1,10 +1,10 @@
-"""Orbits of faces in videos: the "Late Night" recipe, and what it wrote as a data set.
+"""Orbits of faces in videos: the "Late Night" recipe, and what it wrote as a dataset.
 
 Paper: A. Tacchetti, S. Voinea, G. Evangelopoulos, "Trading robust representations for sample complexity through
 self-supervised visual experience", NeurIPS 2018. An orbit is the track of one face through an uninterrupted shot, its
 canonical member the frame in which the face is turned least, ties decided by the detector's score::
 
-    from setsup.datasets import video_orbits
+    from setsup.datasets.benchmarks import video_orbits
 
     video_orbits.extract("shows", "orbits")
     faces = setsup.load("video-orbits", root="orbits")

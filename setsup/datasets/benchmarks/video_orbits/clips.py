@@ -16,7 +16,7 @@ from setsup.files import content_digest
 from setsup.files.archives.members import MemberIndex, open_members
 from setsup.files.expand_user import expanded
 
-__all__ = ["FRAMES", "Clip", "find_clips"]
+__all__ = ["FRAMES", "Clip", "DamagedClipError", "clip_frames", "find_clips"]
 
 Frame = npt.NDArray[np.uint8]
 
@@ -24,6 +24,10 @@ FRAMES = r"(?P<folder>.+)/[^/]+\.(?i:png|jpe?g|bmp|webp|tiff?)"
 """Names of frames, in folders of a track each."""
 
 _VIDEOS = r".+\.(?i:mp4|m4v|mov|mkv|webm|avi|mpe?g|ts|mts|wmv|flv|ogv|ogg|mxf|3gp)"
+
+
+class DamagedClipError(DataError):
+    """A clip cannot be decoded, whatever the stages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,14 @@ class Clip:
         for place in self.places.tolist():
             digest.update(self.members.read(place))
         return digest.hexdigest()
+
+
+def clip_frames(clip: Clip, stop: int | None = None) -> Iterator[tuple[int, npt.NDArray[np.uint8]]]:
+    """Decode the frames of a clip, numbered."""
+    try:
+        yield from clip.stream(stop)
+    except DataError as error:  # what a stage raises meanwhile does not come here
+        raise DamagedClipError(str(error)) from error
 
 
 def find_clips(source: Path | str, without: Path | str | None = None) -> list[Clip]:

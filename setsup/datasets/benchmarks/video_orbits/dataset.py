@@ -8,8 +8,8 @@ import numpy as np
 
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.benchmarks.video_orbits.clips import FRAMES
-from setsup.datasets.benchmarks.video_orbits.recipe import TABLE
-from setsup.datasets.images import checked_size
+from setsup.datasets.benchmarks.video_orbits.records import TABLE
+from setsup.datasets.images import check_size
 from setsup.datasets.own.table import ImageTable
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
@@ -31,7 +31,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
     Factors of the former: ``video`` (name of the file), ``shot`` (within it, from 0), ``track`` (the orbit), ``frame``
     (of the video, from 0), ``time`` (s), ``score`` (of the detector), ``yaw`` (deg, positive to the right of the
-    picture) and ``canonical`` (True for one frame of each track, the least turned). What a table does not tell is
+    image) and ``canonical`` (True for one frame of each track, the least turned). What a table does not tell is
     absent.
 
     Of the latter, ``<track>/<frame>.png``: ``track`` (the folder) and ``frame`` (place of the file by name, from 0).
@@ -64,7 +64,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     FactorTable(3 rows: track 2, frame 2)
 
     """
-    size, folder = checked_size(size), None if root is None else expanded(root)
+    size, folder = check_size(size), None if root is None else expanded(root)
     try:
         members = find_members(_NAME, folder, {rf"{TABLE}$".replace(".", r"\."): TABLE}, _ARCHIVES)
     except DataError as missing:
@@ -141,18 +141,18 @@ def _columns(content: bytes, label: str) -> Any:
         table = csv.read_csv(io.BytesIO(content), csv.ReadOptions(use_threads=False), parse, options)
     except (pa.ArrowException, ValueError, UnicodeDecodeError) as error:
         raise DataError(
-            f"{label} is no table of orbits ({' '.join(str(error).split())[:160]}); write it anew"
+            f"{label} is no table of orbits ({' '.join(str(error).split())[:160]}); write it again"
         ) from error
     for name in ("file", "track"):
         if table.column_names.count(name) != 1 or table[name].null_count:
-            raise DataError(f"{label} needs one column {name!r} without empty fields; write it anew")
+            raise DataError(f"{label} needs one column {name!r} without empty fields; write it again")
     order = ("video", "track", "yaw", "shot", "frame", "time", "score", "canonical")
     twice = [name for name in order if table.column_names.count(name) > 1]
     if twice or not table.num_rows:
-        raise DataError(f"{label} has {f'two columns {twice[0]!r}' if twice else 'no rows'}; write it anew")
+        raise DataError(f"{label} has {f'two columns {twice[0]!r}' if twice else 'no rows'}; write it again")
     for name in _NUMBERS:
         if name in table.column_names and not np.isfinite(table[name].drop_null().to_numpy()).all():
-            raise DataError(f"{label}: the column {name!r} holds a number that is not finite; write it anew")
+            raise DataError(f"{label}: the column {name!r} holds a number that is not finite; write it again")
     return table.select(["file", *(name for name in order if name in table.column_names)])
 
 
@@ -160,7 +160,7 @@ def _check_nested(tracks: list[str], videos: list[str | None], label: str) -> No
     of: dict[str, str | None] = {}
     for track, video in zip(tracks, videos, strict=True):
         if of.setdefault(track, video) != video:
-            raise DataError(f"{label}: the track {track!r} lies in two videos; write it anew")
+            raise DataError(f"{label}: the track {track!r} lies in two videos; write it again")
 
 
 def _factor(name: str, values: list[Any], there: dict[str, list[Any]]) -> Factor:

@@ -142,8 +142,8 @@ class Cascades:
     def __call__(self, frame: Frame) -> Faces:
         """Faces in a frame."""
         cv2 = imported("cv2", "video")
-        picture, back = _scaled(frame, self.side)
-        grey = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
+        image, back = _scale(frame, self.side)
+        grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
         boxes, scores = np.empty((0, 4)), np.empty(0)
         for name in self.names:
             for mirrored in (False, True)[: 1 + name.startswith("profileface")]:
@@ -192,7 +192,7 @@ class YuNet:
     least : float
         Score that a face needs.
     side : int, px
-        Longest side to which a larger picture is scaled down; faces of more than about 300 pixels are not found.
+        Longest side to which a larger image is scaled down; faces of more than about 300 pixels are not found.
 
     Raises
     ------
@@ -220,13 +220,13 @@ class YuNet:
         """Faces in a frame."""
         cv2 = imported("cv2", "video")
         path = self._path()
-        small, back = _scaled(frame, self.side)
-        picture, size = np.ascontiguousarray(small[..., ::-1]), small.shape[1::-1]
+        small, back = _scale(frame, self.side)
+        image, size = np.ascontiguousarray(small[..., ::-1]), small.shape[1::-1]
         try:
             if "net" not in self._open:
                 self._open["net"] = cv2.FaceDetectorYN.create(str(path), "", size, self.least)
             self._open["net"].setInputSize(size)
-            found = self._open["net"].detect(picture)[1]
+            found = self._open["net"].detect(image)[1]
         except cv2.error as error:
             raise DataError(
                 f"OpenCV cannot use {path} ({' '.join(str(error).split())[:120]}); remove it and run "
@@ -274,8 +274,8 @@ def confirmed(frame: Frame, proposed: Faces, detector: Detector, margin: float =
 
     Examples
     --------
-    >>> def whole(picture):
-    ...     return Faces([[2, 2, picture.shape[1] - 2, picture.shape[0] - 2]], [1.0])
+    >>> def whole(image):
+    ...     return Faces([[2, 2, image.shape[1] - 2, image.shape[0] - 2]], [1.0])
     >>> proposed = Faces([[20, 10, 30, 20]], [0.5])
     >>> confirmed(np.zeros((64, 64, 3), np.uint8), proposed, whole, margin=0.4).boxes.tolist()
     [[18.0, 8.0, 32.0, 22.0]]
@@ -297,10 +297,10 @@ def confirmed(frame: Frame, proposed: Faces, detector: Detector, margin: float =
     for face in sorted(found, key=lambda each: -each.scores[0]):
         if not any(overlap(face.boxes, other.boxes)[0, 0] >= _SAME for other in kept):
             kept.append(face)
-    return _joined(kept)
+    return _join(kept)
 
 
-def _scaled(frame: Frame, side: int) -> tuple[Frame, Array]:
+def _scale(frame: Frame, side: int) -> tuple[Frame, Array]:
     """Frame with no side longer than `side`, and the factors (x, y) by which its pixels are multiplied back."""
     height, width = frame.shape[:2]
     scale = side / max(height, width)
@@ -311,7 +311,7 @@ def _scaled(frame: Frame, side: int) -> tuple[Frame, Array]:
     return cv2.resize(frame, size, interpolation=cv2.INTER_AREA), np.array([width / size[0], height / size[1]])
 
 
-def _joined(parts: list[Faces]) -> Faces:
+def _join(parts: list[Faces]) -> Faces:
     if not parts:
         return Faces(np.empty((0, 4)), np.empty(0))
     boxes, scores, points = (np.concatenate([getattr(each, name) for each in parts]) for name in _ARRAYS)

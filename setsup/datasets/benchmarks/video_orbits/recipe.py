@@ -10,62 +10,36 @@ References
 
 """
 
-import csv
-import io
-import json
-import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.benchmarks.video_orbits.clips import Clip, find_clips
+from setsup.datasets.base import Array
+from setsup.datasets.benchmarks.video_orbits.clips import Clip, DamagedClipError, clip_frames, find_clips
 from setsup.datasets.benchmarks.video_orbits.cuts import ContentCuts, Cuts
 from setsup.datasets.benchmarks.video_orbits.faces import Cascades, Detector, Faces, YuNet, confirmed
+from setsup.datasets.benchmarks.video_orbits.records import (
+    TABLE,
+    FoundFaces,
+    describe_stage,
+    is_done,
+    write_clip,
+    write_table,
+)
 from setsup.datasets.benchmarks.video_orbits.tracks import Track, largest, link
 from setsup.datasets.benchmarks.video_orbits.yaw import Canonical, Yaw, least_yaw, yaw_of_points
 from setsup.errors import DataError, imported, near
-from setsup.files import locked, written, written_folder
+from setsup.files import locked
 from setsup.files.expand_user import expanded
-from setsup.files.roots import some
 from setsup.progress import progress
 
-if TYPE_CHECKING:
-    from PIL import Image
-
-__all__ = ["COLUMNS", "TABLE", "extract"]
-
-Array = npt.NDArray[Any]
-
-TABLE = "orbits.csv"
-"""The table of all faces, in the folder that :func:`extract` writes."""
-
-COLUMNS = (
-    *("file", "video", "shot", "track", "frame", "time"),
-    *("left", "top", "right", "bottom", "score", "yaw", "canonical"),
-)
-"""Its columns: boxes in pixels of the frame, time in s, yaw in degrees; a number that is unknown is empty."""
+__all__ = ["extract"]
 
 _KEPT = ("video", "shot", "all")
 _VERSION = 1  # of what is written for the same recipe
-_RECORD, _PART = "recipe.json", "faces.csv"
-_log = logging.getLogger("setsup")
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Faces of one clip that are kept, row by row."""
-
-    frame: npt.NDArray[np.int64]
-    shot: npt.NDArray[np.int64]
-    track: npt.NDArray[np.int64]
-    boxes: Array
-    scores: Array
-    yaw: Array
 
 
 def extract(
@@ -87,8 +61,8 @@ def extract(
     Every video is cut into shots; in every frame `detect` proposes faces and `confirm` looks at each again; boxes that
     overlap from frame to frame make a track; the largest track is kept, and its least turned face is its canonical one.
 
-    Killed at any moment and started again, it goes on with the video at which it was, and ends with the same bytes. A
-    video is done anew where its content or the recipe has changed.
+    An interrupted run resumes with the video at which it was stopped, and produces identical output. A
+    video is done again where its content or the recipe has changed.
 
     Parameters
     ----------
@@ -158,7 +132,7 @@ def extract(
         )
     out = expanded(out)
     stages = {"cuts": cuts, "detect": detect, "confirm": confirm, "track": track, "yaw": yaw, "canonical": canonical}
-    recipe = {"version": _VERSION, **{name: _told(stage) for name, stage in stages.items()}}
+    recipe = {"version": _VERSION, **{name: describe_stage(stage) for name, stage in stages.items()}}
     recipe |= {"keep": keep, "size": size, "margin": margin}
     clips = find_clips(videos, out)
     if clips[0].video is not None:
@@ -169,14 +143,14 @@ def extract(
             # a folder of frames may hold another one; it comes first, and replacing it has the other one done again
             place = out / "tracks" / clip.name
             record = {"sha256": clip.digest(), **recipe}
-            if not _done(place, record):
+            if not is_done(place, record):
                 try:
                     if clip.video is None:
-                        found = _cropped(clip, confirm, yaw)
+                        found = _take_cropped(clip, confirm, yaw)
                     else:
-                        found = _kept(_looked(clip, detect, confirm, yaw), _shots(clip, cuts), track, keep)
-                    _write(place, clip, found, canonical, size, margin, record)
-                except _DamagedError as error:
+                        found = _keep_tracks(_detect_all(clip, detect, confirm, yaw), _shots(clip, cuts), track, keep)
+                    write_clip(place, clip, found, canonical, size, margin, record)
+                except DamagedClipError as error:
                     damaged.append(error)
             advance()
         if damaged:
@@ -185,18 +159,7 @@ def extract(
                 f"{damaged[0]}{more}; the {len(clips) - len(damaged):,} others are done, and are kept when this is "
                 "started again"
             )
-        return _table(out, clips, recipe)
-
-
-class _DamagedError(DataError):
-    """A clip cannot be decoded, whatever the stages."""
-
-
-def _frames(clip: Clip, stop: int | None = None) -> Iterator[tuple[int, npt.NDArray[np.uint8]]]:
-    try:
-        yield from clip.stream(stop)
-    except DataError as error:  # what a stage raises meanwhile does not come here
-        raise _DamagedError(str(error)) from error
+        return write_table(out, clips, recipe)
 
 
 def _shots(clip: Clip, cuts: Cuts) -> npt.NDArray[np.int64]:
@@ -206,7 +169,7 @@ def _shots(clip: Clip, cuts: Cuts) -> npt.NDArray[np.int64]:
     try:
         frames = clip.video.frames
     except DataError as error:
-        raise _DamagedError(str(error)) from error
+        raise DamagedClipError(str(error)) from error
     firsts = np.asarray(cuts(clip.video), np.float64).reshape(-1)
     if len(firsts) and not ((firsts % 1 == 0).all() and (np.diff([0, *firsts, frames]) > 0).all()):
         raise DataError(
@@ -216,44 +179,46 @@ def _shots(clip: Clip, cuts: Cuts) -> npt.NDArray[np.int64]:
     return np.array([0, *firsts], np.int64)
 
 
-def _looked(clip: Clip, detect: Detector, confirm: Detector | None, yaw: Yaw) -> list[tuple[Faces, Array]]:
+def _detect_all(clip: Clip, detect: Detector, confirm: Detector | None, yaw: Yaw) -> list[tuple[Faces, Array]]:
     """Faces of every frame, and their yaw."""
     found = []
-    for _, frame in _frames(clip):
-        faces = _checked(detect(frame), detect)
+    for _, frame in clip_frames(clip):
+        faces = _check_faces(detect(frame), detect)
         if confirm is not None and len(faces):
             faces = confirmed(frame, faces, confirm)
         found.append((faces, _yaws(yaw, frame, faces)))
     return found
 
 
-def _cropped(clip: Clip, confirm: Detector | None, yaw: Yaw) -> _Found:
+def _take_cropped(clip: Clip, confirm: Detector | None, yaw: Yaw) -> FoundFaces:
     """Frames that are faces already, all of them, with the score and yaw of the face that is seen best."""
     boxes, scores, yaws = [], [], []
-    for _, frame in _frames(clip):
-        faces = Faces([], []) if confirm is None else _checked(confirm(frame), confirm)
+    for _, frame in clip_frames(clip):
+        faces = Faces([], []) if confirm is None else _check_faces(confirm(frame), confirm)
         best = faces.take([int(np.argmax(faces.scores))]) if len(faces) else faces
         boxes.append([0, 0, frame.shape[1], frame.shape[0]])
         scores.append(best.scores[0] if len(best) else np.nan)
         yaws.append(_yaws(yaw, frame, best)[0] if len(best) else np.nan)
     none = np.full(len(boxes), -1)
-    return _Found(np.arange(len(boxes)), none, none, np.array(boxes, float), np.array(scores), np.array(yaws))
+    return FoundFaces(np.arange(len(boxes)), none, none, np.array(boxes, float), np.array(scores), np.array(yaws))
 
 
-def _checked(faces: object, stage: object) -> Faces:
+def _check_faces(faces: object, stage: object) -> Faces:
     if not isinstance(faces, Faces):
-        raise DataError(f"the detector {_told(stage)} gave a {type(faces).__name__}; it must give Faces")
+        raise DataError(f"the detector {describe_stage(stage)} gave a {type(faces).__name__}; it must give Faces")
     return faces
 
 
 def _yaws(yaw: Yaw, frame: npt.NDArray[np.uint8], faces: Faces) -> Array:
     found = np.asarray(yaw(frame, faces), np.float64)
     if found.shape != (len(faces),):
-        raise DataError(f"the stage {_told(yaw)} gave yaws {found.shape}, where {(len(faces),)} was expected")
+        raise DataError(f"the stage {describe_stage(yaw)} gave yaws {found.shape}, where {(len(faces),)} was expected")
     return found
 
 
-def _kept(looked: Sequence[tuple[Faces, Array]], shots: npt.NDArray[np.int64], track: Track, keep: str) -> _Found:
+def _keep_tracks(
+    looked: Sequence[tuple[Faces, Array]], shots: npt.NDArray[np.int64], track: Track, keep: str
+) -> FoundFaces:
     """Faces of the tracks that are kept."""
     numbers: list[Array] = []
     ends = np.append(shots[1:], len(looked))
@@ -264,7 +229,7 @@ def _kept(looked: Sequence[tuple[Faces, Array]], shots: npt.NDArray[np.int64], t
         raise DataError("the stage that links faces into tracks did not number every box of every frame")
     frame = np.repeat(np.arange(len(looked)), counts)
     shot = np.searchsorted(shots, frame, side="right") - 1
-    found = _Found(
+    found = FoundFaces(
         frame,
         shot,
         np.concatenate([np.empty(0, np.int64), *numbers]).astype(np.int64),
@@ -278,125 +243,4 @@ def _kept(looked: Sequence[tuple[Faces, Array]], shots: npt.NDArray[np.int64], t
     if keep != "all" and len(frame):
         chosen = largest(shot if keep == "shot" else np.zeros_like(shot), whole.reshape(-1), found.boxes)
     order = np.flatnonzero(chosen)[np.lexsort((frame[chosen], whole.reshape(-1)[chosen]))]
-    return _Found(*(getattr(found, each.name)[order] for each in fields(_Found)))
-
-
-def _write(
-    place: Path, clip: Clip, found: _Found, canonical: Canonical, size: int, margin: float, record: dict[str, Any]
-) -> None:
-    """Write the crops of a clip, its part of the table, and what both were made of."""
-    rows: list[list[str]] = []
-    times = None if clip.video is None else clip.video.times
-    wanted: dict[int, list[int]] = {}
-    for row, frame in enumerate(found.frame.tolist()):
-        wanted.setdefault(frame, []).append(row)
-    best = _canonical_rows(found, canonical)
-    for row, frame in enumerate(found.frame.tolist()):
-        shot, number = int(found.shot[row]), int(found.track[row])
-        inner = "" if clip.video is None else f"/{shot:04}-{number:02}"
-        rows.append(
-            [
-                f"tracks/{clip.name}{inner}/{frame:06}.png",
-                *(("", "") if clip.video is None else (clip.name, str(shot))),
-                f"{clip.name}{inner}",
-                str(frame),
-                "" if times is None else _number(times[frame], 6),
-                *(_number(edge, 2) for edge in found.boxes[row]),
-                _number(found.scores[row], 6),
-                _number(found.yaw[row], 4),
-                "true" if row in best else "false",
-            ]
-        )
-    with written_folder(place) as part:
-        for frame, picture in _frames(clip, max(wanted, default=-1) + 1):
-            for row in wanted.get(frame, ()):
-                target = part / rows[row][0].removeprefix(f"tracks/{clip.name}/")
-                target.parent.mkdir(exist_ok=True)
-                _crop(picture, found.boxes[row], size, 0.0 if clip.video is None else margin).save(target)
-        (part / _PART).write_text(_csv(rows), encoding="utf-8")
-        (part / _RECORD).write_text(_json(record), encoding="utf-8")
-
-
-def _canonical_rows(found: _Found, canonical: Canonical) -> set[int]:
-    _, member = np.unique(np.stack([found.shot, found.track], 1), axis=0, return_inverse=True)
-    best = set()
-    for number in range(int(member.max()) + 1 if member.size else 0):
-        rows = np.flatnonzero(member.reshape(-1) == number)
-        place = canonical(found.yaw[rows], found.scores[rows])
-        if not 0 <= place < len(rows):
-            raise DataError(f"the stage {_told(canonical)} gave the place {place} in a track of {len(rows)} faces")
-        best.add(int(rows[place]))
-    return best
-
-
-def _crop(picture: npt.NDArray[np.uint8], box: Array, size: int, margin: float) -> "Image.Image":
-    """Square around a box, antialiased to `size`."""
-    from PIL import Image
-
-    left, top, right, bottom = box.tolist()
-    half = max(right - left, bottom - top) * (0.5 + margin)
-    x, y = (left + right) / 2, (top + bottom) / 2
-    height, width = picture.shape[:2]
-    beyond = int(np.ceil(max(0.0, half - x, half - y, x + half - width, y + half - height)))
-    if beyond:
-        picture = np.pad(picture, ((beyond, beyond), (beyond, beyond), (0, 0)), "edge")
-    square = (x - half + beyond, y - half + beyond, x + half + beyond, y + half + beyond)
-    return Image.fromarray(picture).resize((size, size), Image.Resampling.BICUBIC, box=square)
-
-
-def _done(place: Path, record: dict[str, Any]) -> bool:
-    """Whether a clip was done by the same recipe; its folder is there whole or not at all."""
-    try:
-        return (place / _RECORD).read_text(encoding="utf-8") == _json(record) and (place / _PART).is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _table(out: Path, clips: Sequence[Clip], recipe: dict[str, Any]) -> Path:
-    parts = [(out / "tracks" / clip.name / _PART).read_text(encoding="utf-8") for clip in clips]
-    empty = [clip.name for clip, part in zip(clips, parts, strict=True) if not part]
-    if len(empty) == len(clips):
-        raise DataError(
-            f"no face was found in {clips[0].members.source}, nor in any of its {len(clips):,} videos; try another "
-            "detector"
-        )
-    if empty:
-        _log.warning("no face was found in %s of %s videos: %s", f"{len(empty):,}", f"{len(clips):,}", some(empty))
-    with written(out / _RECORD) as fresh:
-        fresh.write_text(_json(recipe), encoding="utf-8")
-    with written(out / TABLE) as fresh:
-        fresh.write_text(_csv([list(COLUMNS)]) + "".join(parts), encoding="utf-8")
-    return out / TABLE
-
-
-def _csv(rows: Sequence[Sequence[str]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
-
-
-def _json(record: dict[str, Any]) -> str:
-    return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-
-
-def _number(value: float, digits: int) -> str:
-    return "" if np.isnan(value) else f"{value:.{digits}f}"
-
-
-def _told(stage: object) -> Any:
-    """Name of a stage and what it was given, as a record keeps it."""
-    if isinstance(stage, partial):
-        given = {str(place): value for place, value in enumerate(stage.args)} | stage.keywords
-        return {"partial": _told(stage.func), **{name: _told(value) for name, value in given.items()}}
-    if is_dataclass(stage) and not isinstance(stage, type):
-        given = {each.name: getattr(stage, each.name) for each in fields(stage) if each.init}
-        return {"name": _name(type(stage)), **{name: _told(value) for name, value in given.items()}}
-    if isinstance(stage, tuple | list):
-        return [_told(each) for each in stage]
-    if stage is None or isinstance(stage, bool | int | float | str):
-        return stage
-    return str(stage) if isinstance(stage, Path) else _name(stage if hasattr(stage, "__qualname__") else type(stage))
-
-
-def _name(stage: Any) -> str:
-    return f"{stage.__module__}.{stage.__qualname__}"
+    return FoundFaces(*(getattr(found, each.name)[order] for each in fields(FoundFaces)))

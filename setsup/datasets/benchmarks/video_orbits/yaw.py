@@ -39,7 +39,7 @@ def yaw_of_points(frame: npt.NDArray[np.uint8], faces: "Faces") -> npt.NDArray[n
     Returns
     -------
     (n,) float64, deg
-        Positive where the nose points to the right of the picture; NaN where a point is unknown, or the eyes coincide.
+        Positive where the nose points to the right of the image; NaN where a point is unknown, or the eyes coincide.
 
     Notes
     -----

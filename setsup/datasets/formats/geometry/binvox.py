@@ -76,7 +76,7 @@ def _header(data: bytes, label: str) -> tuple[tuple[int, int, int], list[float],
             refuse(label, f"has the header line {line[:80]!r}, which no binvox file should have")
     sides = [int(word) for word in found.get("dim", []) if re.fullmatch("[0-9]{1,6}", word)]
     if len(sides) != 3 or len(found["dim"]) != 3 or not all(1 <= side <= _LONGEST_SIDE for side in sides):
-        refuse(label, f"has the sides {' '.join(found.get('dim', []))[:60]!r}, where three whole numbers were expected")
+        refuse(label, f"has the sides {' '.join(found.get('dim', []))[:60]!r}, where three integers were expected")
     translate = _floats(found.get("translate", ["0", "0", "0"]), 3, label)
     scale = _floats(found.get("scale", ["1"]), 1, label)[0]
     return (sides[0], sides[1], sides[2]), translate, scale, end.end()

@@ -107,7 +107,7 @@ def _line_by_line(body: bytes, vertices: int, faces: int, label: str) -> Off:
         for second, third in pairwise(fan[1:]):
             triangles.extend((fan[0], second, third))
     if lines.read().strip():
-        raise DamagedFile(f"{label} goes on after its {vertices:,} vertices and {faces:,} faces")
+        raise DamagedFile(f"{label} continues after its {vertices:,} vertices and {faces:,} faces")
     return Off(positions, np.array(triangles, dtype=np.int32).reshape(-1, 3))
 
 

@@ -123,5 +123,5 @@ def _layout(header: dict[str, list[str]], label: str) -> tuple[np.dtype[Any], in
 def _whole(words: list[str], key: str, label: str) -> list[int]:
     """Whole numbers of a line of the header."""
     if not all(re.fullmatch("[0-9]{1,10}", word) for word in words) or (not words and key in ("WIDTH", "HEIGHT")):
-        refuse(label, f"has the header line {f'{key} ' + ' '.join(words)[:60]!r}, where whole numbers were expected")
+        refuse(label, f"has the header line {f'{key} ' + ' '.join(words)[:60]!r}, where integers were expected")
     return [int(word) for word in words]

@@ -86,7 +86,7 @@ def read_ply(source: Path | bytes, label: str) -> Ply:
     if not order:
         # the numbers of an ascii file are one more binary file, in which everything is a double
         body, at = Body(numbers(data[at:], label).view(np.uint8), "=", label), 0
-        elements = [element._replace(properties=[_doubled(own) for own in element.properties]) for element in declared]
+        elements = [element._replace(properties=[_double(own) for own in element.properties]) for element in declared]
     vertices, faces = np.empty(0, "V0"), np.empty((0, 3), np.int32)
     for element, wanted in zip(elements, declared, strict=True):
         _check_room(body, at, element)
@@ -98,7 +98,7 @@ def read_ply(source: Path | bytes, label: str) -> Ply:
         else:
             at = past_rows(body, at, element)
     if at < len(body.data):
-        refuse(label, "goes on after the rows that its header announces")
+        refuse(label, "continues after the rows that its header announces")
     return Ply(vertices, faces)
 
 
@@ -139,7 +139,7 @@ def _property(words: list[str]) -> Property | None:
     return None
 
 
-def _doubled(own: Property) -> Property:
+def _double(own: Property) -> Property:
     return Property(own.name, "f8", own.length and "f8")
 
 

@@ -70,7 +70,7 @@ def content(source: Path | bytes, label: str) -> bytes:
 
 
 def cast(rows: Array, dtype: np.dtype[Any], label: str) -> Array:
-    """Copy records into a structured array of other types, whole numbers into integers only where they fit."""
+    """Copy records into a structured array of other types, integers into integers only where they fit."""
     found = np.empty(len(rows), dtype)
     for name in dtype.names or ():
         values, kind = rows[name], dtype[name].base
@@ -131,7 +131,7 @@ def polygons(body: Body, at: int, element: Element, place: int) -> tuple[Triangl
     firsts = np.cumsum(lengths - 2) - (lengths - 2)
     for length in np.unique(lengths).tolist():
         which = np.flatnonzero(lengths == length)
-        corners = _indices(_gathered(body, starts[which], length, own.kind), body.label)
+        corners = _indices(_gather(body, starts[which], length, own.kind), body.label)
         places = firsts[which][:, None] + np.arange(length - 2)
         found[places] = fan(corners).reshape(len(which), length - 2, 3)
     return found, end
@@ -180,7 +180,7 @@ def _walk(body: Body, at: int, element: Element, place: int | None) -> tuple[Arr
     return np.array(starts, np.int64), np.array(lengths, np.int64), at
 
 
-def _gathered(body: Body, starts: Array, length: int, kind: str) -> Array:
+def _gather(body: Body, starts: Array, length: int, kind: str) -> Array:
     """Lists of one length that begin at the given bytes, (n, length)."""
     dtype = np.dtype(body.order + kind)
     if len(starts) < length:  # few and long
@@ -196,7 +196,7 @@ def _indices(values: Array, label: str) -> npt.NDArray[np.int32]:
     """Vertex numbers as int32; unsigned ones that are too large become negative, which nobody accepts."""
     if values.dtype.kind == "f":
         if not ((np.abs(values) < 2**31) & (values == np.floor(values))).all():
-            refuse(label, "has a face that names a vertex by something else than a whole number")
+            refuse(label, "has a face that names a vertex by something else than an integer")
     return np.ascontiguousarray(values.astype(np.int32))
 
 

@@ -41,7 +41,7 @@ def read_trajectory(content: bytes, label: str) -> tuple[npt.NDArray[np.int64], 
     wrong = np.where(inside == 0, counts > 3, counts != 4)
     if wrong.any():
         place = int(np.argmax(wrong))
-        expected = "the frame number, one to three whole numbers," if inside[place] == 0 else "4 numbers of a matrix"
+        expected = "the frame number, one to three integers," if inside[place] == 0 else "4 numbers of a matrix"
         raise DamagedFile(f"{label}: line {lines[place]} has {counts[place]} words; {expected} were expected")
     heads = np.repeat(inside == 0, counts)
     starts = np.cumsum(counts) - counts
@@ -124,7 +124,7 @@ def _cast(words: Any, dtype: str, label: str, lines: npt.NDArray[np.int64]) -> A
 def _refuse_word(words: Any, pattern: re.Pattern[str], label: str, lines: npt.NDArray[np.int64]) -> NoReturn:
     wrong = (place for place, word in enumerate(words.to_pylist()) if not pattern.fullmatch(word))
     place = next(wrong, 0)
-    what = "a whole number" if pattern is _WHOLE else "a number"
+    what = "an integer" if pattern is _WHOLE else "a number"
     raise DamagedFile(f"{label}: line {lines[place]} has {str(words[place])[:40]!r} where {what} was expected")
 
 

@@ -1,8 +1,8 @@
-"""Pictures in chunks of an HDF5 dataset, inflated by several threads and put into place a cache's worth at a time.
+"""Images in chunks of an HDF5 dataset, inflated by several threads and put into place a cache's worth at a time.
 
-Shapes3D is published in chunks of 15,000 pictures × 4 rows × 4 columns × 1 channel: one picture touches 768 of them,
-and bytes of one chunk lie 3 apart in the picture. HDF5 copies such a chunk in runs of one byte. Here the chunks of one
-band of rows are inflated together; then, a few hundred pictures at a time, channels are interleaved and columns joined
+Shapes3D is published in chunks of 15,000 images × 4 rows × 4 columns × 1 channel: one image touches 768 of them,
+and bytes of one chunk lie 3 apart in the image. HDF5 copies such a chunk in runs of one byte. Here the chunks of one
+band of rows are inflated together; then, a few hundred images at a time, channels are interleaved and columns joined
 in the processor's cache, and whole bands are copied out.
 """
 
@@ -23,7 +23,7 @@ __all__ = ["ChunkReader", "filters", "join_chunks"]
 Bytes = npt.NDArray[np.uint8]
 Picks = slice | npt.NDArray[np.int64]
 Block = tuple[int, Picks, Bytes]
-"""Number of a first picture, pictures counted from it, and where they go."""
+"""Number of a first image, images counted from it, and where they go."""
 
 _DEFLATE, _SHUFFLE = 1, 2
 _LEAST_CHUNK = 1 << 15  # smaller chunks cost HDF5 less than the calls from here would
@@ -35,7 +35,7 @@ _MOST_THREADS = 4
 
 
 class ChunkReader:
-    """Reads pictures of a chunked dataset, deflated or plain."""
+    """Reads images of a chunked dataset, deflated or plain."""
 
     def __init__(self, path: Path, images: Any) -> None:
         self._path, self._images = path, images
@@ -48,7 +48,7 @@ class ChunkReader:
 
     @staticmethod
     def handles(images: Any) -> bool:
-        """Whether a dataset's chunks divide the picture, are large, and are deflated at most."""
+        """Whether a dataset's chunks divide the image, are large, and are deflated at most."""
         if images.chunks is None or len(images.shape) != 4 or images.id.get_type().get_size() != 1:
             return False
         count, *inner = images.chunks
@@ -60,7 +60,7 @@ class ChunkReader:
         return divides and plain and chunk >= _LEAST_CHUNK and band + chunk <= _MOST_SCRATCH
 
     def fill(self, start: int, stop: int, out: Bytes) -> None:
-        """Read consecutive pictures.
+        """Read consecutive images.
 
         `out` (stop - start, height, width, channels) uint8, in C order.
         """
@@ -72,7 +72,7 @@ class ChunkReader:
         self._read(blocks)
 
     def take(self, rows: npt.NDArray[np.int64]) -> Bytes:
-        """Read any pictures; each chunk that they touch is inflated once.
+        """Read any images; each chunk that they touch is inflated once.
 
         `rows` (k,) int64; returns (k, height, width, channels) uint8.
         """
@@ -86,7 +86,7 @@ class ChunkReader:
         return out
 
     def _read(self, blocks: list[Block]) -> None:
-        """Read the picked pictures of some rows of chunks, band by band of picture rows, in several threads."""
+        """Read the picked images of some rows of chunks, band by band of image rows, in several threads."""
         _, height, *_ = self.shape
         tall = self.chunks[1]
         work = iter(
@@ -130,7 +130,7 @@ class ChunkReader:
         try:
             skipped, raw = self._images.id.read_direct_chunk(offset)
             if self._deflate is not None and not skipped >> self._deflate & 1:
-                raw = _inflated(raw, expected)
+                raw = _inflate(raw, expected)
         except (zlib.error, OSError, RuntimeError, ValueError, MemoryError) as error:
             raise self._damaged(offset, str(error) or "it cannot be read") from error
         if len(raw) != expected:
@@ -143,7 +143,7 @@ class ChunkReader:
 
 
 def join_chunks(chunks: Bytes, out: Bytes) -> None:
-    """Put the chunks of one band of picture rows together.
+    """Put the chunks of one band of image rows together.
 
     `chunks` (across, layers, n, h, w, c) uint8; `out` (n, h, across * w, layers * c) uint8.
     """
@@ -168,7 +168,7 @@ def join_chunks(chunks: Bytes, out: Bytes) -> None:
         out[start : start + n] = joined[:n].reshape(n, tall, across * wide, layers * deep)
 
 
-def _inflated(raw: bytes, size: int) -> bytes:
+def _inflate(raw: bytes, size: int) -> bytes:
     if len(raw) * _LARGEST_RATIO <= _MOST_INFLATED:
         # the buffer has the right size from the start, which halves the time
         return zlib.decompress(raw, bufsize=size)

@@ -1,8 +1,8 @@
-"""Pictures of an HDF5 file, whatever their layout: opened strictly, read row by row, in blocks, or mapped."""
+"""Images of an HDF5 file, whatever their layout: opened strictly, read row by row, in blocks, or mapped."""
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,8 @@ Bytes = npt.NDArray[np.uint8]
 _FILTERS = (1, 2, 3, 32000)  # gzip, shuffle, fletcher32, lzf: what every h5py can read
 _BLOCK = 192 << 20  # bytes of a block, of which two are held
 _LARGEST_CHUNK = 1 << 28
-_CHECKED = 8  # chunks or rows a block that are compared in the end
-_COMPARED = 512  # pictures of such a chunk
+_CHECKED = 8  # chunks or rows per block that are compared in the end
+_COMPARED = 512  # images of such a chunk
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def check_storage(path: Path | str, found: Any, what: str) -> None:
 
 
 class H5Images:
-    """Pictures of an open HDF5 dataset; for one process only, any number of threads.
+    """Images of an open HDF5 dataset; for one process only, any number of threads.
 
     Attributes
     ----------
@@ -90,6 +90,8 @@ class H5Images:
         Rows that :meth:`fill` best reads at once: whole chunks, within the memory that conversion may use.
 
     """
+
+    packed = False
 
     def __init__(self, path: Path, images: Any) -> None:
         self._path, self._images = path, images
@@ -107,7 +109,7 @@ class H5Images:
         return self._mapped is not None
 
     def take(self, rows: npt.NDArray[np.int64], out: Bytes | None = None) -> Bytes:
-        """Read any pictures.
+        """Read any images.
 
         `out` uint8, optional; returns uint8, ``rows.shape + (height, width, channels)``.
         """
@@ -124,8 +126,16 @@ class H5Images:
                     self._images.read_direct(found, np.s_[row], np.s_[slot])
         return gather(found, back.reshape(rows.shape), out)
 
+    @contextmanager
+    def rows(self) -> Iterator[Callable[[int, int, Bytes], None]]:
+        """Give :meth:`fill`, and close the file in the end."""
+        try:
+            yield self.fill
+        finally:
+            self._images.file.close()
+
     def fill(self, start: int, stop: int, out: Bytes) -> None:
-        """Read consecutive pictures ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, channels)."""
+        """Read consecutive images ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, channels)."""
         if self._reader is not None:
             self._reader.fill(start, stop, out)
             return
@@ -133,7 +143,7 @@ class H5Images:
             self._images.read_direct(out, np.s_[start:stop])
 
     def check(self, start: int, stop: int, written: Bytes) -> None:
-        """Compare converted pictures with what the HDF5 library itself reads, for a keyed sample of chunks or rows.
+        """Compare converted images with what the HDF5 library itself reads, for a keyed sample of chunks or rows.
 
         `written` (stop - start, height, width, channels) uint8.
         """
@@ -161,13 +171,13 @@ def _drawn(start: int, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
 
 
 def _mapped(path: Path, images: Any) -> Bytes | None:
-    """Pictures that lie in the file as they are, mapped."""
+    """Images that lie in the file as they are, mapped."""
     offset = None if images.chunks is not None else images.id.get_offset()
     if offset is None:  # chunked, or never written
         return None
     size = math.prod(images.shape)
     if offset + size > os.path.getsize(path):
         raise DataError(
-            f"{path} is truncated: its pictures need {offset + size:,} bytes, it has {os.path.getsize(path):,}"
+            f"{path} is truncated: its images need {offset + size:,} bytes, it has {os.path.getsize(path):,}"
         )
     return np.asarray(np.memmap(path, np.uint8, "r", offset, images.shape))

@@ -1,4 +1,4 @@
-"""Stacks of pictures in MATLAB's files of version 7.3: HDF5 datasets whose axes stand in the reverse order.
+"""Stacks of images in MATLAB's files of version 7.3: HDF5 datasets whose axes stand in the reverse order.
 
 Convention
 ----------
@@ -22,11 +22,11 @@ Array = npt.NDArray[Any]
 
 _FEW = 16  # rows read at once
 _BLOCK = 64 << 20  # bytes of a block of a conversion, of which two are held, and most that is read at once
-_COMPARED = 2  # rows a block that are compared in the end
+_COMPARED = 2  # rows per block that are compared in the end
 
 
 class MatlabStack:
-    """Pictures in an open MATLAB file; for one process only, any number of threads.
+    """Images in an open MATLAB file; for one process only, any number of threads.
 
     Attributes
     ----------
@@ -63,7 +63,9 @@ class MatlabStack:
         `out` array, optional; returns array of shape ``rows.shape + shape[1:]``.
         """
         single, back = np.unique(rows, return_inverse=True)
-        found = np.empty((len(single), *self.shape[1:]), self.dtype)
+        out = np.empty(rows.shape + self.shape[1:], self.dtype) if out is None else out
+        direct = out.flags.c_contiguous and np.array_equal(single, rows.reshape(-1))
+        found = (out if direct else np.empty((len(single), *self.shape[1:]), self.dtype)).reshape(-1, *self.shape[1:])
         start = 0
         while start < len(single):
             first = single[start]
@@ -74,16 +76,14 @@ class MatlabStack:
             for slot in range(start, stop):
                 _turn(block[single[slot] - first], found[slot])
             start = stop
-        if out is None and len(single) == rows.size and np.array_equal(back.reshape(-1), np.arange(rows.size)):
-            return found.reshape(rows.shape + self.shape[1:])
-        return gather(found, back.reshape(rows.shape), out)
+        return out if direct else gather(found, back.reshape(rows.shape), out)
 
     def fill(self, start: int, stop: int, out: Array) -> None:
         """Read consecutive rows ``start`` to ``stop − 1`` into ``out``, (stop − start, height, width, …)."""
         for first in range(start, stop, self._span):
             block = self._read(first, min(first + self._span, stop))
-            for slot, picture in enumerate(block):
-                _turn(picture, out[first - start + slot])
+            for slot, image in enumerate(block):
+                _turn(image, out[first - start + slot])
 
     def check(self, start: int, stop: int, written: Array) -> None:
         """Compare some converted rows with the file.
@@ -107,7 +107,7 @@ class MatlabStack:
 
 
 def _turn(stored: Array, out: Array) -> None:
-    """Copy a picture out of the file's order: (width, height) or (channels, width, height)."""
+    """Copy an image out of the file's order: (width, height) or (channels, width, height)."""
     if stored.ndim == 2:
         out[...] = stored.T
         return

@@ -157,7 +157,7 @@ def _copy(element: _Element, plain: io.BytesIO, order: str, label: str, wanted: 
         if wanted is None or name in wanted:
             plain.write(element.content)
         return name
-    pieces = _inflated(element.content, label)
+    pieces = _inflate(element.content, label)
     start = bytearray()
     for piece in pieces:
         start += piece
@@ -189,7 +189,7 @@ def _copy(element: _Element, plain: io.BytesIO, order: str, label: str, wanted: 
     return name
 
 
-def _inflated(packed: memoryview, label: str) -> Iterator[bytes]:
+def _inflate(packed: memoryview, label: str) -> Iterator[bytes]:
     """Inflate piece by piece; what is given at once is at most 64 KiB."""
     stream = zlib.decompressobj()
     try:

@@ -64,7 +64,7 @@ def read_example(
             if name is None:
                 continue
             if name in found:
-                raise _refused(label, entry, f"the feature {name!r} stands there twice")
+                raise _refuse(label, entry, f"the feature {name!r} stands there twice")
             found[name] = _feature(content, *value, label)
     return found
 
@@ -79,7 +79,7 @@ def _entry(content: bytes | memoryview, at: int, end: int, label: str) -> tuple[
         elif number == 2 and value is None:
             value = start, stop
         elif number in (1, 2):
-            raise _refused(label, start, "a feature has two names or two values")
+            raise _refuse(label, start, "a feature has two names or two values")
     # what a writer leaves out is empty
     begin, past = key or (at, at)
     return bytes(content[begin:past]), value or (at, at)
@@ -90,7 +90,7 @@ def _feature(content: bytes | memoryview, at: int, end: int, label: str) -> Feat
     for number, begin, past in _fields(content, at, end, label, _LISTS):
         if number in _KINDS:
             if kind != "nothing":
-                raise _refused(label, begin, "a feature has two lists")
+                raise _refuse(label, begin, "a feature has two lists")
             kind, start, stop = _KINDS[number], begin, past
     if kind == "float":
         return Feature(kind, _floats(content, start, stop, label))
@@ -114,7 +114,7 @@ def _floats(content: bytes | memoryview, at: int, end: int, label: str) -> npt.N
     for number, start, stop in _fields(content, at, end, label, _FLOATS):
         if number == 1:
             if (stop - start) % 4:
-                raise _refused(label, start, f"{stop - start} bytes are no whole number of floats")
+                raise _refuse(label, start, f"{stop - start} bytes are no integer of floats")
             packed += content[start:stop]
     return np.frombuffer(packed, "<f4").astype(np.float32, copy=False)
 
@@ -144,13 +144,13 @@ def _fields(
         elif wire in _FIXED:
             stop = at + _FIXED[wire]
         else:
-            raise _refused(label, begin, f"a field has the wire type {wire}")
+            raise _refuse(label, begin, f"a field has the wire type {wire}")
         if not 0 < number < 1 << 29:
-            raise _refused(label, begin, f"a field has the number {number}")
+            raise _refuse(label, begin, f"a field has the number {number}")
         if stop > end:
-            raise _refused(label, begin, f"a field of {stop - at:,} bytes has {end - at:,} bytes of room")
+            raise _refuse(label, begin, f"a field of {stop - at:,} bytes has {end - at:,} bytes of room")
         if number in known and wire not in known[number]:
-            raise _refused(label, begin, f"field {number} has the wire type {wire}")
+            raise _refuse(label, begin, f"field {number} has the wire type {wire}")
         yield number, at, stop
         at = stop
 
@@ -166,8 +166,8 @@ def _varint(content: bytes | memoryview, at: int, end: int, label: str) -> tuple
             if value >> 64:
                 break
             return value, place + 1
-    raise _refused(label, at, "a number does not end, or has more than 64 bits")
+    raise _refuse(label, at, "a number does not end, or has more than 64 bits")
 
 
-def _refused(label: str, at: int, why: str) -> DataError:
+def _refuse(label: str, at: int, why: str) -> DataError:
     return DamagedFile(f"{label} is no tf.train.Example, or it is damaged: {why} (byte {at:,})")

@@ -45,16 +45,16 @@ def record_spans(content: bytes | memoryview, label: str) -> npt.NDArray[np.int6
             raise _cut_off(label, spans, at, size)
         length, expected = _HEAD.unpack_from(content, at)
         found = checksum(view[at : at + 8])
-        if _masked(found) != expected:
-            raise _wrong("length", label, spans, at, _masked(found), expected)
+        if _mask(found) != expected:
+            raise _wrong("length", label, spans, at, _mask(found), expected)
         start = at + _HEAD.size
         stop = start + length
         if stop + _FOOT.size > size:
             raise _cut_off(label, spans, at, size)
         (expected,) = _FOOT.unpack_from(content, stop)
         found = checksum(view[start:stop])
-        if _masked(found) != expected:
-            raise _wrong("data", label, spans, at, _masked(found), expected)
+        if _mask(found) != expected:
+            raise _wrong("data", label, spans, at, _mask(found), expected)
         spans.append(start)
         spans.append(length)
         at = stop + _FOOT.size
@@ -63,10 +63,10 @@ def record_spans(content: bytes | memoryview, label: str) -> npt.NDArray[np.int6
 
 def masked_crc32c(content: bytes) -> int:
     """Compute the checksum as the file stores it."""
-    return _masked(int(_crc32c()(content)))
+    return _mask(int(_crc32c()(content)))
 
 
-def _masked(checksum: int) -> int:
+def _mask(checksum: int) -> int:
     return ((checksum >> 15 | checksum << 17) + _MASK) & 0xFFFFFFFF
 
 

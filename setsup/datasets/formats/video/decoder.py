@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.images import Source
+from setsup.datasets.formats.source import Source
 from setsup.errors import DamagedFile, DataError, SetsupError, imported
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Decoder:
     shape : (height, width, 3)
         Of its frames, the right way up.
     rate : float or None
-        Frames a second, as the file states it.
+        Frames per second, as the file states it.
 
     """
 
@@ -73,8 +73,8 @@ class Decoder:
 
         self._source, self._label = source, label
         self._reformatter = VideoReformatter()
-        self._file = _opened(source, label)
-        self._coming = _decoded(self._file, label)
+        self._file = _open(source, label)
+        self._coming = _decode(self._file, label)
         self._next = 0
         self._held = next(self._coming, None)
         if self._held is None:
@@ -108,7 +108,7 @@ class Decoder:
             if self._next > number:
                 return found
 
-    def picture(self, frame: "VideoFrame") -> Frame:
+    def image(self, frame: "VideoFrame") -> Frame:
         """Convert a frame to sRGB, in memory of its own."""
         found: Any = self._reformatter.reformat(frame, format="rgb24", threads=1).to_ndarray()
         if self._turn is None:
@@ -122,8 +122,8 @@ class Decoder:
             self._next = int(index.keys[key])
             return
         self._file.container.close()
-        self._file = _opened(self._source, self._label)
-        self._coming = _decoded(self._file, self._label)
+        self._file = _open(self._source, self._label)
+        self._coming = _decode(self._file, self._label)
         self._next, self._held = 0, None
 
     def _sought(self, mark: int, stamp: int) -> bool:
@@ -132,7 +132,7 @@ class Decoder:
 
         try:
             self._file.container.seek(stamp, stream=self._file.stream)
-            self._coming = _decoded(self._file, self._label, mark)
+            self._coming = _decode(self._file, self._label, mark)
             for frame in self._coming:
                 # frames that are shown before it lack what they were made of
                 if _key(frame) == (mark, stamp):
@@ -160,16 +160,16 @@ def decoder_version() -> str:
 
 def find_index(source: Source, label: str) -> FrameIndex:
     """Decode a video once, without its colours, and tell its frames and key frames."""
-    opened = _opened(source, label)
+    opened = _open(source, label)
     with opened.container:
-        return _indexed(opened, label)
+        return _index(opened, label)
 
 
-def _indexed(opened: "_Opened", label: str) -> FrameIndex:
+def _index(opened: "_Opened", label: str) -> FrameIndex:
     stamps: list[int | None] = []
     keys: dict[tuple[int, int], int] = {}
     size = None
-    for number, frame in enumerate(_decoded(opened, label)):
+    for number, frame in enumerate(_decode(opened, label)):
         size = size or (frame.height, frame.width)
         _check(frame, size, number, label)
         stamps.append(frame.pts)
@@ -196,7 +196,7 @@ def told(label: str) -> Iterator[None]:
 
 
 class _Turn(NamedTuple):
-    """How a picture is put right: rows and columns change places, then rows or columns are reversed (−1)."""
+    """How an image is put right: rows and columns change places, then rows or columns are reversed (−1)."""
 
     transposed: bool
     down: int
@@ -218,15 +218,15 @@ def _turn(frame: "VideoFrame") -> _Turn | None:
 
 
 class _Opened(NamedTuple):
-    """An open file, the moving picture in it, and how many packets of it there must be; 0 where that is not known."""
+    """An open file, the moving image in it, and how many packets of it there must be; 0 where that is not known."""
 
     container: "InputContainer"
     stream: "VideoStream"
     packets: int
 
 
-def _opened(source: Source, label: str) -> _Opened:
-    """Open a video's first moving picture, with a decoder of one thread."""
+def _open(source: Source, label: str) -> _Opened:
+    """Open a video's first moving image, with a decoder of one thread."""
     import av
 
     if isinstance(source, Path):
@@ -245,7 +245,7 @@ def _opened(source: Source, label: str) -> _Opened:
         container_options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"},
         metadata_errors="replace",
     )
-    # a cover is a still picture beside a sound
+    # a cover is a still image beside a sound
     streams = [stream for stream in container.streams.video if not int(stream.disposition) & _COVER]
     if not streams:
         container.close()
@@ -267,7 +267,7 @@ def _opened(source: Source, label: str) -> _Opened:
     return _Opened(container, stream, stream.frames if short else 0)
 
 
-def _decoded(opened: _Opened, label: str, mark: int | None = None) -> "Iterator[VideoFrame]":
+def _decode(opened: _Opened, label: str, mark: int | None = None) -> "Iterator[VideoFrame]":
     """Frames as they come, those of key packets with the place and the time stamp of the packet as ``opaque``.
 
     With `mark`, packets before the one that lies there are left out.

@@ -18,7 +18,7 @@ names none, as FFmpeg assumes whatever the size. Neither primaries nor transfer 
 square stay so. FFmpeg rounds to within about two levels of the formula.
 
 Damage is refused where the decoder or the container notices it: neither has checksums in most files, so that altered
-content may pass as a picture. Only formats that stand in one file are opened, never play lists or addresses.
+content may pass as an image. Only formats that stand in one file are opened, never play lists or addresses.
 
 A file is decoded by one thread; several files, or several readers of one, use more.
 """
@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.datasets.formats.source import Source
 from setsup.datasets.formats.video.decoder import Decoder, FrameIndex, decoder_version, find_index, told
-from setsup.datasets.images import Source
 from setsup.errors import DataError, RowError
 from setsup.factors.stored import check_rows
 
@@ -50,7 +50,7 @@ class VideoFile:
     """A video whose frames are read by number.
 
     The file is opened when it is first needed. Objects may be used by several threads, which open it once each while
-    they read at the same time, and in forked processes, which open it anew. They pickle as their source and index.
+    they read at the same time, and in forked processes, which open it again. They pickle as their source and index.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ class VideoFile:
     >>> with av.open(made, "w", format="avi") as file:
     ...     stream = file.add_stream("mpeg4", rate=25, width=64, height=48, pix_fmt="yuv420p")
     ...     for level in range(0, 250, 25):
-    ...         picture = np.full((48, 64, 3), level, np.uint8)
-    ...         file.mux(stream.encode(av.VideoFrame.from_ndarray(picture)))
+    ...         image = np.full((48, 64, 3), level, np.uint8)
+    ...         file.mux(stream.encode(av.VideoFrame.from_ndarray(image)))
     ...     file.mux(stream.encode())
     >>> video = VideoFile(made.getvalue(), "levels.avi")
     >>> video.frames, video.rate, video.times[:3].tolist()
@@ -120,7 +120,7 @@ class VideoFile:
 
     @property
     def rate(self) -> float:
-        """Frames a second on the average, as the file states it; as :attr:`times` have it where it states none."""
+        """Frames per second on the average, as the file states it; as :attr:`times` have it where it states none."""
         stated = self._about[2]
         if stated is not None:
             return stated
@@ -165,7 +165,7 @@ class VideoFile:
             When the file is missing or damaged, or `out` does not fit.
 
         """
-        rows = _checked(frames, len(self.index), self.label)
+        rows = _check_numbers(frames, len(self.index), self.label)
         shape = (*rows.shape, self.height, self.width, 3)
         if out is None:
             out = np.empty(shape, np.uint8)
@@ -179,7 +179,7 @@ class VideoFile:
         with self._decoder() as decoder:
             for number in sorted(slots):
                 first, *others = slots[number]
-                out[first] = decoder.picture(decoder.frame(number, self.index))
+                out[first] = decoder.image(decoder.frame(number, self.index))
                 for place in others:
                     out[place] = out[first]
         return out
@@ -221,7 +221,7 @@ class VideoFile:
                 found = decoder.frame(number, index) if number == start else decoder.ahead(number)
                 if found is None:
                     return
-                yield number, decoder.picture(found)
+                yield number, decoder.image(found)
                 number += step
 
     @contextmanager
@@ -235,7 +235,7 @@ class VideoFile:
         self._idle[mine] = decoder
 
 
-def _checked(frames: npt.ArrayLike, count: int, label: str) -> npt.NDArray[np.int64]:
+def _check_numbers(frames: npt.ArrayLike, count: int, label: str) -> npt.NDArray[np.int64]:
     """Numbers of frames as int64, checked to lie in 0 … count − 1; messages call the video `label`."""
     try:
         return check_rows(frames, count)

@@ -1,11 +1,11 @@
-"""The card of a data set for the Hub: README.md with its metadata, and what ``datasets.DatasetInfo`` keeps of it."""
+"""The card of a dataset for the Hub: README.md with its metadata, and what ``datasets.DatasetInfo`` keeps of it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from setsup.datasets.dataset import Dataset, Modality
-from setsup.datasets.selections import Concat, Selection
+from setsup.datasets.concatenation import Concat
+from setsup.datasets.dataset import Dataset, Modality, Selection
 from setsup.factors import Factor
 from setsup.files import Licence, Manifest
 from setsup.files.manifests.packages import find_manifest
@@ -47,7 +47,7 @@ def card(
     metadata: Mapping[str, Any] | None = None,
     manifests: Sequence[Manifest | None] | None = None,
 ) -> str:
-    """Text of a README.md: what is in the data set, its licence, and whom to cite."""
+    """Text of a README.md: what is in the dataset, its licence, and whom to cite."""
     manifests = manifests_of(dataset) if manifests is None else manifests
     title = " + ".join(manifest.title if manifest else dataset.name for manifest in manifests)
     parts = [
@@ -57,7 +57,7 @@ def card(
         f"{len(dataset):,} rows of `{dataset.name}`.",
         "## Factors",
         _table(["factor", "kind", "levels", "values", "unit"], map(_factor, dataset.factors.factors)),
-        "## Pictures and arrays",
+        "## Images and arrays",
         _table(["column", "shape", "type", "unit"], (_modality(*item) for item in modalities.items())),
         "## Licence",
         *(_licence(manifest.licence if manifest else _UNSTATED) for manifest in manifests),
@@ -73,7 +73,7 @@ def card(
 
 
 def manifests_of(dataset: Dataset) -> list[Manifest | None]:
-    """Manifest of each data set that this one was made of, None where one has none."""
+    """Manifest of each dataset that this one was made of, None where one has none."""
     found = [_manifest(source) for source in _sources(dataset)]
     return [manifest for place, manifest in enumerate(found) if manifest not in found[:place]]
 

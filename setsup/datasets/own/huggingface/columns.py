@@ -1,9 +1,9 @@
-"""Columns of a Hugging Face data set that hold pictures or arrays, read row by row from Arrow.
+"""Columns of a Hugging Face dataset that hold images or arrays, read row by row from Arrow.
 
 Convention
 ----------
-Rows are those that the data set shows, after its ``select``, ``shuffle`` and ``filter``. Nothing but the rows asked
-for is decoded; of encoded pictures the headers of at most 256 are looked at to begin with.
+Rows are those that the dataset shows, after its ``select``, ``shuffle`` and ``filter``. Nothing but the rows asked
+for is decoded; of encoded images the headers of at most 256 are looked at to begin with.
 """
 
 import io
@@ -12,19 +12,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.datasets.adapters.image_sources import fetch_images
+from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_headers, sample_images
+from setsup.datasets.base import Array, Rows
 from setsup.datasets.dataset import Modality
-from setsup.datasets.images import Source, channels_of, header, parallel
+from setsup.datasets.formats.source import Source
+from setsup.datasets.images import channels_of, parallel
 from setsup.errors import DamagedFile, DataError
 from setsup.factors.io.huggingface import leaf_column, places
 from setsup.files.roots import some
 
-__all__ = ["Arrays", "Column", "Encoded", "Leaf", "Measured", "Pictures", "pictures"]
+__all__ = ["Arrays", "Column", "Encoded", "EncodedImages", "Leaf", "Measured", "image_column"]
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[np.int64]
 Size = tuple[int, int] | None
 
 _LOOKED_AT = 256
@@ -41,7 +40,7 @@ class Column(Protocol):
     modality: Modality
 
     def fetch(self, rows: Rows, out: Array | None = None) -> Array:
-        """Arrays of rows that ``fetch_request`` has checked, of the shape ``rows.shape + modality.shape``."""
+        """Arrays of (n,) valid rows, in `out` or new ones."""
         ...
 
 
@@ -59,7 +58,7 @@ class Leaf:
 
 
 class Encoded:
-    """Encoded pictures: structs of ``bytes`` and ``path``, bytes, or paths."""
+    """Encoded images: structs of ``bytes`` and ``path``, bytes, or paths."""
 
     def __init__(self, leaf: Leaf) -> None:
         self.label = leaf.label
@@ -72,16 +71,12 @@ class Encoded:
         return len(self._leaf.dataset)
 
     def take(self, rows: Rows) -> list[tuple[Source, str]]:
-        """Content or path of each row's picture, and a label."""
+        """Content or path of each row's image, and a label."""
         content, names = _parts(self._leaf.take(rows))
         return [
             (self._folder / str(name) if data is None else data, f"{self.label}, row {row}")
             for data, name, row in zip(content.to_pylist(), names.to_pylist(), rows.tolist(), strict=True)
         ]
-
-    def some(self) -> list[tuple[Source, str]]:
-        """At most 256 of them, evenly spread over the rows."""
-        return self.take(np.unique(np.linspace(0, len(self) - 1, min(len(self), _LOOKED_AT)).astype(np.int64)))
 
     def _refuse_missing(self) -> None:
         import pyarrow.compute as pc
@@ -93,7 +88,7 @@ class Encoded:
         empty = [row for row, name in zip(rows.tolist(), names, strict=True) if not name]
         if empty:
             raise DataError(
-                f"{self.label}: {len(empty):,} of {len(self):,} rows have no picture, the first is row {empty[0]}; "
+                f"{self.label}: {len(empty):,} of {len(self):,} rows have no image, the first is row {empty[0]}; "
                 "leave them out with dataset.select, or the column with image="
             )
         missing = [name for name in dict.fromkeys(names) if not os.path.isfile(self._folder / name)]
@@ -104,45 +99,44 @@ class Encoded:
             )
 
 
-class Pictures:
-    """Pictures of 8 bits a channel, decoded by :mod:`setsup.datasets.images`.
+class EncodedImages:
+    """Images of 8 bits per channel, decoded by :mod:`setsup.datasets.images`.
 
     `size` (height, width), optional.
     """
 
     def __init__(self, images: Encoded, mode: str | None, size: Size, varied: bool = False) -> None:
-        headers = parallel(lambda item: header(*item), images.some())
+        headers = sample_headers(images, _LOOKED_AT)
         channels = channels_of(headers)
         if mode is not None and (mode not in _CHANNELS or (mode == "L" and channels != 1)):
             raise DataError(
-                f"{images.label} is to be shown in mode {mode}, into which setsup does not turn its pictures; "
+                f"{images.label} is to be shown in mode {mode}, into which setsup does not turn its images; "
                 "convert them with dataset.map, or leave the column out with image="
             )
         channels = channels if mode is None else _CHANNELS[mode]
-        sizes = {(found.height, found.width) for found in headers}
-        shape = size or (sizes.pop() if len(sizes) == 1 and not varied else (None, None))
+        shape = size or ((None, None) if varied else common_size(headers))
         self.modality = Modality((*shape, channels), "uint8", color=_COLORS[channels])
         self._images, self._size = images, size
 
     def fetch(self, rows: Rows, out: Array | None = None) -> Array:
-        """Decode the pictures of some rows."""
+        """Decode the images of some rows."""
         return fetch_images(self._images, rows, self.modality.shape, self._size, out)
 
 
 class Measured:
-    """Pictures of one channel of 16 bits, 32 bits or float32, such as depth: (height, width), to the bit."""
+    """Images of one channel of 16 bits, 32 bits or float32, such as depth: (height, width), exact."""
 
     def __init__(self, images: Encoded, dtype: str) -> None:
-        sizes = {_measured(*item, dtype).shape for item in images.some()[:: _LOOKED_AT // 8]}
+        sizes = {_measure(*item, dtype).shape for item in sample_images(images, _LOOKED_AT)[:: _LOOKED_AT // 8]}
         self.modality = Modality(sizes.pop() if len(sizes) == 1 else (None, None), dtype)
         self._images = images
 
     def fetch(self, rows: Rows, out: Array | None = None) -> Array:
-        """Decode the pictures of some rows."""
+        """Decode the images of some rows."""
         distinct, inverse = np.unique(rows, return_inverse=True)
         dtype = self.modality.dtype
-        found = parallel(lambda item: _measured(*item, dtype), self._images.take(distinct))
-        return _placed(_stacked(found, self.modality, self._images.label)[inverse.reshape(rows.shape)], out)
+        found = parallel(lambda item: _measure(*item, dtype), self._images.take(distinct))
+        return _stack(found, self.modality, self._images.label)[inverse]
 
 
 class Arrays:
@@ -154,27 +148,26 @@ class Arrays:
 
     def fetch(self, rows: Rows, out: Array | None = None) -> Array:
         """Copy the arrays of some rows."""
-        column = self._leaf.take(rows.reshape(-1))
+        column = self._leaf.take(rows)
         ragged = None in self.modality.shape
         parts = [_numbers(chunk, self._leaf.label) for chunk in (_singly(column) if ragged else column.chunks)]
         shape = tuple(length or 0 for length in self.modality.shape)
         if ragged:
-            found = _stacked([part[0] for part in parts], self.modality, self._leaf.label)
+            found = _stack([part[0] for part in parts], self.modality, self._leaf.label)
         else:
             found = np.concatenate([part.reshape((-1, *shape)) for part in parts] or [np.empty((0, *shape))])
-        dtype = np.dtype(self.modality.dtype)
-        return _placed(found.astype(dtype, copy=False).reshape((*rows.shape, *found.shape[1:])), out)
+        return np.asarray(found.astype(self.modality.dtype, copy=False))
 
 
-def pictures(leaf: Leaf, mode: str | None, size: Size, varied: bool = False) -> Column:
-    """Column of encoded pictures, of 8 bits a channel or more: the first picture tells; see :class:`Pictures`."""
+def image_column(leaf: Leaf, mode: str | None, size: Size, varied: bool = False) -> Column:
+    """Column of encoded images, of 8 bits per channel or more: the first image tells; see :class:`Images`."""
     images = Encoded(leaf)
     deep = _deep(*images.take(np.zeros(1, np.int64))[0])
-    return Pictures(images, mode, size, varied) if deep is None else Measured(images, deep)
+    return EncodedImages(images, mode, size, varied) if deep is None else Measured(images, deep)
 
 
 def _parts(column: Any) -> tuple[Any, Any]:
-    """Content and names of encoded pictures, either null where the other serves."""
+    """Content and names of encoded images, either null where the other serves."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -195,7 +188,7 @@ def _nulls(length: int) -> Any:
 
 
 def _deep(source: Source, label: str) -> str | None:
-    """Name of the dtype of a picture of more than 8 bits, None of any other and of what is no picture."""
+    """Name of the dtype of an image of more than 8 bits, None of any other and of what is no image."""
     from PIL import Image
 
     try:
@@ -205,7 +198,7 @@ def _deep(source: Source, label: str) -> str | None:
         return None  # who reads its header says what is wrong
 
 
-def _measured(source: Source, label: str, dtype: str) -> Array:
+def _measure(source: Source, label: str, dtype: str) -> Array:
     from PIL import Image
 
     try:
@@ -249,7 +242,7 @@ def _numbers(array: Any, label: str) -> Array:
     return np.asarray(array.to_numpy(zero_copy_only=False)).reshape(shape)
 
 
-def _stacked(found: list[Array], modality: Modality, label: str) -> Array:
+def _stack(found: list[Array], modality: Modality, label: str) -> Array:
     """Arrays of one shape as one array."""
     shapes = {part.shape for part in found}
     if len(shapes) > 1:
@@ -261,10 +254,3 @@ def _stacked(found: list[Array], modality: Modality, label: str) -> Array:
     if not fits:
         raise DataError(f"{label} has rows of the shape {found[0].shape}, where {modality.shape} was expected")
     return np.stack(found)
-
-
-def _placed(found: Array, out: Array | None) -> Array:
-    if out is None:
-        return found
-    out[...] = found
-    return out

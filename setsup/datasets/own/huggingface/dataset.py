@@ -1,6 +1,6 @@
-"""Data sets of Hugging Face ``datasets``, wrapped: class labels and values are factors, the rest is fetched.
+"""Datasets of Hugging Face ``datasets``, wrapped: class labels and values are factors, the rest is fetched.
 
-Nothing is downloaded and nothing converted: the table of factors is read from the Arrow columns, and pictures are
+Nothing is downloaded and nothing converted: the table of factors is read from the Arrow columns, and images are
 decoded from Arrow when their rows are asked for.
 """
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup.checks import check_arguments, check_strings
-from setsup.datasets.dataset import Dataset, Modality, fetch_request
-from setsup.datasets.images import checked_size
-from setsup.datasets.own.huggingface.columns import Arrays, Column, Leaf, Measured, Pictures, pictures
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Modality
+from setsup.datasets.images import check_size
+from setsup.datasets.own.huggingface.columns import Arrays, Column, EncodedImages, Leaf, Measured, image_column
 from setsup.errors import DataError, imported, near
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.io.huggingface import is_factor, leaves, read_note
@@ -23,7 +23,6 @@ from setsup.files.expand_user import expanded
 
 __all__ = ["HuggingFaceDataset", "from_huggingface"]
 
-Array = npt.NDArray[Any]
 Names = str | Iterable[str] | None
 
 _SPLIT = "split"
@@ -32,8 +31,8 @@ _FILES = ("string", "large_string", "binary", "large_binary")
 _log = logging.getLogger("setsup")
 
 
-class HuggingFaceDataset(Dataset):
-    """A Hugging Face data set as factors and modalities; made by :func:`from_huggingface`.
+class HuggingFaceDataset(BaseDataset):
+    """A Hugging Face dataset as factors and modalities; made by :func:`from_huggingface`.
 
     Attributes
     ----------
@@ -46,31 +45,12 @@ class HuggingFaceDataset(Dataset):
         self.name = name
         self.factors = factors
         self.modalities = {label: column.modality for label, column in columns.items()}
-        self.computes = any(isinstance(column, Pictures | Measured) for column in columns.values())
+        self.computes = any(isinstance(column, EncodedImages | Measured) for column in columns.values())
         self.skipped = skipped
         self._columns = dict(columns)
 
-    def fetch(self, indices: npt.ArrayLike, modalities: Iterable[str] | None = None) -> dict[str, Array]:
-        """Arrays of the given rows; see :meth:`setsup.datasets.Dataset.fetch`.
-
-        Raises
-        ------
-        DataError
-            When a picture is damaged, or rows of different shapes are asked for at once.
-
-        """
-        rows, names = fetch_request(self, indices, modalities)
-        return {name: self._columns[name].fetch(rows) for name in names}
-
-    def fetch_into(self, indices: npt.ArrayLike, out: Mapping[str, Array]) -> None:
-        """Write rows into arrays; see :meth:`setsup.datasets.Dataset.fetch_into`."""
-        rows, names = fetch_request(self, indices, tuple(out))
-        for name in names:
-            self._columns[name].fetch(rows, out[name])
-
-    def __repr__(self) -> str:
-        """Show the name and the number of rows."""
-        return f"HuggingFaceDataset({self.name!r}, {len(self):,} rows)"
+    def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
+        return self._columns[name].fetch(rows, out)
 
 
 def from_huggingface(
@@ -81,14 +61,14 @@ def from_huggingface(
     kinds: Mapping[str, Kind | str] | None = None,
     size: tuple[int, int] | None = None,
 ) -> HuggingFaceDataset:
-    """Wrap a Hugging Face data set.
+    """Wrap a Hugging Face dataset.
 
     - ``ClassLabel``: a nominal factor with its names.
     - ``Value`` of text, numbers, truth values or dates: a factor, inferred as :func:`setsup.open_table` does.
     - A struct: its fields, as ``label_wall_hue``.
-    - ``Image``, or a struct of ``bytes`` and ``path``: a modality of uint8 pictures, or (height, width) where a picture
+    - ``Image``, or a struct of ``bytes`` and ``path``: a modality of uint8 images, or (height, width) where an image
       has one channel of more than 8 bits.
-    - ``Array2D`` to ``Array5D``, and lists of numbers of fixed length: a modality; a picture where it is uint8 of
+    - ``Array2D`` to ``Array5D``, and lists of numbers of fixed length: a modality; an image where it is uint8 of
       (height, width, 1, 3 or 4).
     - Anything else is left out; ``skipped`` and a warning say what and why.
 
@@ -98,18 +78,18 @@ def from_huggingface(
     ----------
     dataset : datasets.Dataset, datasets.DatasetDict, Path or str
         In memory or mapped, or the folder that ``save_to_disk`` wrote. The splits of a dictionary are taken one after
-        the other, and the factor ``split`` names them. A data set of the Hub is first loaded by
+        the other, and the factor ``split`` names them. A dataset of the Hub is first loaded by
         ``datasets.load_dataset``.
     image : str or list of str, optional
-        Columns that hold pictures, fields of structs as in ``views_left``; all others that do are left out. Here
-        columns may be named that do not say so: texts are paths, binary values encoded pictures, and ``Array2D`` of
-        uint8 grey pictures.
+        Columns that hold images, fields of structs as in ``views_left``; all others that do are left out. Here
+        columns may be named that do not say so: texts are paths, binary values encoded images, and ``Array2D`` of
+        uint8 grey images.
     factors : sequence of Factor
         Factors that are known, with their levels.
     kinds : mapping of str to Kind, optional
         Kinds that are known while levels are not: ``{"age": "continuous"}``.
     size : (height, width), optional
-        Resize encoded pictures, antialiased, until they just cover this size, and cut out the centre.
+        Resize encoded images, antialiased, until they just cover this size, and cut out the centre.
 
     Returns
     -------
@@ -118,7 +98,7 @@ def from_huggingface(
     Raises
     ------
     DataError
-        When this is no such data set, a stream, damaged, or has neither pictures nor arrays; when a row has no picture
+        When this is no such dataset, a stream, damaged, or has neither images nor arrays; when a row has no image
         or its file is missing; when ``datasets`` is not installed.
     FactorError
         When nothing could be a factor, or a column mixes types.
@@ -137,18 +117,18 @@ def from_huggingface(
 
     """
     check_arguments(from_huggingface, locals(), DataError)
-    size = checked_size(size)
+    size = check_size(size)
     datasets = imported("datasets", "hf")
-    name = "the data set"
+    name = "the dataset"
     if isinstance(dataset, str | Path):
         name = str(dataset)
-        dataset = _opened(datasets, expanded(dataset))
-    whole, split = _joined(datasets, dataset)
-    known = whole.info.dataset_name or (Path(name).name if name != "the data set" else "huggingface")
+        dataset = _open_folder(datasets, expanded(dataset))
+    whole, split = _join_splits(datasets, dataset)
+    known = whole.info.dataset_name or (Path(name).name if name != "the dataset" else "huggingface")
     if not len(whole):
         raise DataError(f"{name} has no rows")
     found = leaves(whole.features)
-    wanted = _wanted(image, found)
+    wanted = _check_wanted(image, found)
     _check(whole, name)
     columns: dict[str, Column] = {}
     skipped: dict[str, str] = {}
@@ -156,11 +136,11 @@ def from_huggingface(
         column = _column(label, Leaf(whole, path, name), feature, wanted, size)
         if column is not None:
             columns[label] = column
-        elif not is_factor(label, feature) and not (wanted and _may_be_pictures(label, feature)):
+        elif not is_factor(label, feature) and not (wanted and _may_be_images(label, feature)):
             skipped[label] = _why(label, feature)
     if not columns:
         raise DataError(
-            f"{name} has neither pictures nor arrays in {', '.join(found)}; name columns of paths with image=, or take "
+            f"{name} has neither images nor arrays in {', '.join(found)}; name columns of paths with image=, or take "
             "its factors alone with FactorTable.from_huggingface"
         )
     if skipped:
@@ -169,10 +149,10 @@ def from_huggingface(
     return HuggingFaceDataset(known, table if split is None else _with_split(table, *split), columns, skipped)
 
 
-def _opened(datasets: Any, path: Path) -> Any:
+def _open_folder(datasets: Any, path: Path) -> Any:
     if not path.is_dir():
         raise DataError(
-            f"there is no folder {path}; load a data set of the Hub by datasets.load_dataset first, and give what that "
+            f"there is no folder {path}; load a dataset of the Hub by datasets.load_dataset first, and give what that "
             "returns"
         )
     try:
@@ -181,13 +161,13 @@ def _opened(datasets: Any, path: Path) -> Any:
         # its readers raise whatever they stumble over: KeyError, TypeError, ArrowInvalid, JSONDecodeError
         why = " ".join(str(error).split())[:200] or type(error).__name__
         raise DataError(
-            f"{path} is no data set that save_to_disk wrote, or it is damaged ({why}); open files of other kinds with "
+            f"{path} is no dataset that save_to_disk wrote, or it is damaged ({why}); open files of other kinds with "
             "datasets.load_dataset, and give what that returns"
         ) from error
 
 
-def _joined(datasets: Any, dataset: Any) -> tuple[Any, tuple[list[str], list[int]] | None]:
-    """One data set, and of a dictionary the splits with their rows."""
+def _join_splits(datasets: Any, dataset: Any) -> tuple[Any, tuple[list[str], list[int]] | None]:
+    """One dataset, and of a dictionary the splits with their rows."""
     if isinstance(dataset, datasets.Dataset):
         return dataset, None
     if not isinstance(dataset, dict) or not all(isinstance(part, datasets.Dataset) for part in dataset.values()):
@@ -197,7 +177,7 @@ def _joined(datasets: Any, dataset: Any) -> tuple[Any, tuple[list[str], list[int
         )
     parts = {str(name): part for name, part in dataset.items()}
     if any(_SPLIT in part.column_names for part in parts.values()):
-        raise DataError(f"the data set has splits and a column {_SPLIT!r} as well; choose one, as in dataset['train']")
+        raise DataError(f"the dataset has splits and a column {_SPLIT!r} as well; choose one, as in dataset['train']")
     try:
         whole = datasets.concatenate_datasets(list(parts.values()))
     except ValueError as error:
@@ -215,18 +195,18 @@ def _check(dataset: Any, name: str) -> None:
     try:
         dataset.data.validate(full=True)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{name} is damaged: {' '.join(str(error).split())[:200]}; write or load it anew") from error
+        raise DataError(f"{name} is damaged: {' '.join(str(error).split())[:200]}; write or load it again") from error
 
 
-def _wanted(image: Names, found: Mapping[str, Any]) -> set[str] | None:
+def _check_wanted(image: Names, found: Mapping[str, Any]) -> set[str] | None:
     if image is None:
         return None
     names = {image} if isinstance(image, str) else set(check_strings(image, "image", DataError))
     for name in names:
         if name not in found:
             raise DataError(f"there is no column {name!r}{near(name, found)}")
-        if not _may_be_pictures(name, found[name][1]):
-            raise DataError(f"the column {name!r} holds {found[name][1]}, neither pictures nor paths of pictures")
+        if not _may_be_images(name, found[name][1]):
+            raise DataError(f"the column {name!r} holds {found[name][1]}, neither images nor paths of images")
     return names
 
 
@@ -259,27 +239,27 @@ def _column(
     if modality is not None:
         chosen = wanted is None or label in wanted or not modality.color
         if chosen and (None not in modality.shape or _about(label, feature) is not None):
-            return Arrays(leaf, _picture(modality) if wanted and label in wanted else modality)
+            return Arrays(leaf, _as_image(modality) if wanted and label in wanted else modality)
         return None
-    if _encoded(feature) if wanted is None else label in wanted:
-        return pictures(leaf, getattr(feature, "mode", None), size, varied=_about(label, feature) is not None)
+    if _is_encoded(feature) if wanted is None else label in wanted:
+        return image_column(leaf, getattr(feature, "mode", None), size, varied=_about(label, feature) is not None)
     return None
 
 
-def _encoded(feature: Any) -> bool:
-    """Whether a feature says that it holds encoded pictures; a struct that is one feature is an encoded file."""
+def _is_encoded(feature: Any) -> bool:
+    """Whether a feature says that it holds encoded images; a struct that is one feature is an encoded file."""
     return isinstance(feature, imported("datasets", "hf").Image | dict)
 
 
-def _may_be_pictures(label: str, feature: Any) -> bool:
+def _may_be_images(label: str, feature: Any) -> bool:
     modality = _modality(label, feature)
     if modality is not None:
-        return bool(_picture(modality).color)
-    return _encoded(feature) or getattr(feature, "dtype", "") in _FILES
+        return bool(_as_image(modality).color)
+    return _is_encoded(feature) or getattr(feature, "dtype", "") in _FILES
 
 
-def _picture(modality: Modality) -> Modality:
-    """An array of uint8 without channels as the grey picture that it is said to be."""
+def _as_image(modality: Modality) -> Modality:
+    """An array of uint8 without channels as the grey image that it is said to be."""
     if len(modality.shape) != 2 or modality.dtype != "uint8":
         return modality
     return Modality((*modality.shape, 1), "uint8", modality.unit, "grey")
@@ -331,5 +311,5 @@ def _why(label: str, feature: Any) -> str:
     if modality is not None:
         return f"arrays of shape {modality.shape}, which differs between rows"
     if getattr(feature, "dtype", "") in _FILES:
-        return "binary values; name it with image= where they are pictures"
+        return "binary values; name it with image= where they are images"
     return f"{type(feature).__name__}, neither a factor nor an array of one shape"

@@ -1,8 +1,8 @@
-"""Any data set as one of Hugging Face ``datasets``: pictures as PNG, factors as class labels and values, and a card.
+"""Any dataset as one of Hugging Face ``datasets``: images as PNG, factors as class labels and values, and a card.
 
 Convention
 ----------
-A column a factor and a column a modality, under their names. Pictures are uint8 with a colour space; all other
+A column a factor and a column a modality, under their names. Images are uint8 with a colour space; all other
 modalities are arrays, lists or numbers. A folder has the layout of ``save_to_disk``.
 """
 
@@ -43,8 +43,8 @@ def to_huggingface(
 ) -> Any:
     """Give a ``datasets.Dataset`` with a column for every factor and every modality.
 
-    :func:`setsup.from_huggingface` gives equal factors and arrays back, to the bit: text levels are class labels,
-    numbers and truth values are values, and what a feature has no place for stands in its ``id``. Pictures are PNG.
+    :func:`setsup.from_huggingface` gives equal factors and arrays back, bit for bit: text levels are class labels,
+    numbers and truth values are values, and what a feature has no place for stands in its ``id``. Images are PNG.
     Licence, citation and description of a benchmark are kept in ``info``.
 
     Parameters
@@ -122,7 +122,7 @@ def _chosen(dataset: Dataset, modalities: Iterable[str] | None) -> dict[str, Mod
 
 
 def _feature(datasets: Any, name: str, kind: Modality) -> Any:
-    if _is_picture(kind):
+    if _is_image(kind):
         return datasets.Image(id=write_note({"modality": {}}) if None in kind.shape else None)
     if kind.dtype not in _NUMBERS:
         raise DataError(f"the modality {name!r} holds {kind.dtype}, which is no number; leave it out with modalities=")
@@ -137,7 +137,7 @@ def _feature(datasets: Any, name: str, kind: Modality) -> Any:
     return feature
 
 
-def _is_picture(kind: Modality) -> bool:
+def _is_image(kind: Modality) -> bool:
     return bool(kind.color) and kind.dtype == "uint8" and len(kind.shape) == 3 and kind.shape[2] in _MODES
 
 
@@ -172,26 +172,26 @@ def _cells(dataset: Dataset, rows: npt.NDArray[np.int64], chosen: dict[str, Moda
         each = parallel(lambda row: dataset.fetch(row, ragged), rows.tolist())
         found |= {name: [arrays[name] for arrays in each] for name in ragged}
     return {
-        name: parallel(_png, list(found[name])) if _is_picture(kind) else _listed(found[name], kind)
+        name: parallel(_png, list(found[name])) if _is_image(kind) else _list(found[name], kind)
         for name, kind in chosen.items()
     }
 
 
-def _png(picture: Array) -> dict[str, bytes | None]:
+def _png(image: Array) -> dict[str, bytes | None]:
     from PIL import Image
 
     stream = io.BytesIO()
-    pixels = np.ascontiguousarray(picture[..., 0] if picture.shape[2] == 1 else picture)
+    pixels = np.ascontiguousarray(image[..., 0] if image.shape[2] == 1 else image)
     Image.fromarray(pixels).save(stream, "PNG")
     return {"bytes": stream.getvalue(), "path": None}
 
 
-def _listed(found: Any, kind: Modality) -> Any:
+def _list(found: Any, kind: Modality) -> Any:
     return found.tolist() if not kind.shape else list(found)
 
 
 def _state(file: Path) -> dict[str, Any]:
-    """What ``save_to_disk`` writes of the state of a data set; what is cached of it goes by the fingerprint."""
+    """What ``save_to_disk`` writes of the state of a dataset; what is cached of it goes by the fingerprint."""
     return {
         "_data_files": [{"filename": file.name}],
         "_fingerprint": content_digest(file)[:16],

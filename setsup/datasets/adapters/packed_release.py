@@ -1,0 +1,84 @@
+"""Releases in one compressed archive, which ``setsup prepare`` unpacks once, since their files are mapped."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from setsup.datasets.adapters.prepared_images import prepare_command
+from setsup.errors import DataError
+from setsup.files import data_places, unpack
+from setsup.files.archives.members import MemberIndex
+from setsup.files.archives.releases import find_members
+from setsup.files.builds import build_once
+from setsup.files.expand_user import expanded
+from setsup.files.prepared import prepared_place, prepared_places
+
+__all__ = ["PackedRelease"]
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRelease:
+    """A dataset's published `archive`, the `folder` it is unpacked to, and the files that it `holds`.
+
+    `holds` as for :func:`setsup.files.find_members`; `mapped` is one of them.
+    """
+
+    name: str
+    archive: str
+    folder: str
+    holds: Mapping[str, str]
+    mapped: str
+
+    def find(self, root: Path | str | None) -> MemberIndex:
+        """Find the unpacked files; DataError names the command that unpacks them."""
+        place = None if root is None else expanded(root)
+        archive = self._archive(place)
+        unpacked = [found for found in self._targets(archive) if found.is_dir()]
+        if unpacked and place == archive:
+            place = unpacked[0]
+        try:
+            found = find_members(self.name, place, self.holds)
+        except DataError as error:
+            if archive is None:
+                raise
+            if not unpacked:
+                raise self._packed(archive, root) from error
+            found = find_members(self.name, unpacked[0], self.holds)
+        if found.path(found.place(self.mapped)) is None:
+            raise self._packed(found.source, root)
+        return found
+
+    def unpack(self, root: Path | str | None) -> MemberIndex:
+        """Unpack the archive beside itself or, where nothing can be written there, into the cache folder."""
+        archive = self._archive(None if root is None else expanded(root))
+        if archive is None:
+            return self.find(root)
+        target = prepared_place(*self._targets(archive))
+        return build_once(target, lambda _: self._found(root), lambda folder: unpack(archive, folder))
+
+    def _found(self, root: Path | str | None) -> MemberIndex | None:
+        """The files, None where they are not unpacked yet."""
+        try:
+            return self.find(root)
+        except DataError:
+            return None
+
+    def _archive(self, root: Path | None) -> Path | None:
+        """The archive as it was published, or one that is given as root."""
+        for place in data_places(self.name, root):
+            path = place if place.is_file() else place / self.archive
+            if path.is_file():
+                return path
+        return None
+
+    def _targets(self, archive: Path | None) -> tuple[Path, ...]:
+        """Where the files of the archive lie once they are unpacked."""
+        return () if archive is None else prepared_places(archive, self.folder)
+
+    def _packed(self, archive: Path, root: Path | str | None) -> DataError:
+        return DataError(
+            f"{self.name}: {archive} is packed, and its files are mapped into memory; run "
+            f"{prepare_command(self.name, root)}, which unpacks it once, or unpack it (tar -xf "
+            f"{shlex.quote(archive.name)})"
+        )

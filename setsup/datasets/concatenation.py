@@ -1,0 +1,125 @@
+"""Datasets made of several, one after the other."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.checks import check_arguments
+from setsup.datasets.base import Array, BaseDataset, Rows
+from setsup.datasets.dataset import Dataset, Modality
+from setsup.errors import DataError
+from setsup.factors.concat import concat as concat_tables
+
+__all__ = ["Concat", "concat"]
+
+
+class Concat(BaseDataset):
+    """Datasets one after the other; made by :func:`concat`.
+
+    Parameters
+    ----------
+    datasets : sequence of Dataset
+        At least one.
+    parts : sequence of str, optional
+        Level of the factor ``part`` for each dataset.
+
+    Attributes
+    ----------
+    datasets : tuple of Dataset
+        What was joined.
+    offsets : (datasets + 1,) int64
+        Number of the first row of each dataset, and at the end the number of all rows.
+
+    """
+
+    def __init__(self, datasets: Sequence[Dataset], parts: Sequence[str] | None = None) -> None:
+        check_arguments(Concat.__init__, locals(), DataError)
+        if not len(datasets):
+            raise DataError("concat needs at least one dataset")
+        self.datasets = tuple(datasets)
+        self.modalities = _common_modalities(self.datasets)
+        self.factors = concat_tables([dataset.factors for dataset in self.datasets], parts)
+        self.name = " + ".join(dataset.name for dataset in self.datasets)
+        self.computes = any(getattr(dataset, "computes", False) for dataset in self.datasets)
+        self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *(len(dataset) for dataset in self.datasets)])
+
+    def _read_all(self, rows: Rows, out: Mapping[str, Array | None]) -> dict[str, Array]:
+        origin = np.searchsorted(self.offsets, rows, side="right") - 1
+        found: dict[str, Array] = {}
+        # no row at all still has shapes and dtypes, which the first dataset knows
+        for part in np.unique(origin) if rows.size else [0]:
+            slots = np.flatnonzero(origin == part)
+            arrays = self.datasets[part].fetch(rows[slots] - self.offsets[part], tuple(out))
+            for name in out:
+                _scatter(found, name, slots, arrays[name], rows.size)
+        return found
+
+    def __repr__(self) -> str:
+        """Show the joined datasets."""
+        return f"Concat({', '.join(repr(dataset) for dataset in self.datasets)})"
+
+
+def concat(*datasets: Dataset, parts: Sequence[str] | None = None) -> Concat:
+    """Join datasets, rows one after the other.
+
+    The joined table has the union of the factors, unknown where a dataset lacks one, and the factor ``part``, which
+    tells where a row came from. Modalities are those that all datasets have.
+
+    Parameters
+    ----------
+    *datasets : Dataset
+        At least one; the rows keep their order.
+    parts : sequence of str, optional
+        Levels of the factor ``part``, one per dataset; "a", "b", … by default.
+
+    Returns
+    -------
+    Concat
+
+    Raises
+    ------
+    DataError
+        When no modality is common to all, or one differs in shape, dtype, unit or colour space.
+    FactorError
+        When a factor of one name differs in kind or unit between the datasets.
+
+    """
+    return Concat(datasets, parts)
+
+
+def _common_modalities(datasets: Sequence[Dataset]) -> dict[str, Modality]:
+    first, *others = datasets
+    common = [name for name in first.modalities if all(name in other.modalities for other in others)]
+    if not common:
+        had = "; ".join(f"{dataset.name} has {', '.join(dataset.modalities) or 'none'}" for dataset in datasets)
+        raise DataError(f"the datasets to concatenate have no modality in common: {had}")
+    for name in common:
+        for other in others:
+            if other.modalities[name] != first.modalities[name]:
+                here, there = _describe(first.modalities[name]), _describe(other.modalities[name])
+                raise DataError(
+                    f"the modality {name!r} differs: {first.name} has {here}, {other.name} has {there}; only datasets "
+                    "whose arrays can be stacked can be concatenated"
+                )
+    return {name: first.modalities[name] for name in common}
+
+
+def _describe(modality: Modality) -> str:
+    return " ".join(filter(None, [str(modality.shape), modality.dtype, modality.unit, modality.color]))
+
+
+def _scatter(found: dict[str, Array], name: str, slots: npt.NDArray[np.int64], values: Array, length: int) -> None:
+    """Put one dataset's arrays where they belong in the joined one, which the first of them shapes."""
+    if len(slots) == length:
+        found[name] = values
+        return
+    if name not in found:
+        found[name] = np.empty((length, *values.shape[1:]), values.dtype)
+    joined = found[name]
+    if joined.shape[1:] != values.shape[1:] or joined.dtype != values.dtype:
+        raise DataError(
+            f"the rows of modality {name!r} cannot be stacked: some are {joined.dtype} {joined.shape[1:]}, others "
+            f"{values.dtype} {values.shape[1:]}"
+        )
+    joined[slots] = values
