@@ -113,7 +113,7 @@ def first(folder: str, to: str) -> None:
 
 def _batches(folder: str, **options: Any) -> Iterator[dict[str, Any]]:
     import setsup
-    from setsup.shards.dataset import open_shards
+    from setsup.shards.opening import open_shards
 
     shards = open_shards(folder)
     sets = setsup.SetSampler(shards.factors, inactive=["wall_hue"], size=256, sets=1)

@@ -3,16 +3,14 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments
 from setsup.datasets.adapters.image_sources import fetch_images, without_orientation
 from setsup.datasets.dataset import Dataset, fetch_request, of_row
-from setsup.datasets.images import Source, checked_size, parallel
+from setsup.datasets.images import Source, parallel
 from setsup.errors import DataError
 from setsup.files.archives.tar_headers import BLOCK
 from setsup.progress import progress
@@ -29,14 +27,13 @@ from setsup.shards.decoding import (
     shrunk,
     sideways_members,
 )
-from setsup.shards.finding import index_file, is_whole, read_catalogue
+from setsup.shards.finding import index_file, is_whole
 from setsup.shards.index import open_index
-from setsup.shards.layout import CAMERA, CATALOGUE, CRC32C, HEADER, Catalogue
-from setsup.shards.reading import LocalReader, Reader, checksums, mend
-from setsup.shards.stores.cache import DEFAULT_BYTES
-from setsup.shards.stores.store import Store, open_store
+from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, Catalogue
+from setsup.shards.reading import Reader, checksums, mend
+from setsup.shards.stores.store import Store
 
-__all__ = ["ShardedDataset", "open_shards"]
+__all__ = ["ShardedDataset"]
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
@@ -45,7 +42,7 @@ _SEEN, _PLAIN = 1, 2  # what is known of a member once it was checked; plain: th
 
 
 class ShardedDataset(Dataset):
-    """Samples in shards on a disk or in a store; made by :func:`open_shards`.
+    """Samples in shards on a disk or in a store; made by :func:`setsup.open_shards`.
 
     Each member is compared with its checksum in the index when a process first reads it.
 
@@ -328,76 +325,3 @@ def _given(found: Array, out: Array | None) -> Array:
         return found
     out[...] = found
     return out
-
-
-def open_shards(
-    url: str | Path,
-    *,
-    index: str | Path | None = None,
-    size: Sequence[int] | None = None,
-    upright: bool = True,
-    cache: int = DEFAULT_BYTES,
-    storage_options: Mapping[str, Any] | None = None,
-) -> ShardedDataset:
-    """Open shards that :func:`setsup.write_shards` wrote, or that :func:`setsup.index_shards` has indexed.
-
-    Shards on a disk are mapped into memory. Of those in a store the catalogue and the index are copied to the cache
-    folder, and samples are read as they are asked for, together where they lie together.
-
-    Parameters
-    ----------
-    url : str or Path
-        Folder, or address of a store that fsspec knows: ``s3://…``, ``gs://…``, ``https://…``, ``hf://…``.
-    index : str or Path, optional
-        Folder or address of ``shards.json`` and ``index.parquet``, where they do not lie beside the tars.
-    size : (height, width), optional
-        Resize all pictures, antialiased, until they just cover this size, and cut out the centre.
-    upright : bool
-        Apply the orientation that a camera noted in a JPEG (Exif), so that pictures are as a person sees them. The
-        decoders of the webdataset library do not: with False pictures are as they are stored, as there.
-    cache : int, bytes
-        Most that local copies of what was read from a store take, 0 for none.
-    storage_options : mapping, optional
-        For fsspec, such as ``{"endpoint_url": …}``.
-
-    Returns
-    -------
-    ShardedDataset
-        A :class:`~setsup.shards.views.ShardedViews` where a rendering was written, whose rows have cameras.
-
-    Raises
-    ------
-    DataError
-        When there are no shards, they are not finished or not indexed, the catalogue or the index is damaged, or the
-        store refuses.
-
-    Examples
-    --------
-    >>> import setsup, tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> shapes = setsup.load("shapes3d-procedural").select(range(0, 480_000, 4_800))
-    >>> _ = setsup.write_shards(shapes, folder, order="by:scale")
-    >>> sharded = setsup.open_shards(folder, size=(32, 32))
-    >>> sets = setsup.SetSampler(sharded.factors, inactive=["scale"], size=4, sets=1)
-    >>> batch = next(iter(setsup.loader(sharded, sets, to="numpy", workers=0)))
-    >>> batch["image"].shape, len(set(batch["factors"]["scale"][0].tolist()))
-    ((1, 4, 32, 32, 3), 1)
-
-    """
-    check_arguments(open_shards, locals(), DataError)
-    store = open_store(url, storage_options)
-    about = store if index is None else open_store(index, storage_options)
-    catalogue = read_catalogue(about)
-    reader: Reader
-    if store.folder is not None:
-        reader = LocalReader(store.folder, catalogue)
-    else:
-        from setsup.shards.stores.reader import RemoteReader
-
-        reader = RemoteReader(store, catalogue, cache)
-    kind = ShardedDataset
-    if CAMERA in catalogue.members.keys() - catalogue.arrays.keys():
-        from setsup.shards.views import ShardedViews
-
-        kind = ShardedViews
-    return kind(store, about, catalogue, reader, checked_size(size), upright)

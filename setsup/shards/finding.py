@@ -12,7 +12,7 @@ from setsup.files.disk import need_regular
 from setsup.progress import Advance
 from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, PLAN, Catalogue, Shard, parsed
 from setsup.shards.stores.errors import NotThere
-from setsup.shards.stores.store import Range, Store, joined
+from setsup.shards.stores.store import Range, Store, join_address
 
 __all__ = ["LARGEST", "index_file", "is_whole", "read_catalogue", "whole_catalogue"]
 
@@ -32,7 +32,7 @@ def read_catalogue(store: Store) -> Catalogue:
     if store.folder is not None:
         need_regular(store.folder / CATALOGUE)
     try:
-        return parsed(store.read(CATALOGUE, LARGEST), joined(store.url, CATALOGUE))
+        return parsed(store.read(CATALOGUE, LARGEST), join_address(store.url, CATALOGUE))
     except DataError as error:
         # a disk says in many ways that there is no such file; a store that failed is not asked again, which takes long
         there = not isinstance(error, NotThere) if store.folder is None else store.size(CATALOGUE) is not None
@@ -46,7 +46,7 @@ def whole_catalogue(store: Store) -> Catalogue | None:
     if store.size(CATALOGUE) is None:
         return None
     try:
-        return parsed(store.read(CATALOGUE, LARGEST), joined(store.url, CATALOGUE))
+        return parsed(store.read(CATALOGUE, LARGEST), join_address(store.url, CATALOGUE))
     except DataError as error:
         _log.warning("%s; it is not used", error)
         return None
@@ -90,14 +90,14 @@ def index_file(store: Store, catalogue: Catalogue) -> Path:
         if path.stat().st_size != index.size or content_digest(path) != index.digest:
             path.unlink()
             anew = f"{'restore' if catalogue.check == CRC32C else 'make'} it with `setsup index {store.url}`"
-            lies = joined(store.url, index.name)
+            lies = join_address(store.url, index.name)
             raise DataError(f"{lies} is not the index of which {CATALOGUE} there tells; {anew}")
 
     return made_once(target, kept, save)
 
 
 def _no_index(store: Store, catalogue: Catalogue) -> DataError:
-    lacks = f"{joined(store.url, catalogue.index.name)} is not there, the index of these shards"
+    lacks = f"{join_address(store.url, catalogue.index.name)} is not there, the index of these shards"
     if catalogue.check != HEADER:
         return DataError(f"{lacks}; fetch it again, or restore it from the tars with `setsup index {store.url}`")
     if catalogue.shards and store.size(catalogue.shards[0].name) is not None:

@@ -418,7 +418,7 @@ def test_a_transform_may_drop_add_and_copy() -> None:
             r"'factors: size' from 2 sets of 3 to \(2, 2\)",
         ),
         (lambda batch: {"inactive": {"shape": np.zeros(3)}}, r"'inactive: shape' from 2 sets to \(3,\)"),
-        (lambda batch: {"image": None}, r"'image' a NoneType: keep one array a slot"),
+        (lambda batch: {"image": None}, r"'image' a NoneType: keep one array per position"),
     ],
 )
 def test_a_transform_that_drops_slots_is_one_sentence(change: Any, words: str) -> None:

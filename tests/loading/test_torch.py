@@ -1,4 +1,4 @@
-"""The torch door: tensors that are views of the same memory, and torch's own DataLoader."""
+"""The torch integration: tensors that are views of the same memory, and torch's own DataLoader."""
 
 import copy
 import itertools
@@ -128,9 +128,9 @@ def test_tensors_of_any_kind_come_from_worker_processes(shapes, sets) -> None:
 
 def test_page_locked_arrays_are_kept_by_their_views(monkeypatch) -> None:
     monkeypatch.setattr(torch.Tensor, "pin_memory", torch.Tensor.clone)  # there may be no GPU
-    door = TensorConverter("torch")
-    door.device = torch.device("cuda:0")
-    ring = Ring((4, 2), "float32", door.allocate)
+    converter = TensorConverter("torch")
+    converter.device = torch.device("cuda:0")
+    ring = Ring((4, 2), "float32", converter.allocate)
     first = ring.take()
     address, view = first.__array_interface__["data"][0], first[1:]
     del first

@@ -19,7 +19,8 @@ from PIL import Image, ImageOps
 import setsup
 from setsup.datasets import Dataset
 from setsup.errors import DataError, RowError, SetsupError
-from setsup.shards.dataset import ShardedDataset, open_shards
+from setsup.shards.dataset import ShardedDataset
+from setsup.shards.opening import open_shards
 from tests.fuzzing import mutations
 from tests.shards.handmade import npy, picture, places, small_set, write_set, write_tar
 

@@ -17,11 +17,11 @@ import setsup
 from setsup.datasets import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
-from setsup.shards.dataset import open_shards
 from setsup.shards.foreign import walking
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
 from setsup.shards.foreign.samples import grouped
-from setsup.shards.stores.store import open_store
+from setsup.shards.opening import open_shards
+from setsup.shards.stores.opening import open_store
 from setsup.shards.writing.writer import write_shards
 from tests.sharded import Varied
 from tests.shards.foreign_tars import documents, npy, pack, picture, png, stored, streamed

@@ -10,8 +10,8 @@ from PIL import Image
 
 import setsup
 from setsup.errors import DataError
-from setsup.shards.dataset import open_shards
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
+from setsup.shards.opening import open_shards
 from tests.shards.foreign_tars import pack, png
 
 

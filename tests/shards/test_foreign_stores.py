@@ -11,7 +11,7 @@ from setsup.errors import DataError
 from setsup.shards.foreign import walking
 from setsup.shards.foreign.indexing import index_shards
 from setsup.shards.stores.addresses import split_address
-from setsup.shards.stores.store import open_store
+from setsup.shards.stores.opening import open_store
 from setsup.shards.writing.writer import write_shards
 from tests.sharded import Varied
 from tests.shards.foreign_tars import pack, picture

@@ -16,9 +16,9 @@ from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, FactorError, RowError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.shards import index as shards_index
-from setsup.shards.dataset import open_shards
 from setsup.shards.index import Spans, open_index, part, write_index
 from setsup.shards.layout import CRC32C, Catalogue, Member, Shard, parsed
+from setsup.shards.opening import open_shards
 from tests.fuzzing import survives
 from tests.shards.handmade import crc32c, places, renewed, small_set
 

@@ -12,8 +12,8 @@ from webdataset.tariterators import base_plus_ext
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
-from setsup.shards.dataset import open_shards
 from setsup.shards.layout import CRC32C, HEADER, Catalogue, Member, Shard, member_name, parsed, split_name
+from setsup.shards.opening import open_shards
 from tests.fuzzing import survives
 from tests.shards.handmade import small_set
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import setsup
-from setsup.shards.dataset import open_shards
+from setsup.shards.opening import open_shards
 from setsup.shards.writing.writer import write_shards
 from tests.sharded import FACTORS, Varied
 

@@ -12,7 +12,8 @@ import pytest
 from setsup.errors import DataError
 from setsup.files.atomic import is_temporary
 from setsup.shards.stores import remote as remote_store
-from setsup.shards.stores.store import Range, open_store
+from setsup.shards.stores.opening import open_store
+from setsup.shards.stores.store import Range
 from tests.shards.sets import content, local
 
 KINDS = ("folder", "s3", "memory", "file://")

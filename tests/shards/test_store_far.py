@@ -10,7 +10,8 @@ import boto3
 import pytest
 
 from setsup.errors import DataError
-from setsup.shards.stores.store import Range, open_store
+from setsup.shards.stores.opening import open_store
+from setsup.shards.stores.store import Range
 from tests.shards.sets import content, local
 
 # -- S3 ------------------------------------------------------------------------------------------------------------
@@ -234,7 +235,8 @@ def test_files_of_googles_are_read_and_refusals_told(web, tmp_path):
     script = f"""
 import sys
 from setsup.errors import DataError
-from setsup.shards.stores.store import Range, open_store
+from setsup.shards.stores.opening import open_store
+from setsup.shards.stores.store import Range
 store = open_store("gs://bucket/set", {{"endpoint_url": {web.url!r}, "token": "anon"}})
 print(store.names(), store.size("a.tar"), store.size("c.tar"))
 sys.stdout.flush()

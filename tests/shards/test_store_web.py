@@ -10,8 +10,9 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.shards.stores import remote as remote_store
+from setsup.shards.stores.opening import open_store
 from setsup.shards.stores.ranges import AT_ONCE
-from setsup.shards.stores.store import Range, open_store
+from setsup.shards.stores.store import Range
 from tests.shards.sets import content, local
 
 

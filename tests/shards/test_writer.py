@@ -114,7 +114,7 @@ def test_a_group_is_in_one_shard_where_it_fits(whole):
 
 
 def test_the_set_opens_as_the_same_data(whole):
-    varied, shards = Varied(), setsup.shards.dataset.open_shards(whole)
+    varied, shards = Varied(), setsup.open_shards(whole)
     rows = shards.source_rows(range(50))
     assert shards.modalities == varied.modalities
     assert shards.factors.fingerprint == varied.factors.select(rows).fingerprint
@@ -146,7 +146,7 @@ def test_a_selection_tells_the_rows_of_the_data_set_it_was_made_of(tmp_path):
 
 
 def test_shards_of_shards(tmp_path, whole):
-    first = setsup.shards.dataset.open_shards(whole)
+    first = setsup.open_shards(whole)
     again = write_shards(first.where("hue == 0.25"), tmp_path / "again", modalities=NAMES)
     rows = first.factors.rows("hue == 0.25")
     np.testing.assert_array_equal(again.source_rows(range(len(again))), rows)

@@ -45,7 +45,8 @@ from setsup.shards.layout import (
     Shard,
 )
 from setsup.shards.stores.addresses import split_address, tar_names
-from setsup.shards.stores.store import Store, joined, open_store
+from setsup.shards.stores.opening import open_store
+from setsup.shards.stores.store import Store, join_address
 from setsup.shards.writing.parts import scratch
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def index_shards(
 
     """
     check_arguments(index_shards, locals(), DataError)
-    from setsup.shards.dataset import open_shards
+    from setsup.shards.opening import open_shards
 
     found = write_foreign_index(url, out, storage_options=storage_options, name=name)
     if found.restored:
@@ -243,7 +244,7 @@ def _need_no_inner_set(store: Store, tars: list[str]) -> None:
     """Refuse a folder above a set: a second catalogue would leave out what the first one tells."""
     inner = posixpath.commonpath([posixpath.dirname(tar) for tar in tars]) if tars else ""
     if inner and store.size(posixpath.join(inner, CATALOGUE)) is not None:
-        folder = joined(store.url, inner)
+        folder = join_address(store.url, inner)
         raise DataError(f"the tars of {store.url} are those of the set {folder}; give `setsup index {folder}`")
 
 

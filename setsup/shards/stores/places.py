@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from setsup.errors import DataError
 from setsup.files.expand_user import expanded
-from setsup.shards.stores.store import meant
+from setsup.shards.stores.opening import intended_address
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -17,7 +17,7 @@ _MARKS = ("shards.json", ".setsup")
 
 def is_shards(word: str) -> bool:
     """Whether a word is an address, or a folder that holds tars or what belongs to them, finished or not."""
-    if "://" in word or meant(word) is not None:
+    if "://" in word or intended_address(word) is not None:
         return True
     folder = expanded(word)
     if not any((folder / name).exists() for name in _MARKS) and not any(folder.glob("*.tar")):
@@ -41,7 +41,7 @@ def open_place(
     if root is not None:
         raise DataError(f"{url} holds shards, which need no other files; leave out the root {root}")
     from setsup.datasets.adapters.splits import open_split
-    from setsup.shards.dataset import open_shards
+    from setsup.shards.opening import open_shards
 
     dataset: Dataset = open_shards(url, index=index)
     if split is not None:

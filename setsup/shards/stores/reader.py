@@ -14,7 +14,7 @@ from setsup.shards.reading import mend
 from setsup.shards.stores.cache import BLOCK, Copy, ShardCache
 from setsup.shards.stores.errors import CutShort
 from setsup.shards.stores.ranges import merged
-from setsup.shards.stores.store import Range, Store, joined
+from setsup.shards.stores.store import Range, Store, join_address
 
 __all__ = ["FOLDER", "RemoteReader"]
 
@@ -111,7 +111,7 @@ class RemoteReader:
             if size != shard.size:
                 has = "is not there any more" if size is None else f"has {size:,} bytes, not {shard.size:,}"
                 return DataError(
-                    f"{joined(self.store.url, shard.name)} has changed since it was indexed: it {has}; "
+                    f"{join_address(self.store.url, shard.name)} has changed since it was indexed: it {has}; "
                     f"{mend(self.catalogue.check)}"
                 )
         return error

@@ -24,7 +24,7 @@ from setsup.shards.stores.errors import CutShort, Failure, NoRanges, NotThere, S
 from setsup.shards.stores.file_system import S3, SECONDS, WEB, FileSystem, file_system, web_timeout
 from setsup.shards.stores.local import below
 from setsup.shards.stores.ranges import AT_ONCE
-from setsup.shards.stores.store import Range, joined
+from setsup.shards.stores.store import Range, join_address
 from setsup.shards.stores.web import web_links, web_range, web_size
 
 __all__ = ["WAITS", "RemoteStore", "without_secrets"]
@@ -393,7 +393,7 @@ class RemoteStore:
         return size
 
     def _said(self, name: str) -> str:
-        return joined(self.url, name) if name else self.url
+        return join_address(self.url, name) if name else self.url
 
 
 def without_secrets(address: str) -> str:

@@ -26,7 +26,8 @@ from setsup.jobs.cluster import Cluster
 from setsup.shards.backup import write_backup
 from setsup.shards.index import GROUP, Spans, part, write_index
 from setsup.shards.layout import BACKUP, CARD, CATALOGUE, INDEX, PLAN, WORK, Catalogue, Shard, parsed
-from setsup.shards.stores.store import Store, open_store
+from setsup.shards.stores.opening import open_store
+from setsup.shards.stores.store import Store
 from setsup.shards.writing.card import about, shards_card
 from setsup.shards.writing.material import catalogue_of, check_catalogue, looked_at, stored_members
 from setsup.shards.writing.parts import PARTS, Piece, WriteShard, part_name, read_part, scratch
@@ -164,7 +165,7 @@ def write_shards(
                 with suppress(OSError):
                     # still held: whoever waits notices that the name is gone, and looks again
                     lock_file(store.folder).unlink()
-    from setsup.shards.dataset import open_shards
+    from setsup.shards.opening import open_shards
 
     return open_shards(url, storage_options=storage_options)
 
