@@ -14,8 +14,7 @@ from setsup.errors import SamplerError, SetsupError, brief
 from setsup.loading.batch import Batch, Transform, check_names
 from setsup.loading.finish import Finish
 from setsup.loading.processes import WorkerPool
-from setsup.loading.stream import Job, Maker, Stream, inline, requests
-from setsup.loading.stream import prefetch as prefetch_batches
+from setsup.loading.stream import Job, Maker, Stream, inline, prefetch, requests
 from setsup.loading.torch import TensorConverter, accelerated_processes
 from setsup.samplers import Sampler
 
@@ -105,7 +104,7 @@ class Loader:
         check_names(dataset.name, self.modalities)
         self._converter = None if to == "numpy" else TensorConverter(to)
         self._finish = Finish(self._converter, transform, dataset.modalities, self.modalities)
-        self._workers, self._prefetch = _checked_workers(workers, dataset), _positive(prefetch)
+        self._workers, self._prefetch = _check_workers(workers, dataset), _check_prefetch(prefetch)
         self._delivered = share.start
         self._made_in = os.getpid()  # copied by pickling and forks
         self._turn = 0  # of the only valid iterator
@@ -200,7 +199,7 @@ class Loader:
 loader = Loader
 
 
-def _checked_workers(workers: int | str, dataset: Dataset) -> int | str:
+def _check_workers(workers: int | str, dataset: Dataset) -> int | str:
     if workers == "auto":
         return _processes() if _computes(dataset) else "thread"
     if workers == "thread":
@@ -237,7 +236,7 @@ def _check_transform(transform: Any) -> None:
         )
 
 
-def _positive(prefetch: int) -> int:
+def _check_prefetch(prefetch: int) -> int:
     if not is_integer(prefetch) or prefetch < 1:
         raise SetsupError(f"prefetch must be an integer from 1 on, not {brief(prefetch)}")
     return int(prefetch)

@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,12 @@ from setsup.errors import DataError, FactorError, LibraryError, near
 from setsup.factors.stored import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.expand_user import expanded
+from setsup.rendered.create import open_cache
 from setsup.rendered.layout import OUTPUTS, one_row
 from setsup.rendered.renderer_pool import Failed, RendererPool, RowErrors, without_scene
+from setsup.rendered.rows import RowFiles
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
 from setsup.scenes.renderers import choose
-
-if TYPE_CHECKING:
-    from setsup.rendered.rows import RowFiles
 
 __all__ = ["RenderedDataset"]
 
@@ -277,15 +276,13 @@ class RenderedDataset(Dataset):
         if missing:
             self.draw(missing, take)
 
-    def _kept(self) -> "RowFiles | None":
+    def _kept(self) -> RowFiles | None:
         """Rows on disk, opened when a process first asks for some."""
         if self.cache is None:
             return None
         studio = self._here()
         if studio.kept is None:
-            from setsup.rendered.writing import opened_cache
-
-            studio.kept = opened_cache(self, self.cache)
+            studio.kept = open_cache(self, self.cache)
             if self.renderer == "auto":  # what drew the rows that are there draws the others
                 self.renderer = studio.kept.layout.renderer
         return studio.kept

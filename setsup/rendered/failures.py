@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,7 @@ import numpy.typing as npt
 from setsup.errors import DataError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.files import need_readable, need_space, written
-from setsup.rendered.layout import ABOUT, FAILED, MEND, TABLE, Layout, RowArray
-
-if TYPE_CHECKING:
-    from setsup.rendered.dataset import RenderedDataset
+from setsup.rendered.layout import ABOUT, FAILED, MEND, TABLE, Layout, Rendering, RowArray
 
 __all__ = ["Failure", "close_ranks", "leave_out", "tell", "write_failures"]
 
@@ -41,7 +38,7 @@ class Failure(NamedTuple):
     error: str
 
 
-def write_failures(folder: Path, dataset: "RenderedDataset", failures: Iterable[Failure]) -> list[dict[str, Any]]:
+def write_failures(folder: Path, dataset: Rendering, failures: Iterable[Failure]) -> list[dict[str, Any]]:
     """Write ``failed.json``; its content, rows of one scene and one error together."""
     table, scene = dataset.factors, dataset.recipe.scene_factors
     found: dict[tuple[str, tuple[Any, ...]], list[int]] = {}
@@ -79,7 +76,7 @@ def _line(entry: dict[str, Any]) -> str:
 # -- left out ----------------------------------------------------------------------------------------------------------
 
 
-def leave_out(folder: Path, dataset: "RenderedDataset", layout: Layout, failures: Sequence[Failure]) -> Layout:
+def leave_out(folder: Path, dataset: Rendering, layout: Layout, failures: Sequence[Failure]) -> Layout:
     """Settle that some rows will not be in a folder, in which all others have been drawn: what it will hold."""
     reasons = dict(failures)
     gone = np.unique(dataset.bound(np.array(sorted(reasons), np.int64)))
@@ -95,7 +92,7 @@ def leave_out(folder: Path, dataset: "RenderedDataset", layout: Layout, failures
     return found
 
 
-def close_ranks(folder: Path, dataset: "RenderedDataset", layout: Layout) -> None:
+def close_ranks(folder: Path, dataset: Rendering, layout: Layout) -> None:
     """Bring the arrays and the table of a folder to the rows that are not left out."""
     from pyarrow import parquet
 

@@ -147,7 +147,7 @@ def open_rendered(folder: Path | str) -> RenderedFolder:
         raise DataError(f"{folder} {state}; give one of `setsup render`")
     layout = read_layout(folder)
     if (folder / PROGRESS).exists():
-        raise DataError(f"{folder} is not finished: give the same `setsup render` command again, and it goes on")
+        raise DataError(f"{folder} is not finished: run the same `setsup render` command again to resume")
     for name, array in layout.arrays.items():
         array.check(folder / f"{name}.npy")
     return RenderedFolder(folder, layout, read_table(folder, layout))

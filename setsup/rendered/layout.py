@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +27,12 @@ import numpy.typing as npt
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, RowError
 from setsup.factors.stored import check_rows
+from setsup.factors.table import FactorTable
 from setsup.files import need_readable
 from setsup.files.manifests.strict_yaml import Fields
 from setsup.files.manifests.validators import digest, matching, text, whole, words
 from setsup.files.prepared import HEADER, npy_header
-
-if TYPE_CHECKING:
-    from setsup.rendered.dataset import RenderedDataset
+from setsup.scenes import Recipe, Renderer
 
 __all__ = [
     "ABOUT",
@@ -48,6 +47,7 @@ __all__ = [
     "PROGRESS",
     "TABLE",
     "Layout",
+    "Rendering",
     "RowArray",
     "one_row",
     "read_layout",
@@ -77,6 +77,31 @@ MEND = "remove the folder and render it again, or copy it once more"
 
 _FORMAT = 1
 _LARGEST = 1 << 20  # bytes of rendered.json
+
+
+class Rendering(Protocol):
+    """What the files of a rendered dataset need to know of it: a :class:`~setsup.rendered.dataset.RenderedDataset`."""
+
+    recipe: Recipe
+    factors: FactorTable
+    modalities: dict[str, Modality]
+    renderer: str | Renderer
+
+    @property
+    def renderer_name(self) -> str:
+        """Name of the renderer, never ``"auto"``."""
+        ...
+
+    @property
+    def pair_factors(self) -> tuple[str, ...]:
+        """Factors that two views of one scene share."""
+        ...
+
+    def bound(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Rows that are left out when the given rows are."""
+        ...
+
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +170,8 @@ class Layout:
     asked: tuple[int, str] | None = None
 
     @classmethod
-    def of(cls, dataset: "RenderedDataset", renderer: str, modalities: Iterable[str]) -> "Layout":
-        """Describe the folder of a data set."""
+    def of(cls, dataset: Rendering, renderer: str, modalities: Iterable[str]) -> "Layout":
+        """Layout of the folder of a dataset."""
         names = set(modalities)
         return cls(
             recipe=dataset.recipe.name,

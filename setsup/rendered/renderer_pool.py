@@ -4,15 +4,13 @@ import shlex
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from setsup.errors import DataError, LibraryError, SetsupError
 from setsup.factors.table import FactorTable
+from setsup.rendered.rows import RowFiles
 from setsup.scenes import Recipe, Renderer, Scene
 from setsup.scenes import renderer as make_renderer
-
-if TYPE_CHECKING:
-    from setsup.rendered.rows import RowFiles
 
 __all__ = ["Failed", "RendererPool", "RowErrors", "without_scene"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, nullcontext, suppress
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,24 +19,21 @@ from setsup.files.expand_user import expanded
 from setsup.files.locks import lock_file
 from setsup.jobs import Ray, Unit, check_processes, run
 from setsup.jobs.cluster import Cluster
-from setsup.rendered.create import settled_layout
+from setsup.rendered.create import UNFINISHED, settle_layout
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.failures import Failure, close_ranks, leave_out, tell, write_failures
 from setsup.rendered.folder import RenderedFolder, drawn_rows, is_rendered, open_rendered
 from setsup.rendered.layout import ABOUT, FAILED, NAMES, PARTS, PROGRESS, Layout
 from setsup.rendered.renderer_pool import without_scene
 from setsup.rendered.rows import RowFiles
+from setsup.scenes import Camera, Frame, Scene
 
-if TYPE_CHECKING:
-    from setsup.scenes import Camera, Frame, Scene
-
-__all__ = ["opened_cache", "render"]
+__all__ = ["render"]
 
 Rows = npt.NDArray[np.int64]
 
 _PIXELS = 1 << 20  # of a unit of work
 _FEWEST, _MOST = 16, 64  # its rows
-_UNFINISHED = "{} is not finished: give the same `setsup render` command again, and it goes on"
 
 
 def render(
@@ -127,7 +124,7 @@ def _rendered(
         need_space(folder.parent, layout.size_on_disk, f"rendering {layout.recipe}")
     with locked(folder):
         try:
-            layout = settled_layout(folder, dataset, names)
+            layout = settle_layout(folder, dataset, names)
             unfinished = (folder / PROGRESS).exists()
             if layout.left_out:
                 _need_same_choice(folder, dataset, layout, skip_broken, unfinished)
@@ -141,16 +138,6 @@ def _rendered(
     return open_rendered(folder)
 
 
-def opened_cache(dataset: RenderedDataset, folder: Path) -> RowFiles:
-    """Open a folder as the cache of a data set; it is begun where there is none."""
-    folder = folder.absolute()
-    with locked(folder):
-        layout = settled_layout(folder, dataset, None)
-        if layout.left_out and (folder / PROGRESS).exists():
-            raise DataError(_UNFINISHED.format(folder))
-        return RowFiles(folder, layout)
-
-
 def _need_same_choice(
     folder: Path, dataset: RenderedDataset, layout: Layout, skip_broken: bool, unfinished: bool
 ) -> None:
@@ -159,7 +146,7 @@ def _need_same_choice(
     all_asked = rows == len(dataset) and dataset.factors.has_fingerprint(fingerprint)
     if not all_asked:  # this dataset has the rows that are there, and no others
         if unfinished:
-            raise DataError(_UNFINISHED.format(folder))
+            raise DataError(UNFINISHED.format(folder))
     elif not skip_broken:
         raise DataError(
             f"{folder} leaves out {layout.left_out:,} rows that could not be drawn, which {FAILED} in it lists: give "
@@ -217,7 +204,7 @@ class _Draw:
         def failed(row: int, error: SetsupError) -> None:
             failures.append(Failure(row, str(error)))
 
-        def keep(row: int, scene: "Scene", camera: "Camera", frame: "Frame") -> None:
+        def keep(row: int, scene: Scene, camera: Camera, frame: Frame) -> None:
             try:
                 arrays = self._dataset.outputs(row, scene, camera, frame, names)
             except SetsupError as error:

@@ -55,7 +55,7 @@ def whole_catalogue(store: Store) -> Catalogue | None:
 def _no_catalogue(store: Store) -> DataError:
     url, folder = store.url, store.folder
     if store.size(PLAN) is not None:
-        return DataError(f"{url} is not finished: give the same `setsup shard` command again, and it goes on")
+        return DataError(f"{url} is not finished: run the same `setsup shard` command again to resume")
     if store.size("rendered.json") is not None:
         return DataError(f"{url} was written by `setsup render`; open it with setsup.load({url!r})")
     lacks = f"{url} has no {CATALOGUE}"
