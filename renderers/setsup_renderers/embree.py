@@ -13,7 +13,8 @@ from setsup.errors import DataError, SetsupError, imported
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR, to_bytes
 from setsup.scenes.frame import Frame
-from setsup.scenes.rays import Hits, Rays
+from setsup.scenes.ray_engines import Hits
+from setsup.scenes.rays import Rays
 from setsup.scenes.scene import Scene
 from setsup_renderers.shading import Seen, Surfaces, albedo, light, normals
 

@@ -123,7 +123,7 @@ def is_whole(store: Store, shard: Shard, check: str, advance: Advance = _unseen)
 
 def _headers(store: Store, name: str) -> str:
     """Digest of the headers of a tar; none where it is damaged."""
-    from setsup.shards.foreign.walking import listing_digest, walked
+    from setsup.shards.walking import listing_digest, walked
 
     try:
         with walked(store, name) as found:

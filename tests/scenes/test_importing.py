@@ -9,8 +9,9 @@ from scipy.spatial.transform import Rotation
 
 from setsup.errors import DataError, SetsupError
 from setsup.scenes import Mesh, Placement, Rays, Scene, load_mesh, mesh_from_trimesh
-from setsup.scenes.meshes.importing import _warn_once, check_size
+from setsup.scenes.meshes.materials import _warn_once
 from setsup.scenes.meshes.primitives import box
+from setsup.scenes.units import check_size
 from tests.fuzzing import survives
 
 trimesh = pytest.importorskip("trimesh")

@@ -7,30 +7,22 @@ and the images that it changes. Consecutive moves are one, so that an image is r
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
+from setsup.loading.transforms.operations.amounts import Photometric
 from setsup.loading.transforms.operations.arguments import checked_probability
 from setsup.loading.transforms.operations.geometry import Geometric, where
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["ForLevels", "Move", "OneOf", "Paint", "Photometric", "RandomApply", "factors_of", "moves", "steps_of"]
+__all__ = ["ForLevels", "Move", "OneOf", "Paint", "RandomApply", "factors_of", "moves", "steps_of"]
 
 Size = tuple[int, int]
 Chosen = npt.NDArray[np.bool_]
-
-
-class Photometric(Protocol):
-    """What changes values and no places: a callable of images (n, C, H, W) and their slots."""
-
-    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Images of the same shape, in 0 … 1."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -123,7 +115,7 @@ class ForLevels:
         levels = (self.levels,) if isinstance(self.levels, int | np.integer) else self.levels
         whole = isinstance(levels, tuple | list) and all(isinstance(code, int | np.integer) for code in levels)
         if not isinstance(self.factor, str) or not whole or not levels:
-            raise SetsupError(f"Only takes the name of a factor and codes of its levels, not {self.levels!r}")
+            raise SetsupError(f"ForLevels takes the name of a factor and codes of its levels, not {self.levels!r}")
         object.__setattr__(self, "levels", tuple(int(code) for code in levels))
 
 

@@ -29,7 +29,6 @@ from setsup.shards.finding import LARGEST, is_whole, whole_catalogue
 from setsup.shards.foreign.restoring import restore, written_here
 from setsup.shards.foreign.spill_buffer import Spool
 from setsup.shards.foreign.tar_set import FoundSet, read_tar
-from setsup.shards.foreign.walking import AT_ONCE, in_order
 from setsup.shards.index import SHARD, write_index
 from setsup.shards.layout import (
     BACKUP,
@@ -47,6 +46,7 @@ from setsup.shards.layout import (
 from setsup.shards.stores.addresses import split_address, tar_names
 from setsup.shards.stores.opening import open_store
 from setsup.shards.stores.store import Store, join_address
+from setsup.shards.walking import AT_ONCE, in_order
 from setsup.shards.writing.parts import scratch
 
 if TYPE_CHECKING:

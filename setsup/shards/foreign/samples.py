@@ -19,8 +19,9 @@ import numpy.typing as npt
 from setsup.errors import DataError
 from setsup.files.archives.listing import SPARSE, Listing, as_numpy, matched
 from setsup.files.archives.names import shown
+from setsup.shards.walking import text_bytes
 
-__all__ = ["Grouped", "grouped", "text_bytes"]
+__all__ = ["Grouped", "grouped"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -100,14 +101,6 @@ def _pieces(names: Any, starts: Integers, ends: Integers) -> Any:
     np.cumsum(ends - starts, out=offsets[1:])
     taken = content[np.repeat(starts - offsets[:-1], ends - starts) + np.arange(offsets[-1])]
     return pa.LargeStringArray.from_buffers(len(starts), pa.py_buffer(offsets), pa.py_buffer(taken))
-
-
-def text_bytes(names: Any) -> tuple[npt.NDArray[np.uint8], Integers]:
-    """Bytes of texts, and where each begins and the last ends."""
-    _, offsets, content = names.buffers()
-    if not len(names) or content is None:
-        return np.zeros(0, np.uint8), np.zeros(len(names) + 1, np.int64)
-    return np.frombuffer(content, np.uint8), np.frombuffer(offsets, np.int64, len(names) + 1, 8 * names.offset)
 
 
 def _extensions(

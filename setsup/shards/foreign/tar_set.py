@@ -17,10 +17,10 @@ from setsup.shards.foreign.factors import Columns
 from setsup.shards.foreign.modalities import HEAD, LOOKED_AT, is_fetched, modality_names, stored_member
 from setsup.shards.foreign.samples import Grouped, grouped
 from setsup.shards.foreign.spill_buffer import Spool
-from setsup.shards.foreign.walking import listing_digest, walked
 from setsup.shards.index import GROUP, KEY, SHARD, SOURCE_ROW, Spans, part
 from setsup.shards.layout import CAMERA, VIEW, Catalogue, Member, Shard, member_name
 from setsup.shards.stores.store import Range, Store
+from setsup.shards.walking import listing_digest, walked
 
 __all__ = ["FoundSet", "FoundTar", "read_tar"]
 

@@ -1,6 +1,7 @@
 """How much an operation does: ranges, checked when it is made, and one amount an image as a tensor."""
 
 import math
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +10,17 @@ from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.operations.arguments import is_number
+from setsup.loading.transforms.slots import Slots
 
-__all__ = ["check_channels", "check_number", "check_range", "per_image"]
+__all__ = ["Photometric", "check_channels", "check_number", "check_range", "per_image"]
+
+
+class Photometric(Protocol):
+    """An operation on values, not positions: a callable of images (n, C, H, W) and their slots."""
+
+    def __call__(self, images: Tensor, slots: Slots) -> Tensor:
+        """Images of the same shape, in 0 … 1."""
+        ...
 
 
 def check_number(owner: object, name: str, value: float, least: float = -math.inf, most: float = math.inf) -> None:

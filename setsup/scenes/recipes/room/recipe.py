@@ -30,7 +30,6 @@ from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors.factor import Factor, Kind
 from setsup.random import below, fold, stream_key, uniform
 from setsup.scenes.camera import Camera
-from setsup.scenes.meshes.importing import check_size
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.portable import product, sin_cos
 from setsup.scenes.rays import Rays
@@ -43,6 +42,7 @@ from setsup.scenes.recipes.room.solids import default_objects
 from setsup.scenes.recipes.room.space import Space, Surfaces, free_space
 from setsup.scenes.recipes.values import checked_size, number
 from setsup.scenes.scene import Placement, Scene
+from setsup.scenes.units import check_size
 
 __all__ = ["Room", "euler", "placed_objects", "spread_positions"]
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.random import mix
-from setsup.scenes.meshes.holes import holes_of
-from setsup.scenes.per_scene import PerScene
 from setsup.scenes.scene import Scene
+from setsup.scenes.surfaces.holes import holes_of
+from setsup.scenes.surfaces.per_scene import PerScene
 
 __all__ = ["hidden_sides", "joined", "seen", "shown_sides", "shown_sides_of"]
 

@@ -17,16 +17,16 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from setsup.errors import DataError
 from setsup.files.archives.archive_format import opened, unreadable
 from setsup.files.archives.listing import Listing
 from setsup.files.archives.tar_headers import BLOCK
 from setsup.files.archives.tars import Read, Stretch, joined, walk
-from setsup.shards.foreign.samples import text_bytes
 from setsup.shards.stores.store import Range, Store
 
-__all__ = ["Walked", "in_order", "listing_digest", "walked"]
+__all__ = ["Walked", "in_order", "listing_digest", "text_bytes", "walked"]
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -215,3 +215,11 @@ def _refuse_packed(head: bytes, source: Any) -> None:
         raise DataError(
             f"{source} is packed with gzip as a whole, so nothing in it can be read alone; unpack it (gunzip)"
         )
+
+
+def text_bytes(names: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """UTF-8 bytes of strings, and n + 1 offsets into them."""
+    _, offsets, content = names.buffers()
+    if not len(names) or content is None:
+        return np.zeros(0, np.uint8), np.zeros(len(names) + 1, np.int64)
+    return np.frombuffer(content, np.uint8), np.frombuffer(offsets, np.int64, len(names) + 1, 8 * names.offset)
