@@ -1,6 +1,6 @@
 """The reference renderer: rays by Embree, shading in numpy. No GL, no driver; survives fork.
 
-Its bytes are the same on every run, which is what pictures in tests are compared with.
+Its bytes are the same on every run, which is what images in tests are compared with.
 """
 
 from importlib.metadata import PackageNotFoundError, version
@@ -32,7 +32,7 @@ class EmbreeRenderer:
 
     def __init__(self, supersample: int = 1) -> None:
         if isinstance(supersample, bool) or not isinstance(supersample, int) or not 1 <= supersample <= 16:
-            raise SetsupError(f"supersample is a whole number of samples a side, 1 … 16, not {supersample!r}")
+            raise SetsupError(f"supersample is an integer of samples a side, 1 … 16, not {supersample!r}")
         self.supersample = supersample
         self._scene: Scene | None = None
         self._closed = False
@@ -148,7 +148,7 @@ class EmbreeRenderer:
 
 
 def _behind(height: int, width: int, background: tuple[int, int, int] | None) -> npt.NDArray[np.uint8]:
-    """Picture of nothing but the background."""
+    """Image of nothing but the background."""
     if background is None:
         return np.zeros((height, width, 4), np.uint8)
     return np.full((height, width, 3), background, np.uint8)

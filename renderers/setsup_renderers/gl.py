@@ -43,7 +43,7 @@ Reals = npt.NDArray[np.float64]
 _log = logging.getLogger("setsup")
 
 _LIGHTS = 64
-_SIZES = 4  # of pictures, for which buffers are kept
+_SIZES = 4  # of images, for which buffers are kept
 _SRGB8 = 0x8C41
 _SURFACE, _MASK = 0, 1  # where programs look for textures
 
@@ -63,7 +63,7 @@ class GLRenderer:
 
     def __init__(self, supersample: int = 1, device: int | None = None) -> None:
         if isinstance(supersample, bool) or not isinstance(supersample, int) or not 1 <= supersample <= 16:
-            raise SetsupError(f"supersample is a whole number of samples a side, 1 … 16, not {supersample!r}")
+            raise SetsupError(f"supersample is an integer of samples a side, 1 … 16, not {supersample!r}")
         if device is not None and (isinstance(device, bool) or not isinstance(device, int) or device < 0):
             raise SetsupError(f"device is the number of a GPU, 0 for the first, not {device!r}")
         self.supersample = supersample
@@ -216,7 +216,7 @@ class _Loaded:
             most = place.largest // times
             raise SetsupError(
                 f"{place.device} draws at most {most:,} pixels a side{f' of {times} × {times} samples' * (times > 1)}, "
-                f"not {width:,} × {height:,}: draw parts of the picture with camera.windowed(…)"
+                f"not {width:,} × {height:,}: draw parts of the image with camera.windowed(…)"
             )
         target = self._target(height, width)
         if times == 1:
@@ -268,7 +268,7 @@ class _Loaded:
     def _uniforms(self, camera: Camera) -> dict[str, bytes]:
         height, width, k = camera.height, camera.width, camera.k
         view = np.concatenate([camera.rotation, (camera.rotation @ self.middle + camera.translation)[:, None]], axis=1)
-        # pixel centres are whole numbers, row 0 is at the bottom of GL's picture, the first that is read; w is depth
+        # pixel centres are integers, row 0 is at the bottom of GL's image, the first that is read; w is depth
         clip = np.zeros((4, 4))
         clip[0] = 2 / width * (k[0] @ view) + (1 / width - 1) * view[2]
         clip[1] = 2 / height * (k[1] @ view) + (1 / height - 1) * view[2]

@@ -55,11 +55,11 @@ class Context:
     device : str
         On what it draws, such as ``"llvmpipe (LLVM 15.0.6, 256 bits), software"``.
     largest : int
-        Pixels a side of the largest picture.
+        Pixels a side of the largest image.
     gl : moderngl.Context
         The context itself, for its thread only.
     cache : dict
-        What all renderers share: programs, buffers of pictures; for its thread only.
+        What all renderers share: programs, buffers of images; for its thread only.
 
     """
 

@@ -16,7 +16,7 @@ __all__ = ["LARGE", "TRIANGLES", "Fine", "Target"]
 Array = npt.NDArray[Any]
 
 LARGE = 1 << 22
-"""Pixels: buffers of larger pictures are not kept."""
+"""Pixels: buffers of larger images are not kept."""
 TRIANGLES = 4
 """What OpenGL calls them."""
 
@@ -27,7 +27,7 @@ _PARTS = "render parts of the image with camera.windowed(…)"
 
 
 class Target:
-    """Buffers of one size of pictures, and how frames are read from them."""
+    """Buffers of one size of images, and how frames are read from them."""
 
     def __init__(self, place: Context, height: int, width: int) -> None:
         self.place, self.shape = place, (height, width)
@@ -113,7 +113,7 @@ class Fine:
         self.buffers.clear(*light, depth=0.0)
 
     def average(self, target: Target) -> None:
-        """Average the samples into the colours of a picture."""
+        """Average the samples into the colours of an image."""
         target.flat.use()
         self.samples.use(0)
         self.program["times"].value = self.times

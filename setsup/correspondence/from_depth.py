@@ -1,4 +1,4 @@
-"""Pixels of two recorded RGB-D frames that show the same point: where depth pictures are all there is.
+"""Pixels of two recorded RGB-D frames that show the same point: where depth images are all there is.
 
 A pixel of frame 1 with depth stands for a point X. It is taken for visible in frame 2 when the depth that frame 2 has
 at the pixel nearest to X's projection is that of X, within a tolerance. That is a guess, while
@@ -46,7 +46,7 @@ def from_depth(
     Parameters
     ----------
     depth1, depth2 : (h, w) float, metres
-        Along the axis of each camera, of the sizes of their pictures; 0, negative, or NaN where nothing was measured.
+        Along the axis of each camera, of the sizes of their images; 0, negative, or NaN where nothing was measured.
     camera1, camera2 : Camera
         Those of the frames, in one world; see :func:`recorded_camera`.
     pixels : (n, 2) float, optional
@@ -68,7 +68,7 @@ def from_depth(
     Raises
     ------
     SetsupError
-        When a picture has another size than its camera's, or a number is out of range.
+        When an image has another size than its camera's, or a number is out of range.
 
     Notes
     -----
@@ -102,7 +102,7 @@ def from_depth(
 
     """
     check_arguments(from_depth, locals(), DataError)
-    one, two = _picture(depth1, camera1, "depth1"), _picture(depth2, camera2, "depth2")
+    one, two = _image(depth1, camera1, "depth1"), _image(depth2, camera2, "depth2")
     for name, value in (("tolerance", tolerance), ("absolute", absolute)):
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
             raise SetsupError(f"{name} of depths must be a number from 0 on, not {brief(value)}")
@@ -125,7 +125,7 @@ def from_depth(
     if instances1 is not None:
         numbers = np.asarray(instances1)
         if numbers.shape != one.shape or numbers.dtype.kind not in "iu":
-            raise SetsupError(f"instances1 must be {one.shape} whole numbers, not {numbers.dtype} {numbers.shape}")
+            raise SetsupError(f"instances1 must be {one.shape} integers, not {numbers.dtype} {numbers.shape}")
         known = seen[status[seen] != _NO_SURFACE]
         instance[known] = _sampled(numbers, at[known])
     return PixelPairs(at, points2, xyz, instance, status)
@@ -138,12 +138,12 @@ def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int,
     ----------
     pose : (4, 4) float, metres
         From the camera's frame (x right, y down, z forward) to the world, as trajectories of RGB-D recordings have it
-        and the modality ``pose`` of the data set ``scenenn-frames``. The rotation is made one: recorded ones are
+        and the modality ``pose`` of the dataset ``scenenn-frames``. The rotation is made one: recorded ones are
         rounded.
     intrinsics : (3, 3) float, pixels
         The modality ``intrinsics``; pixels are counted at their centres.
     height, width : int
-        Of the frame's pictures.
+        Of the frame's images.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int,
     >>> camera.project([1, 2, 3])[0].tolist()
     [320.0, 240.0]
 
-    With a data set of recorded frames, and two of its rows::
+    With a dataset of recorded frames, and two of its rows::
 
         frames = setsup.load("scenenn-frames")
         got = frames.fetch([12, 40])
@@ -177,15 +177,15 @@ def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int,
     return Camera(height, width, np.asarray(intrinsics, np.float64), rotation, -rotation @ found[:3, 3])
 
 
-def _picture(depth: npt.ArrayLike, camera: Camera, name: str) -> npt.NDArray[Any]:
+def _image(depth: npt.ArrayLike, camera: Camera, name: str) -> npt.NDArray[Any]:
     found = np.asarray(depth)
     if found.shape != (camera.height, camera.width) or found.dtype.kind not in "fiu":
         wanted = f"({camera.height}, {camera.width})"
-        raise SetsupError(f"{name} must be {wanted} numbers, as its camera's picture, not {found.dtype} {found.shape}")
+        raise SetsupError(f"{name} must be {wanted} numbers, as its camera's image, not {found.dtype} {found.shape}")
     return found
 
 
-def _sampled(picture: npt.NDArray[Any], points: Reals) -> npt.NDArray[Any]:
-    """Values at the pixels nearest to points within the picture."""
+def _sampled(image: npt.NDArray[Any], points: Reals) -> npt.NDArray[Any]:
+    """Values at the pixels nearest to points within the image."""
     column, row = np.rint(points).astype(np.int64).T
-    return np.asarray(picture[row, column])
+    return np.asarray(image[row, column])

@@ -2,7 +2,7 @@
 
 The ray through a pixel of view 1 meets a point X. X is projected to view 2, and is visible there when the ray from
 camera 2 towards it, ``C₂ + t (X − C₂)``, meets nothing before t = 1 − 10⁻⁴, and both cameras see the same side of the
-surface. No depth picture is read, and no tolerance on depth is needed: all of it is decided in float64 on the triangles
+surface. No depth image is read, and no tolerance on depth is needed: all of it is decided in float64 on the triangles
 (see :mod:`setsup.correspondence.spatial_rays`).
 
 References
@@ -53,9 +53,9 @@ def spatial(
         What both cameras look at; it may be empty. What its rays need is built once, when they are first asked for:
         0.7 s for 225,000 triangles.
     camera1, camera2 : Camera
-        The two views; their pictures may be of different sizes.
+        The two views; their images may be of different sizes.
     pixels : (n, 2) float, optional
-        Pixels (x, y) of view 1, whole or not, also beside the picture; all of them, row after row, by default.
+        Pixels (x, y) of view 1, whole or not, also beside the image; all of them, row after row, by default.
     fraction : float, optional
         Instead of ``pixels``: this share of all pixels of view 1, drawn by ``key``; see :func:`drawn_pixels`. Published
         is 1/8.
@@ -118,12 +118,12 @@ def spatial(
 
 
 def drawn_pixels(height: int, width: int, fraction: float, key: int | np.uint64) -> Reals:
-    """Draw a share of the pixels of a picture: exactly ⌊height · width · fraction⌋ different ones.
+    """Draw a share of the pixels of an image: exactly ⌊height · width · fraction⌋ different ones.
 
     Parameters
     ----------
     height, width : int
-        Of the picture.
+        Of the image.
     fraction : float
         0 … 1.
     key : int or uint64

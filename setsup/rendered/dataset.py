@@ -1,4 +1,4 @@
-"""Data sets that are drawn: a recipe's scenes and cameras, one picture a row, with the geometry behind its pixels."""
+"""Datasets that are drawn: a recipe's scenes and cameras, one image a row, with the geometry behind its pixels."""
 
 import logging
 import os
@@ -30,7 +30,7 @@ _log = logging.getLogger("setsup")
 
 
 class RenderedDataset(Dataset):
-    """Pictures drawn on demand: the factors of a row settle its scene and its camera, and a renderer draws them.
+    """Images drawn on demand: the factors of a row settle its scene and its camera, and a renderer draws them.
 
     Modalities are ``image`` (H, W, 3) uint8 sRGB, or (H, W, 4) with alpha where scenes have no background; ``depth``
     (H, W) float32 in metres along the camera's axis, 0 where there is nothing; ``normals`` (H, W, 3) float32, unit
@@ -51,8 +51,8 @@ class RenderedDataset(Dataset):
         recipe's factors by default; :func:`setsup.rendered.table.sampled` makes others.
     renderer : str or Renderer
         A name of :func:`setsup.scenes.renderer`; ``"auto"`` is the best that works here, or the one with which the
-        cache was begun. Renderers differ in single pixels, so name one where pictures are to be the same elsewhere.
-        One that is given as an object belongs to this data set: it has one scene loaded at a time.
+        cache was begun. Renderers differ in single pixels, so name one where images are to be the same elsewhere.
+        One that is given as an object belongs to this dataset: it has one scene loaded at a time.
     cache : Path or str, optional
         Folder on disk that keeps what was drawn, for any number of processes;
         :func:`setsup.rendered.writing.render` draws the rest of it.
@@ -99,7 +99,7 @@ class RenderedDataset(Dataset):
         cache: Path | str | None = None,
     ) -> None:
         if isinstance(recipe, type) or not hasattr(recipe, "scene_factors"):
-            raise DataError(f"a rendered data set is drawn from a recipe, such as Shapes3D(), not from {recipe!r}")
+            raise DataError(f"a rendered dataset is drawn from a recipe, such as Shapes3D(), not from {recipe!r}")
         if isinstance(renderer, type) or not isinstance(renderer, str | Renderer):
             raise DataError(
                 f"a renderer is a name, such as 'embree', or an object with load and render, not {renderer!r}"
@@ -314,12 +314,12 @@ class RenderedDataset(Dataset):
     def _check(self, frame: Frame) -> None:
         if frame.rgb.shape != self.modalities["image"].shape:
             raise DataError(
-                f"its picture has the shape {frame.rgb.shape}, that of the first row {self.modalities['image'].shape}; "
+                f"its image has the shape {frame.rgb.shape}, that of the first row {self.modalities['image'].shape}; "
                 "all scenes of a recipe must have a background, or none"
             )
 
     def _here(self) -> RendererPool:
-        """What this process keeps. A fork begins anew: it may have inherited a lock that somebody held.
+        """What this process keeps. A fork begins again: it may have inherited a lock that somebody held.
 
         What its parent kept stays in memory, for to close what that drew with could hang.
         """
@@ -349,7 +349,7 @@ def _grid(recipe: Recipe) -> FactorTable:
 
 def _checked(table: FactorTable, recipe: Recipe) -> FactorTable:
     if not isinstance(table, FactorTable):
-        raise FactorError(f"factors of a rendered data set must be a FactorTable, not {type(table).__name__}")
+        raise FactorError(f"factors of a rendered dataset must be a FactorTable, not {type(table).__name__}")
     for factor in recipe.factors:
         if factor.name not in table:
             hint = near(factor.name, table.names)

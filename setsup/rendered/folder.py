@@ -1,4 +1,4 @@
-"""Rendered data sets on disk: folders that ``setsup render`` wrote, mapped into memory."""
+"""Rendered datasets on disk: folders that ``setsup render`` wrote, mapped into memory."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -188,7 +188,7 @@ def read_table(folder: Path, layout: Layout) -> FactorTable:
 
     """
     path = folder / TABLE
-    need_readable(path, "the factor table of a rendered data set")
+    need_readable(path, "the factor table of a rendered dataset")
     try:
         table = FactorTable.from_parquet(path)
         whole = len(table) == layout.rows and table.has_fingerprint(layout.factors)

@@ -73,7 +73,7 @@ BITS = {name: 1 << place for place, name in enumerate(KEPT)}
 CAMERA: Mapping[str, tuple[int, ...]] = {"k": (3, 3), "rotation": (3, 3), "translation": (3,)}
 
 MEND = "remove the folder and render it again, or copy it once more"
-"""What to do where a file is damaged: a folder that looks finished is not drawn anew."""
+"""What to do where a file is damaged: a folder that looks finished is not drawn again."""
 
 _FORMAT = 1
 _LARGEST = 1 << 20  # bytes of rendered.json
@@ -129,7 +129,7 @@ class RowArray:
 
     def check(self, path: Path) -> None:
         """Refuse a file that is another; its header is compared, never parsed."""
-        need_readable(path, "an array of a rendered data set")
+        need_readable(path, "an array of a rendered dataset")
         try:
             with path.open("rb") as file:
                 size, header = os.fstat(file.fileno()).st_size, file.read(HEADER)
@@ -301,7 +301,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 def _rows(value: Any) -> int:
     if whole(value) < 1:
-        raise ValueError("a whole number, 1 or more")
+        raise ValueError("an integer, 1 or more")
     return int(value)
 
 
@@ -313,7 +313,7 @@ def _asked(value: Any) -> tuple[int, str]:
 
 def _shape(value: Any) -> tuple[int, ...]:
     if not isinstance(value, list) or not all(0 < whole(side) <= 1 << 15 for side in value):
-        raise ValueError("a list of whole numbers, each 1 … 32,768")
+        raise ValueError("a list of integers, each 1 … 32,768")
     return tuple(value)
 
 

@@ -56,7 +56,7 @@ def sampled(
 
     """
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
-        raise FactorError(f"the number of rows must be a whole number from 1 on, not {rows!r}")
+        raise FactorError(f"the number of rows must be an integer from 1 on, not {rows!r}")
     known = {factor.name for factor in recipe.factors}
     spans = {name: _range(name, span, known) for name, span in (ranges or {}).items()}
     factors: list[Factor] = []

@@ -1,4 +1,4 @@
-"""Draw a rendered data set to disk: killed at any moment and started again, it goes on, to the same bytes."""
+"""Draw a rendered dataset to disk: killed at any moment and started again, it goes on, to the same bytes."""
 
 import json
 import os
@@ -163,7 +163,7 @@ def _tried(dataset: RenderedDataset, cluster: Cluster | None) -> RenderedDataset
         _try_first(dataset)
         return dataset
     settled = copy(dataset)
-    name = run(_try_first, [Unit("the first picture", dataset)], on=cluster)[0]
+    name = run(_try_first, [Unit("the first image", dataset)], on=cluster)[0]
     if isinstance(dataset.renderer, str):
         settled.renderer = name
     return settled
@@ -259,7 +259,7 @@ def _draw(dataset: RenderedDataset, files: RowFiles, processes: int, cluster: Cl
     missing = sum(int((~files.done(rows, layout.full)).sum()) for rows in left)
     row_bytes = sum(array.row_bytes for array in layout.arrays.values())
     need_space(files.folder, missing * row_bytes, f"rendering {layout.recipe}")
-    # what is drawn with was settled when the folder was begun: "auto" must not settle it anew in each process
+    # what is drawn with was settled when the folder was begun: "auto" must not settle it again in each process
     settled = copy(dataset)
     if isinstance(dataset.renderer, str):
         settled.renderer = layout.renderer
@@ -267,7 +267,7 @@ def _draw(dataset: RenderedDataset, files: RowFiles, processes: int, cluster: Cl
     units = [Unit(f"the {len(rows)} rows from row {rows[0]} on", rows, len(rows)) for rows in left]
     try:
         what = f"rendering {layout.recipe}"
-        found = run(work, units, processes=processes, on=cluster, folder=files.folder, what=what, counted="pictures")
+        found = run(work, units, processes=processes, on=cluster, folder=files.folder, what=what, counted="images")
     finally:
         work.close()
     return [failure for failures in found for failure in failures]
@@ -338,7 +338,7 @@ def _flush(path: Path) -> None:
 
 
 def _unselected(dataset: Any) -> RenderedDataset:
-    """A data set of its own in place of a selection of one."""
+    """A dataset of its own in place of a selection of one."""
     if isinstance(dataset, Selection) and isinstance(dataset.source, RenderedDataset):
         return type(dataset.source)(dataset.source.recipe, dataset.factors, dataset.source.renderer)
     if isinstance(dataset, RenderedDataset):

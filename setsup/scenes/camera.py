@@ -1,9 +1,9 @@
-"""Pinhole cameras, in the one convention of all pictures that setsup draws or matches.
+"""Pinhole cameras, in the one convention of all images that setsup draws or matches.
 
 Convention
 ----------
 Camera frame: x to the right, y down, z forward (as OpenCV has it). A world point X stands at ``R X + t`` in the
-camera's frame, in metres. Pixels are (x, y) with centres at whole numbers, row 0 at the top: a picture of W × H pixels
+camera's frame, in metres. Pixels are (x, y) with centres at integers, row 0 at the top: an image of W × H pixels
 covers −½ … W − ½ and −½ … H − ½. Depth is the z coordinate in the camera's frame, not the distance.
 
 References
@@ -37,7 +37,7 @@ class Camera:
     Parameters
     ----------
     height, width : int
-        Pixels of its pictures.
+        Pixels of its images.
     k : (3, 3) float64
         Intrinsics in pixels: ``(x, y, 1) ~ k · (X, Y, Z)`` for a point of the camera's frame; last row 0, 0, 1.
     rotation : (3, 3) float64
@@ -71,7 +71,7 @@ class Camera:
             side = getattr(self, name)
             if isinstance(side, bool) or not isinstance(side, int | np.integer) or not 1 <= side <= _LARGEST:
                 raise SetsupError(
-                    f"the {name} of a camera is a whole number of pixels, 1 … {_LARGEST:,}, not {brief(side)}"
+                    f"the {name} of a camera is an integer of pixels, 1 … {_LARGEST:,}, not {brief(side)}"
                 )
             object.__setattr__(self, name, int(side))
         object.__setattr__(self, "k", checked_numbers(self.k, (3, 3), "k of a camera"))
@@ -92,7 +92,7 @@ class Camera:
         focal_length: float | None = None,
         up: npt.ArrayLike = (0, 0, 1),
     ) -> "Camera":
-        """Place a camera so that ``target`` lies in the middle of its pictures.
+        """Place a camera so that ``target`` lies in the middle of its images.
 
         Parameters
         ----------
@@ -101,11 +101,11 @@ class Camera:
         height, width : int
             Pixels.
         field_of_view : float, radians
-            Vertical, from edge to edge of the picture; this or ``focal_length``.
+            Vertical, from edge to edge of the image; this or ``focal_length``.
         focal_length : float, pixels
             The same in both directions.
         up : (3,) float
-            What is up in the picture; where the camera looks along it, the y axis takes its place, then x.
+            What is up in the image; where the camera looks along it, the y axis takes its place, then x.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class Camera:
     def intrinsics(
         height: int, width: int, *, field_of_view: float | None = None, focal_length: float | None = None
     ) -> Reals:
-        """Intrinsics of a camera whose axis meets the middle of the picture, (3, 3) float64.
+        """Intrinsics of a camera whose axis meets the middle of the image, (3, 3) float64.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Camera:
         Returns
         -------
         pixels : (..., 2) float64
-            (x, y); NaN for points that are not in front of the camera. They may lie outside the picture.
+            (x, y); NaN for points that are not in front of the camera. They may lie outside the image.
         depth : (...) float64, metres
             z in the camera's frame, also where it is not positive.
 
@@ -220,7 +220,7 @@ class Camera:
         return np.stack([x.ravel(), y.ravel()], axis=-1).astype(np.float64)
 
     def windowed(self, left: float, top: float, height: int, width: int) -> "Camera":
-        """Cut a window out of the pictures: pixel (left, top) becomes pixel (0, 0).
+        """Cut a window out of the images: pixel (left, top) becomes pixel (0, 0).
 
         Examples
         --------
@@ -233,7 +233,7 @@ class Camera:
         return replace(self, height=height, width=width, k=k)
 
     def resized(self, height: int, width: int) -> "Camera":
-        """See the same in pictures of another size; −½ … width − ½ becomes −½ … new width − ½.
+        """See the same in images of another size; −½ … width − ½ becomes −½ … new width − ½.
 
         Examples
         --------

@@ -177,7 +177,7 @@ class Placement:
     scale : (3,) float64
         Factors along the mesh's own axes, positive.
     instance : int, optional
-        Its number in pictures of instances; its place in the scene by default. Placements may share one.
+        Its number in images of instances; its place in the scene by default. Placements may share one.
     name : str
         What it is: ``"chair"``, ``"floor"``.
 
@@ -214,9 +214,7 @@ class Placement:
         if self.instance is not None:
             whole = isinstance(self.instance, int | np.integer) and not isinstance(self.instance, bool)
             if not whole or not 0 <= self.instance < 1 << 31:
-                raise SetsupError(
-                    f"instance of a placement must be a whole number from 0 on, not {brief(self.instance)}"
-                )
+                raise SetsupError(f"instance of a placement must be an integer from 0 on, not {brief(self.instance)}")
             object.__setattr__(self, "instance", int(self.instance))
         if not isinstance(self.name, str):
             raise SetsupError(f"name of a placement must be a text, not {brief(self.name)}")
@@ -247,7 +245,7 @@ class Triangles:
     corners : (n, 3, 3) float64, metres, read-only
         Positions.
     placement, face, instance : (n,) int32, read-only
-        To which placement a triangle belongs, which triangle of its mesh it is, and its number in instance pictures.
+        To which placement a triangle belongs, which triangle of its mesh it is, and its number in instance images.
 
     """
 
@@ -268,7 +266,7 @@ class Scene:
     lights : tuple of Light
         :data:`STUDIO` by default; with none at all it is dark.
     background : 3 ints or None
-        sRGB bytes of what lies behind everything; None for transparent pictures of four channels.
+        sRGB bytes of what lies behind everything; None for transparent images of four channels.
 
     Examples
     --------
@@ -306,7 +304,7 @@ class Scene:
 
     @cached_property
     def triangles(self) -> Triangles:
-        """All triangles, numbered as in pictures of triangles."""
+        """All triangles, numbered as in images of triangles."""
         counts = np.array([len(one.mesh.faces) for one in self.placements], dtype=np.int64)
         owners = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         corners = [one.placed(one.mesh.vertices)[one.mesh.faces] for one in self.placements]
@@ -342,7 +340,7 @@ class Scene:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all that the scene is, in hexadecimal: equal digests, equal pictures."""
+        """SHA-256 of all that the scene is, in hexadecimal: equal digests, equal images."""
         found = hashlib.sha256(repr((self.lights, self.background)).encode())
         for number, one in enumerate(self.placements):
             found.update(one.mesh.digest.encode())

@@ -36,7 +36,7 @@ class Backup:
     card : str
         Text of ``README.md``.
     source_rows : (n,) int64
-        Rows of the data set that was written.
+        Rows of the dataset that was written.
 
     """
 

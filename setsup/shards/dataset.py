@@ -1,4 +1,4 @@
-"""Shards as a data set: factors from the index, samples from anywhere in the tars."""
+"""Shards as a dataset: factors from the index, samples from anywhere in the tars."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from setsup.errors import DataError
 from setsup.files.archives.tar_headers import BLOCK
 from setsup.progress import progress
 from setsup.shards.decoding import (
-    PICTURES,
+    IMAGES,
     check_members,
     copy_plain,
     deep_array,
@@ -30,7 +30,7 @@ from setsup.shards.decoding import (
 from setsup.shards.finding import index_file, is_whole
 from setsup.shards.index import open_index
 from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, Catalogue
-from setsup.shards.reading import Reader, checksums, mend
+from setsup.shards.reading import Reader, checksums, remedy
 from setsup.shards.stores.store import Store
 
 __all__ = ["ShardedDataset"]
@@ -57,7 +57,7 @@ class ShardedDataset(Dataset):
     reader : Reader
         What gives bytes of the tars.
     size : (height, width) or None, pixels
-        Size that pictures are brought to.
+        Size that images are brought to.
     upright : bool
         Whether the orientation that a camera noted in a JPEG is applied.
 
@@ -97,7 +97,7 @@ class ShardedDataset(Dataset):
         self.modalities = resized_modalities(catalogue.arrays if upright else sideways_members(catalogue.arrays), size)
         self.factors, self._places = open_index(index_file(about, catalogue), catalogue)
         self.computes = any(
-            member.format in PICTURES or self.modalities[name] != member.modality
+            member.format in IMAGES or self.modalities[name] != member.modality
             for name, member in catalogue.arrays.items()
         )
         self._store, self._about, self._reader, self._size = store, about, reader, size
@@ -126,7 +126,7 @@ class ShardedDataset(Dataset):
 
     @of_row
     def source_rows(self, rows: npt.ArrayLike) -> Rows:
-        """Rows of the data set that was written, in the shape of `rows`.
+        """Rows of the dataset that was written, in the shape of `rows`.
 
         Raises
         ------
@@ -209,7 +209,7 @@ class ShardedDataset(Dataset):
         for turn, content, value in zip(differ.tolist(), again, checksums(again, check), strict=True):
             if value != expected[turn]:
                 label = self._label(name, int(seen[turn]))
-                raise DataError(f"{label} has changed since it was indexed; {mend(check)}")
+                raise DataError(f"{label} has changed since it was indexed; {remedy(check)}")
             found[places[turn]] = content
         modality, head = self.catalogue.members[name].modality, self._heads[name]
         whole = (
@@ -246,14 +246,14 @@ class ShardedDataset(Dataset):
         """Arrays of members, in `out` where that is given."""
         stored, wanted = self.catalogue.members[name], self.modalities[name]
         size = self._size if wanted is not stored.modality else None
-        if stored.format in PICTURES and not is_deep(stored):
+        if stored.format in IMAGES and not is_deep(stored):
             if stored.format == "png" and self.catalogue.check == CRC32C and size is None and None not in wanted.shape:
                 found = _room(out, (*rows.shape, *wanted.shape), wanted.dtype)
                 if put_pngs(contents, found.reshape(rows.size, *wanted.shape)):
                     return _given(found, out)
             by_row = dict(zip(rows.reshape(-1).tolist(), contents, strict=True))
-            pictures = _Pictures(by_row, partial(self._named, name), self._upright)
-            return fetch_images(pictures, rows, wanted.shape, size, out)
+            images = _Images(by_row, partial(self._named, name), self._upright)
+            return fetch_images(images, rows, wanted.shape, size, out)
         plain = size is None and bool(self._heads[name]) and (self._state(name)[rows] == _PLAIN).all()
         arrays = [] if plain else self._arrays(name, rows.reshape(-1), contents, size)
         shape = arrays[0].shape if arrays else tuple(length or 0 for length in wanted.shape)
@@ -278,7 +278,7 @@ class ShardedDataset(Dataset):
             if not fits or array.dtype.newbyteorder("=") != modality.dtype:
                 raise DataError(
                     f"{self._label(name, row)} is {array.dtype} {array.shape}, not {modality.dtype} {modality.shape} "
-                    f"as the catalogue says; {mend(self.catalogue.check)}"
+                    f"as the catalogue says; {remedy(self.catalogue.check)}"
                 )
             found.append(array if size is None else shrunk(array, size))
             if found[-1].shape != found[0].shape:
@@ -293,8 +293,8 @@ class ShardedDataset(Dataset):
         return f"the {name!r} of row {row} in {self._shard(row)}"
 
 
-class _Pictures:
-    """Pictures whose bytes are there, as :func:`setsup.datasets.adapters.image_sources.fetch_images` takes them."""
+class _Images:
+    """Images whose bytes are there, as :func:`setsup.datasets.adapters.image_sources.fetch_images` takes them."""
 
     def __init__(self, contents: Mapping[int, memoryview], named: Callable[[int], str], upright: bool) -> None:
         self._contents, self._named = contents, named

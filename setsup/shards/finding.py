@@ -89,9 +89,9 @@ def index_file(store: Store, catalogue: Catalogue) -> Path:
             raise _no_index(store, catalogue) from None
         if path.stat().st_size != index.size or content_digest(path) != index.digest:
             path.unlink()
-            anew = f"{'restore' if catalogue.check == CRC32C else 'make'} it with `setsup index {store.url}`"
+            remedy = f"{'restore' if catalogue.check == CRC32C else 'make'} it with `setsup index {store.url}`"
             lies = join_address(store.url, index.name)
-            raise DataError(f"{lies} is not the index of which {CATALOGUE} there tells; {anew}")
+            raise DataError(f"{lies} is not the index of which {CATALOGUE} there tells; {remedy}")
 
     return made_once(target, kept, save)
 
@@ -101,8 +101,8 @@ def _no_index(store: Store, catalogue: Catalogue) -> DataError:
     if catalogue.check != HEADER:
         return DataError(f"{lacks}; fetch it again, or restore it from the tars with `setsup index {store.url}`")
     if catalogue.shards and store.size(catalogue.shards[0].name) is not None:
-        return DataError(f"{lacks}; make it anew with `setsup index {store.url}`")
-    return DataError(f"{lacks}; make it anew with `setsup index FOLDER-OF-TARS --out {store.url}`")
+        return DataError(f"{lacks}; make it again with `setsup index {store.url}`")
+    return DataError(f"{lacks}; make it again with `setsup index FOLDER-OF-TARS --out {store.url}`")
 
 
 def is_whole(store: Store, shard: Shard, check: str, advance: Advance = _unseen) -> bool:

@@ -40,10 +40,10 @@ def open_shards(
     index : str or Path, optional
         Folder or address of ``shards.json`` and ``index.parquet``, where they do not lie beside the tars.
     size : (height, width), optional
-        Resize all pictures, antialiased, until they just cover this size, and cut out the centre.
+        Resize all images, antialiased, until they just cover this size, and cut out the centre.
     upright : bool
-        Apply the orientation that a camera noted in a JPEG (Exif), so that pictures are as a person sees them. The
-        decoders of the webdataset library do not: with False pictures are as they are stored, as there.
+        Apply the orientation that a camera noted in a JPEG (Exif), so that images are as a person sees them. The
+        decoders of the webdataset library do not: with False images are as they are stored, as there.
     cache : int, bytes
         Most that local copies of what was read from a store take, 0 for none.
     storage_options : mapping, optional

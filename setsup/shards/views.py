@@ -21,7 +21,7 @@ from setsup.factors.stored import check_rows
 from setsup.scenes import Camera
 from setsup.shards.dataset import ShardedDataset
 from setsup.shards.layout import CAMERA
-from setsup.shards.reading import mend
+from setsup.shards.reading import remedy
 
 __all__ = ["ShardedViews", "tells_views", "view_of", "view_texts"]
 
@@ -60,11 +60,11 @@ class ShardedViews(ShardedDataset):
         Raises
         ------
         DataError
-            When the member is no camera, or the shards were opened with another size of pictures.
+            When the member is no camera, or the shards were opened with another size of images.
 
         """
         if self._size is not None:
-            raise DataError(f"the cameras of {self.url} are of pictures as they were drawn: open it without size=")
+            raise DataError(f"the cameras of {self.url} are of images as they were drawn: open it without size=")
         return self._view(row)[0]
 
     @of_row
@@ -84,11 +84,11 @@ class ShardedViews(ShardedDataset):
         if index.ndim:
             raise RowError(f"give a single row, not an array of the shape {index.shape}")
         content = self._contents(index.reshape(1), [CAMERA])[CAMERA][0]
-        return view_of(bytes(content), self._named(CAMERA, int(index)), mend(self.catalogue.check))
+        return view_of(bytes(content), self._named(CAMERA, int(index)), remedy(self.catalogue.check))
 
 
 def tells_views(dataset: Dataset) -> bool:
-    """Whether the rows of a data set have cameras, which can be kept.
+    """Whether the rows of a dataset have cameras, which can be kept.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def view_texts(dataset: Any, rows: npt.NDArray[np.integer[Any]]) -> list[bytes]:
         Row numbers.
 
     """
-    # rows of one scene one after the other, for a data set that draws would build it anew else
+    # rows of one scene one after the other, for a dataset that draws would build it again else
     columns: Sequence[Any] = [dataset.factors.codes(name, rows) for name in getattr(dataset, "pair_factors", ())]
     order = np.lexsort(columns[::-1]) if columns else np.arange(len(rows))
     found = [b""] * len(rows)
@@ -158,7 +158,7 @@ def view_of(content: bytes, label: str, advice: str) -> tuple[Camera, dict[int, 
         camera = Camera(found["height"], found["width"], *(np.array(found[name], np.float64) for name in _MATRICES))
         instances, names = found["instances"], found["names"]
         if not all(isinstance(one, int) for one in instances) or not all(isinstance(one, str) for one in names):
-            raise ValueError("instances are whole numbers, and have texts as names")
+            raise ValueError("instances are integers, and have texts as names")
         return camera, dict(zip(instances, names, strict=True))
     except (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError, SetsupError) as error:
         raise DataError(f"{label} is damaged: {' '.join(str(error).split())[:200]}; {advice}") from None

@@ -24,7 +24,7 @@ __all__ = ["Augment", "Compose"]
 
 Size = tuple[int, int]
 
-_PICTURES = ("color", "clip")
+_IMAGES = ("color", "clip")
 _GEOMETRY = ("independent", "copies", "sets")
 
 
@@ -35,14 +35,14 @@ class Augment:
     Every number that is drawn is a function of (seed, stream, step, set, slot, copy, operation): the same on any
     device, for any number of workers, and after a resume. Consecutive geometric operations are multiplied into one
     matrix an image, by which it is resampled once (:mod:`setsup.loading.transforms.resampling`). Photometric operations
-    change pictures only.
+    change images only.
 
     Parameters
     ----------
     operations : sequence of operations
         Applied in order.
     modalities : mapping of str to str
-        What is changed, and as what: ``color`` for pictures, (sets, size, C, H, W) uint8, or float32 in 0 … 1;
+        What is changed, and as what: ``color`` for images, (sets, size, C, H, W) uint8, or float32 in 0 … 1;
         ``label`` and ``depth``, (sets, size, H, W) or (sets, size, H, W, k); ``normal``, (sets, size, H, W, 3), x to
         the right and y down; ``points``, pixels (x, y) as (sets, size, n, 2); ``clip``, (sets, size, frames, C, H, W),
         all frames of which change alike; ``flow``, motion in pixels, x and y by turns, (sets, size, 2k, H, W) or
@@ -56,11 +56,11 @@ class Augment:
     into : str, optional
         Puts results beside the modalities, under ``<into>_<name>``, and not in their place.
     fill : float or mapping of str to float
-        What stands where a result shows no pixel of its source: one number for pictures, 0 … 1, or numbers by
+        What stands where a result shows no pixel of its source: one number for images, 0 … 1, or numbers by
         modality. 0 for all else.
     eight_bit : bool
-        Pictures are uint8 after every operation, by the laws of Pillow: what a paper needs that augmented stored
-        pictures. Results are uint8; otherwise they are float32 in 0 … 1.
+        Images are uint8 after every operation, with the arithmetic of Pillow: what a paper needs that augmented stored
+        images. Results are uint8; otherwise they are float32 in 0 … 1.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
@@ -112,7 +112,7 @@ class Augment:
         _check_modalities(self.modalities)
         _check_fill(self.fill, self.modalities)
         if self.copies is not None and (not is_integer(self.copies) or self.copies < 1):
-            raise SetsupError(f"copies must be a whole number from 1 on, or None, not {self.copies!r}")
+            raise SetsupError(f"copies must be an integer from 1 on, or None, not {self.copies!r}")
         if self.geometry not in _GEOMETRY:
             raise SetsupError(f"geometry must be one of {', '.join(_GEOMETRY)}, not {self.geometry!r}")
         if self.into is not None and (not isinstance(self.into, str) or not self.into):
@@ -125,7 +125,7 @@ class Augment:
         values = {name: _checked(batch, name, kind, self._fill(name)) for name, kind in self.modalities.items()}
         size = _size(values, self.modalities, len(lead))
         if not all(moves(operation) for operation in self.operations):
-            for name in (name for name, kind in self.modalities.items() if kind in _PICTURES):
+            for name in (name for name, kind in self.modalities.items() if kind in _IMAGES):
                 _check_range(name, values[name])
         moving = any(moves(operation) for operation in self.operations)
         copies = self.copies or 1
@@ -160,8 +160,8 @@ class Augment:
             return processed(flat, steps, copies, fill, self.eight_bit)
         if kind == "clip":
             frames = flat.shape[1]
-            pictures = flat[:, None].expand(-1, copies, *flat.shape[1:]).flatten(0, 2)
-            done = processed(pictures, repeated(steps, frames), 1, fill, self.eight_bit)
+            images = flat[:, None].expand(-1, copies, *flat.shape[1:]).flatten(0, 2)
+            done = processed(images, repeated(steps, frames), 1, fill, self.eight_bit)
             return done.reshape(len(flat) * copies, frames, *done.shape[1:])
         if kind == "flow":
             fields = mapped(flat.flatten(1, -3).movedim(1, -1), total, kind, copies, fill)
@@ -188,7 +188,7 @@ class Augment:
     def _fill(self, name: str) -> float:
         if isinstance(self.fill, Mapping):
             return float(self.fill.get(name, 0.0))
-        return float(self.fill) if self.modalities[name] in _PICTURES else 0.0
+        return float(self.fill) if self.modalities[name] in _IMAGES else 0.0
 
     def _slots(self, batch: Batch, lead: tuple[int, ...], copies: int) -> tuple[Slots, Slots]:
         """Keys of all results, flat, and those from which their geometry is drawn."""
@@ -269,8 +269,8 @@ def _check_fill(fill: Any, modalities: Mapping[str, str]) -> None:
             raise SetsupError(f"fill names {name!r}, which is none of the modalities{near(name, modalities)}")
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
             raise SetsupError(f"fill must be a number, or numbers by modality, not {value!r}")
-        if (name is None or modalities[name] in _PICTURES) and not 0 <= value <= 1:
-            raise SetsupError(f"pictures are filled with a number from 0 to 1, not {value!r}")
+        if (name is None or modalities[name] in _IMAGES) and not 0 <= value <= 1:
+            raise SetsupError(f"images are filled with a number from 0 to 1, not {value!r}")
 
 
 def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
@@ -296,8 +296,8 @@ def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
 def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     """A modality of a batch, if its dtype is one of its kind, and it can hold what it is filled with."""
     found: Tensor = batch[name]
-    if kind in _PICTURES:
-        _check_pictures(name, found, kind)
+    if kind in _IMAGES:
+        _check_images(name, found, kind)
     if kind in ("depth", "normal", "flow") and not found.dtype.is_floating_point:
         raise DataError(f"{name!r} must be floating to be {kind}, not {found.dtype}: what must not be mixed is label")
     if kind == "label" and not found.dtype.is_floating_point and found.dtype != torch.bool:
@@ -307,7 +307,7 @@ def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     return found
 
 
-def _check_pictures(name: str, found: Tensor, kind: str) -> None:
+def _check_images(name: str, found: Tensor, kind: str) -> None:
     if found.dtype not in (torch.uint8, torch.float32):
         raise DataError(f"{name!r} must be uint8 or float32 to be {kind}, not {found.dtype}")
     if found.shape[-3] > 4 >= found.shape[-1]:
@@ -315,7 +315,7 @@ def _check_pictures(name: str, found: Tensor, kind: str) -> None:
 
 
 def _check_range(name: str, found: Tensor) -> None:
-    """A look at one picture shows what was meant and costs nothing, but on a device, which would have to wait."""
+    """A look at one image shows what was meant and costs nothing, but on a device, which would have to wait."""
     if found.dtype != torch.float32 or found.device.type != "cpu" or not found.numel():
         return
     low, high = (float(end) for end in found[(0,) * (found.ndim - 3)].aminmax())

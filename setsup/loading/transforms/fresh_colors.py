@@ -1,4 +1,4 @@
-"""Labels and colours of Colored MNIST, drawn anew whenever an image is drawn."""
+"""Labels and colours of Colored MNIST, drawn again whenever an image is drawn."""
 
 from dataclasses import KW_ONLY, dataclass
 
@@ -18,11 +18,11 @@ __all__ = ["FreshColors"]
 
 @dataclass(frozen=True)
 class FreshColors:
-    """New labels and colours for the images of Colored MNIST, by the law by which the data set drew its own.
+    """New labels and colours for the images of Colored MNIST, by the distribution by which the dataset drew its own.
 
     The label is the clean label, flipped with probability ``label_noise``; the colour is the new label, flipped with
     the probability of the image's environment. What is drawn is a function of (seed, stream, step, set, slot). The
-    published code of single-pixel contrast [1]_ draws anew in this way at every access, so that no image has a label
+    published code of single-pixel contrast [1]_ draws again in this way at every access, so that no image has a label
     of its own. Put it before what else changes images.
 
     Parameters
@@ -129,7 +129,7 @@ def _check_free(batch: Batch) -> None:
     held = [name for name in ("label", "color") if name in batch.get("inactive", {})]
     if held:
         raise SetsupError(
-            f"the sets hold {' and '.join(held)}, which FreshColors draws anew for each image: hold clean_label, digit "
+            f"the sets hold {' and '.join(held)}, which FreshColors draws again per image: hold clean_label, digit "
             "or environment, or leave the transform out"
         )
 
@@ -137,7 +137,7 @@ def _check_free(batch: Batch) -> None:
 def _colored(images: torch.Tensor, color: torch.Tensor) -> torch.Tensor:
     """Images (sets, size, …, channels, height, width) in other colours, (sets, size)."""
     channels = images.shape[-3]
-    # one channel is empty and all others are the grey picture
+    # one channel is empty and all others are the grey image
     grey = images.amax(dim=-3, keepdim=True)
     kept = torch.arange(channels, device=images.device) != zeroed(color, channels)[..., None]
     shape = (*color.shape, *[1] * (images.ndim - 5), channels, 1, 1)

@@ -92,13 +92,13 @@ def abc_pose(
     Parameters
     ----------
     pool : (k, height, width, 3) uint8, optional
-        Pictures behind images with alpha; the paper took ImageNet-A. Without it, images are RGB, and what a move
+        Images behind images with alpha; the paper took ImageNet-A. Without it, images are RGB, and what a move
         uncovers is black.
     real : (factor, codes of its levels), optional
         Which images are real, such as ``("part", 1)``. Without it, no hue is turned.
     size : int or (height, width), optional
-        Pixels of the object's box, in the middle of larger pictures: the box is moved over the picture, as in the
-        paper, and what it uncovers is what the picture has there. Without it the box is the whole picture, and beside
+        Pixels of the object's box, in the middle of larger images: the box is moved over the image, as in the
+        paper, and what it uncovers is what the image has there. Without it the box is the whole image, and beside
         a photograph stands the pool, or black, just as beside a rendering.
     move : float
         0 … 1: largest move, as a share of the box's sides.
@@ -188,8 +188,8 @@ def dcodr_appendix(transform: str, *, seed: int, stream: str, size: int | Size =
     U(1.4, 1.8); contrast by U(0.3, 0.8) or by U(1.8, 3); grey; saturation by U(1.8, 3); blur by 5 × 5 pixels with
     σ = 1; a crop of U(0.5, 1) of the area, resized. Images stay as they are, and ``positive_image`` is added.
 
-    The code differs in two: it rotates by the nearest pixel, and here pictures are bilinear; and it hands its erasing
-    the axes of pictures in another order, so that columns of one or two colour channels become 0.
+    The code differs in two: it rotates by the nearest pixel, and here images are bilinear; and it hands its erasing
+    the axes of images in another order, so that columns of one or two colour channels become 0.
     """
     fill = 1.0 if transform == "affine" else 0.0
     return _positives([APPENDIX_A[transform](size)], seed, stream, fill)
@@ -203,8 +203,8 @@ def cmc(least: float, *, seed: int, stream: str, size: int | Size = 224) -> Tran
     """Views L and ab of one crop of each image [3]_ (code for ImageNet), 8 bits until colours are converted.
 
     A crop of U(least, 1) of the area, resized, with least = 0.2 for AlexNet and 0.08 for ResNets; a flip of half of the
-    images. The best ResNets of the paper had Fast AutoAugment as well, which is not here. The code crops pictures as
-    they are stored; batches have pictures of one size, such as those of ``setsup.load("imagenet", size=(256, 256))``.
+    images. The best ResNets of the paper had Fast AutoAugment as well, which is not here. The code crops images as
+    they are stored; batches have images of one size, such as those of ``setsup.load("imagenet", size=(256, 256))``.
     """
     return lab_views([ResizedCrop(size, (least, 1)), Flip()], seed, stream)
 

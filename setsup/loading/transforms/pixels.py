@@ -24,7 +24,7 @@ class PlanarPairs:
     View 1 is the image warped about a random centre: turned by any angle, with noise of standard deviation 0.1 on
     every entry of the 2 × 2 matrix. View 2 is cut out at a centre shifted by whole pixels. An image with no room for
     both is resized first: with ``size=32``, a digit becomes 49 × 49 pixels. Resampling is bilinear, and colours stay
-    as they are. The law is that of :func:`setsup.correspondence.pairs.affine_pairs`, after [1]_.
+    as they are. The distribution is that of :func:`setsup.correspondence.pairs.affine_pairs`, after [1]_.
 
     Put what else moves pixels before this. On the two views only photometric operations may follow.
 
@@ -109,10 +109,10 @@ class PlanarPairs:
         *lead, _, height, width = images.shape
         keys = keyed(batch, self.seed, self.stream, lead).keys
         drawn = affine_pairs(keys, (height, width), size, shift=self.shift, keep=self.keep)
-        pictures = images.flatten(0, -4)
+        stack = images.flatten(0, -4)
         if drawn.source != (height, width):
             larger = planar.resize(height, width, *drawn.source)
-            pictures = warp(pictures, np.broadcast_to(larger, (len(keys), 3, 3)), drawn.source)
-        views = [warp(pictures, matrices, size) for matrices in (drawn.to_view_1, drawn.to_view_2)]
+            stack = warp(stack, np.broadcast_to(larger, (len(keys), 3, 3)), drawn.source)
+        views = [warp(stack, matrices, size) for matrices in (drawn.to_view_1, drawn.to_view_2)]
         maps = [torch.from_numpy(one).to(images.device) for one in (drawn.partner, drawn.positive, drawn.valid)]
         return added(batch, self.names, (*views, *maps), lead)

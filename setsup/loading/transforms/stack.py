@@ -1,4 +1,4 @@
-"""What steps do to a stack of pictures, a few at a time."""
+"""What steps do to a stack of images, a few at a time."""
 
 import math
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from setsup.errors import SetsupError
 from setsup.loading.transforms.choices import Move, Paint, Steps
-from setsup.loading.transforms.resampling.pictures import finished, real
+from setsup.loading.transforms.resampling.images import finished, real
 from setsup.loading.transforms.resampling.warp import take, warp
 from setsup.loading.transforms.slots import Slots
 
@@ -25,7 +25,7 @@ _CHUNK = 1 << 21  # bytes of float32 a thread: a chain of operations then works 
 
 
 def processed(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit: bool) -> Tensor:
-    """Apply steps to pictures.
+    """Apply steps to images.
 
     `images` (n, C, H, W); returns (n · copies, C′, H′, W′) float32, or uint8 with ``eight_bit``; no memory is shared
     with the images.
@@ -52,7 +52,7 @@ def processed(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit:
 
 
 def repeated(steps: Steps, frames: int) -> Steps:
-    """The steps of n pictures for n · frames, the frames of one next to each other: all frames change alike."""
+    """The steps of n images for n · frames, the frames of one next to each other: all frames change alike."""
     found: Steps = []
     for step in steps:
         if isinstance(step, Move):
@@ -64,7 +64,7 @@ def repeated(steps: Steps, frames: int) -> Steps:
 
 
 def _groups(steps: Steps, count: int, size: Size) -> Iterator[tuple[Rows, Steps]]:
-    """Pictures that the same steps change, and these steps: nobody pays for a step that is not for its picture."""
+    """Images that the same steps change, and these steps: nobody pays for a step that is not for its image."""
     active = np.ones((len(steps), count), dtype=bool)
     for changes, step in zip(active, steps, strict=True):
         if isinstance(step, Paint):
@@ -78,7 +78,7 @@ def _groups(steps: Steps, count: int, size: Size) -> Iterator[tuple[Rows, Steps]
 
 
 def _put(part: Tensor, found: Tensor, rows: Rows) -> None:
-    """Write pictures where they belong."""
+    """Write images where they belong."""
     if part.shape[1] != found.shape[1]:
         made = f"{found.shape[1]} and {part.shape[1]}"
         raise SetsupError(f"an operation changes the channels of some images only ({made}): apply it to all")
@@ -91,7 +91,7 @@ def _put(part: Tensor, found: Tensor, rows: Rows) -> None:
 
 
 def mapped(values: Tensor, move: Move, kind: str, copies: int, fill: float) -> Tensor:
-    """Anything but pictures (n, H, W, …) moved; (n · copies, H′, W′, …), the copies of one next to each other."""
+    """Anything but images (n, H, W, …) moved; (n · copies, H′, W′, …), the copies of one next to each other."""
     pixels = max(math.prod(move.size), math.prod(values.shape[1:3]))
     together = _together(values, pixels * math.prod(values.shape[3:]) * copies)
     parts = []

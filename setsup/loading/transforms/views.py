@@ -124,7 +124,7 @@ class Patches:
     into : str
         Modality to add.
     kind : str
-        What it is: ``color``, pictures; ``label`` or ``depth``, (sets, size, height, width), not (…, k); ``normal``,
+        What it is: ``color``, images; ``label`` or ``depth``, (sets, size, height, width), not (…, k); ``normal``,
         (sets, size, height, width, 3).
 
     Returns
@@ -181,7 +181,7 @@ class PatchPairs:
     size : int
         Pixels of a patch's side.
     offset : int
-        Pixels, in x and in y: 64 … 384 in [1]_, on pictures 2,000 pixels wide.
+        Pixels, in x and in y: 64 … 384 in [1]_, on images 2,000 pixels wide.
     image : str
         Modality to cut, of any type.
     names : (str, str)

@@ -96,7 +96,7 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
     except SetsupError as error:
         raise DataError(f"{label} holds no sound mesh: {error}") from error
     except Exception as error:
-        # the library's arrays and pictures are made on demand, and raise whatever they stumble over
+        # the library's arrays and images are made on demand, and raise whatever they stumble over
         raise unread(label, error) from error
     if missing:
         _log.warning("%s: %s", label, "; ".join(missing))
@@ -202,7 +202,7 @@ def _part(geometry: Any, textures: Textures) -> _Part:
 
 
 def _color_bytes(colors: Array, light: bool) -> Pixels:
-    """SRGB bytes of vertex colours: whole numbers up to their type's largest, or floats 0 … 1."""
+    """SRGB bytes of vertex colours: integers up to their type's largest, or floats 0 … 1."""
     parts = colors / np.iinfo(colors.dtype).max if colors.dtype.kind in "iu" else np.nan_to_num(colors)
     return to_bytes(parts) if light else np.floor(np.clip(parts, 0, 1) * 255 + 0.5).astype(np.uint8)
 

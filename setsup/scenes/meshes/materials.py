@@ -36,16 +36,16 @@ class Textures:
         self._known: dict[int, tuple[Any, Pixels | None]] = {}
 
     def get(self, image: Any) -> Pixels | None:
-        """(h, w, 3) uint8; None where there is no picture, or none that can be read."""
+        """(h, w, 3) uint8; None where there is no image, or none that can be read."""
         if not hasattr(image, "convert"):
             return None
         if id(image) not in self._known:
-            # the picture is kept too, so that its id stays its own
+            # the image is kept too, so that its id stays its own
             self._known[id(image)] = image, self._decoded(image)
         return self._known[id(image)][1]
 
     def opacity(self, image: Any) -> Pixels | None:
-        """Alpha of a picture that :meth:`get` gives, (h, w) uint8; None where it has none."""
+        """Alpha of an image that :meth:`get` gives, (h, w) uint8; None where it has none."""
         return np.asarray(image.convert("RGBA").getchannel("A")) if image.has_transparency_data else None
 
     def _decoded(self, image: Any) -> Pixels | None:

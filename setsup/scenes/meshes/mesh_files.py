@@ -37,10 +37,10 @@ Read = Callable[[str, int], bytes | None]
 """``read(path, most)`` gives the content of a file, None where there is none; a DataError where it is longer."""
 
 _LARGEST_ASSET = 1 << 30
-_MEND = "fetch it again, or write it anew"
+_MEND = "fetch it again, or write it again"
 _ABOVE = "; name a folder that holds both the mesh and that file (top=, or --top on the command line)"
 _OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
-_PICTURES = (".png", ".jpg", ".jpeg", ".webp")
+_IMAGES = (".png", ".jpg", ".jpeg", ".webp")
 _LONGEST_HEAD = 1 << 14
 _TOP = "model"  # what the folder that no name may leave is called here
 _OPTIONS = re.compile(r"(?:-[A-Za-z_]+(?:[ \t]+(?:on|off|[-+.0-9eE]+))*[ \t]+)*")
@@ -66,18 +66,18 @@ class Assets:
         hint: str = "",
     ) -> None:
         self._read, self._folder, self._top, self._hint = read, folder, top, hint
-        self._check = check or _check_picture
+        self._check = check or _check_image
         self.missing: list[str] = []
 
     def __getitem__(self, name: str) -> bytes:
-        """Give a list of materials, or the numbers or a picture of a glTF file."""
-        if name.lower().endswith(_PICTURES):
+        """Give a list of materials, or the numbers or an image of a glTF file."""
+        if name.lower().endswith(_IMAGES):
             return self.get(name)
         content = self._content(name)
         return _mended(content) if name.lower().endswith(".mtl") else content
 
     def get(self, name: str) -> bytes:
-        """Give a texture, which must be a picture."""
+        """Give a texture, which must be an image."""
         content = self._content(name)
         try:
             self._check(content, f"the texture {name!r}")
@@ -220,8 +220,8 @@ def _faces_told(content: bytes, kind: str) -> int:
     return 0
 
 
-def _check_picture(content: bytes, label: str) -> None:
-    """Have Pillow decode a picture."""
+def _check_image(content: bytes, label: str) -> None:
+    """Have Pillow decode an image."""
     from PIL import Image
 
     try:

@@ -54,7 +54,7 @@ def _vectors(content: bytes, name: bytes, least: int, label: str) -> int:
 
 def _forms(faces: bytes, label: str) -> set[bytes]:
     if faces.translate(None, b"0123456789+-/ \t\n"):
-        refuse(label, "has a face that does not consist of whole numbers")
+        refuse(label, "has a face that does not consist of integers")
     forms = set(re.sub(rb"[-+]?[0-9]+", b"d", faces).split())
     if not forms <= set(_FORMS):
         refuse(label, f"has a face with a corner like {min(forms - set(_FORMS))[:20]!r}, where d stands for a number")

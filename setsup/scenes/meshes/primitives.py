@@ -220,5 +220,5 @@ def _positive(values: Sequence[float], count: int, what: str) -> list[float]:
 
 def _checked(segments: int) -> int:
     if isinstance(segments, bool) or not isinstance(segments, int | np.integer) or not 3 <= segments <= _MOST_SEGMENTS:
-        raise SetsupError(f"segments of a round body must be a whole number, 3 … {_MOST_SEGMENTS:,}, not {segments!r}")
+        raise SetsupError(f"segments of a round body must be an integer, 3 … {_MOST_SEGMENTS:,}, not {segments!r}")
     return int(segments)

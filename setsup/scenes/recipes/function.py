@@ -35,7 +35,7 @@ class FunctionRecipe:
     size : (height, width)
         Pixels of the cameras that ``look`` gives.
     version : str, optional
-        Tells pictures of one version of the functions from those of another. By default a digest of the functions'
+        Tells images of one version of the functions from those of another. By default a digest of the functions'
         source, in which what they call or read from elsewhere does not count: where that changes, give a version.
 
     Raises
@@ -118,7 +118,7 @@ class FunctionRecipe:
             )
         if (found.height, found.width) != self.size:
             raise SetsupError(
-                f"recipe {self.name!r} says its pictures are {self.size} pixels (height, width), "
+                f"recipe {self.name!r} says its images are {self.size} pixels (height, width), "
                 f"but its camera has {(found.height, found.width)}"
             )
         return found

@@ -39,7 +39,7 @@ def checked_size(size: Any) -> tuple[int, int]:
     given = tuple(size) if isinstance(size, tuple | list) else ()
     whole = all(isinstance(side, int) and not isinstance(side, bool) and 1 <= side <= _LARGEST for side in given)
     if len(given) != 2 or not whole:
-        raise SetsupError(f"size must be (height, width), whole numbers of pixels, 1 … {_LARGEST:,}, not {size!r}")
+        raise SetsupError(f"size must be (height, width), integers of pixels, 1 … {_LARGEST:,}, not {size!r}")
     return given[0], given[1]
 
 

@@ -1,4 +1,4 @@
-"""Triangles in the same place: which of them is seen, so that pictures do not depend on who wins by chance.
+"""Triangles in the same place: which of them is seen, so that images do not depend on who wins by chance.
 
 Models of ShapeNet often have every triangle twice, once for each side, with different materials. Of triangles that have
 the same corners, the one is seen whose winding faces the viewer: whose corners go round counterclockwise as one sees

@@ -28,7 +28,7 @@ CLASSES = ("cls", "cls2", "class", "id")
 """Last parts of extensions whose members hold a class as text."""
 
 TEXTS, NUMBERS, FRACTIONS = "texts", "numbers", "fractions"
-_FAMILIES = {str: TEXTS, bool: "truth values", int: NUMBERS, float: NUMBERS, dict: "objects", list: "lists"}
+_FAMILIES = {str: TEXTS, bool: "booleans", int: NUMBERS, float: NUMBERS, dict: "objects", list: "lists"}
 
 _FIELDS, _INNER = 1024, 128  # at most, in all and of one object within
 _LONGEST = 4096  # bytes of a class

@@ -1,6 +1,6 @@
-"""Index WebDataset tars that others wrote, so that they are a data set with factors and random access.
+"""Index WebDataset tars that others wrote, so that they are a dataset with factors and random access.
 
-The headers of all tars are walked once, and their json and class members read; pictures and arrays stay where they
+The headers of all tars are walked once, and their json and class members read; images and arrays stay where they
 are. What is found goes to ``index.parquet`` and ``shards.json``, beside the tars or elsewhere.
 """
 
@@ -77,7 +77,7 @@ class Indexed:
     left_out : mapping of str to str
         Why a field of the json members is no factor, or members are no modality.
     not_fetched : tuple of str
-        Extensions of members that are neither pictures, arrays nor factors.
+        Extensions of members that are neither images, arrays nor factors.
     restored : tuple of str
         Files of a set that setsup wrote which were made from its tars as they had been; nothing else was done then.
     notes : tuple of str
@@ -103,7 +103,7 @@ def index_shards(
 ) -> "ShardedDataset":
     """Index WebDataset tars once, and open them.
 
-    Members are put together to samples as the webdataset library does. Pictures and ``.npy`` arrays are modalities, the
+    Members are put together to samples as the webdataset library does. Images and ``.npy`` arrays are modalities, the
     fields of ``KEY.json``, the text of ``KEY.cls`` and the folders in keys are factors; where there is none of them,
     the tar is. Lists and fields that mix types are no factors, nor are texts with more than 4,096 values of which more
     than half differ, such as captions; the log names what is left out. Texts, films and pickles are never opened.
@@ -125,7 +125,7 @@ def index_shards(
     storage_options : mapping, optional
         For fsspec, such as ``{"endpoint_url": …}``.
     name : str, optional
-        Name of the data set; by default that of the folder.
+        Name of the dataset; by default that of the folder.
 
     Returns
     -------

@@ -37,7 +37,7 @@ __all__ = ["Restored", "restore", "written_here"]
 Array = npt.NDArray[Any]
 
 LOST = (
-    "the rows of the data set that was written (source rows) are lost: they stood in the index alone, since this set "
+    "the rows of the dataset that was written (source rows) are lost: they stood in the index alone, since this set "
     f"has no {BACKUP}"
 )
 OTHER_BYTES = f"{INDEX} has the same content in other bytes, since another version of pyarrow wrote it"

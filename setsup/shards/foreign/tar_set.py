@@ -24,8 +24,8 @@ from setsup.shards.walking import listing_digest, walked
 
 __all__ = ["FoundSet", "FoundTar", "read_tar"]
 
-_MOST = 64  # kinds of pictures and arrays in a set
-_PICTURE = 64 << 20  # bytes of a picture whose header is looked at
+_MOST = 64  # kinds of images and arrays in a set
+_PICTURE = 64 << 20  # bytes of an image whose header is looked at
 _TEXT = 16 << 20  # bytes of a json member
 _OWN = {KEY, SHARD, SOURCE_ROW}
 

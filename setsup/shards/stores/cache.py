@@ -34,7 +34,7 @@ DEFAULT_BYTES = 16 << 30
 
 _OPEN = 128  # copies, each with a descriptor, of which a process has 1,024 on many systems
 _SHARE = 64  # a process looks at what all have written each time it has written this part of the bound
-_TOUCHED = 30.0  # seconds after which a use is noted anew
+_TOUCHED = 30.0  # seconds after which a use is noted again
 _log = logging.getLogger("setsup")
 
 

@@ -120,7 +120,7 @@ def failure(error: Exception, scheme: str) -> Failure:
     if "NoSuchBucket" in _code(error) or "bucket does not exist" in str(error):
         return Failure("is not there: there is no such bucket; check the address")
     if status in (404, 410) or "FileNotFoundError" in names:
-        return Failure("is not there; check the address, or write it anew", missing=True)
+        return Failure("is not there; check the address, or write it again", missing=True)
     if status in _PASSING:
         return Failure(f"cannot be had now: the store answers HTTP {status} ({_first(error)}); try again later", True)
     if names.intersection(_SILENT):

@@ -56,7 +56,7 @@ class LocalStore:
                 file.seek(one.start)
                 found[place] = file.read(one.stop - one.start)
             if len(found[place]) != one.stop - one.start:
-                raise DataError(f"{path} ends before byte {one.stop:,}: it is cut off; fetch or write it anew")
+                raise DataError(f"{path} ends before byte {one.stop:,}: it is cut off; fetch or write it again")
         return found
 
     def size(self, name: str) -> int | None:
@@ -178,6 +178,6 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise NotThere(f"{path} is not there; fetch or write it anew") from None
+        raise NotThere(f"{path} is not there; fetch or write it again") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""Words that say where shards lie, in the place of a data set's name."""
+"""Words that say where shards lie, in the place of a dataset's name."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +37,7 @@ def open_place(
     *,
     index: str | None = None,
 ) -> "Dataset":
-    """Open shards as :func:`setsup.load` opens a data set by its name."""
+    """Open shards as :func:`setsup.load` opens a dataset by its name."""
     if root is not None:
         raise DataError(f"{url} holds shards, which need no other files; leave out the root {root}")
     from setsup.datasets.adapters.splits import open_split

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from setsup.errors import DataError
 from setsup.files import cache_folder
 from setsup.shards.layout import CRC32C, Catalogue, Shard
-from setsup.shards.reading import mend
+from setsup.shards.reading import remedy
 from setsup.shards.stores.cache import BLOCK, Copy, ShardCache
 from setsup.shards.stores.errors import CutShort
 from setsup.shards.stores.ranges import merged
@@ -112,7 +112,7 @@ class RemoteReader:
                 has = "is not there any more" if size is None else f"has {size:,} bytes, not {shard.size:,}"
                 return DataError(
                     f"{join_address(self.store.url, shard.name)} has changed since it was indexed: it {has}; "
-                    f"{mend(self.catalogue.check)}"
+                    f"{remedy(self.catalogue.check)}"
                 )
         return error
 

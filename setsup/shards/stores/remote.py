@@ -289,7 +289,7 @@ class RemoteStore:
     def _need_size(self, name: str) -> int:
         size = self.size(name)
         if size is None:
-            raise NotThere(f"{self._at(name)} is not there; check the address, or write it anew")
+            raise NotThere(f"{self._at(name)} is not there; check the address, or write it again")
         return size
 
     def _at(self, name: str) -> str:

@@ -20,7 +20,7 @@ from setsup.shards.stores.web import web_range
 
 __all__ = ["SignedReads"]
 
-_VALID, _RENEWED = 3600, 900.0  # seconds for which an address is signed, and after which it is signed anew
+_VALID, _RENEWED = 3600, 900.0  # seconds for which an address is signed, and after which it is signed again
 _MANY = 4096  # addresses that are kept
 _MISSES = 4  # reads that only the library could do, after which it is asked at once
 

@@ -1,4 +1,4 @@
-"""What of a data set goes into shards, and whether all of it can be stored, before anything is written."""
+"""What of a dataset goes into shards, and whether all of it can be stored, before anything is written."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ _LOOKED_AT, _LOOKED_AT_RAGGED = 3, 16
 
 
 def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: str) -> dict[str, Member]:
-    """How the modalities of a data set are stored, with pictures in a format."""
+    """How the modalities of a dataset are stored, with images in a format."""
     if not len(dataset):
         raise DataError(f"{dataset.name} has no rows to write")
     if isinstance(modalities, str):
@@ -91,7 +91,7 @@ def catalogue_of(
 def looked_at(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, float]:
     """Look at a few rows: what cannot be fetched leaves nothing that was begun.
 
-    Returns a digest of them, and of which rows of which data sets these are; and the bytes of a row's arrays.
+    Returns a digest of them, and of which rows of which datasets these are; and the bytes of a row's arrays.
     """
     digest = hashlib.sha256()
     arrays = [name for name, member in members.items() if member != VIEW]

@@ -82,9 +82,9 @@ class WriteShard:
                 shard = Shard(name, piece.stop - piece.start, tar.size, tar.digest)
                 if expected is not None and shard != expected:
                     raise DataError(
-                        f"{store.url}/{name} was lost, and the data set gives other rows now, or they are compressed "
+                        f"{store.url}/{name} was lost, and the dataset gives other rows now, or they are compressed "
                         f"otherwise: {shard.size:,} bytes, not the {expected.size:,} of this SHA-256 "
-                        f"{expected.digest:.12}…; fetch that file again, or remove all of the set and write it anew"
+                        f"{expected.digest:.12}…; fetch that file again, or remove all of the set and write it again"
                     )
                 store.put(name, path)
             finally:
@@ -176,6 +176,6 @@ def read_part(store: Store, plan: ShardPlan, number: int) -> tuple[Shard, dict[s
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         raise DataError(
             f"{store.url}/{name} is damaged ({' '.join(str(error).split())[:200]}); remove it and start again: its "
-            "shard will be written anew"
+            "shard will be written again"
         ) from None
     return shard, spans

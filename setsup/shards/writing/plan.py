@@ -33,7 +33,7 @@ _FEWEST_DIGITS = 6
 
 @dataclass(frozen=True)
 class Order:
-    """Which row of a data set comes at which place; made by :func:`ordered`.
+    """Which row of a dataset comes at which place; made by :func:`ordered`.
 
     `sorted` (rows,) integer array or None; `starts` (groups + 1,) int64 or None.
     """
@@ -114,7 +114,7 @@ def cut(rows: int, per_shard: int, starts: Rows | None = None) -> tuple[int, ...
     `starts` (groups + 1,) int64, optional.
     """
     if isinstance(per_shard, bool) or not isinstance(per_shard, int | np.integer) or per_shard < 1:
-        raise DataError(f"the rows of a shard must be a whole number from 1 on, not {per_shard!r}")
+        raise DataError(f"the rows of a shard must be an integer from 1 on, not {per_shard!r}")
     per_shard = int(per_shard)
     if starts is None:
         return (*range(0, rows, per_shard), rows)
@@ -195,13 +195,13 @@ class ShardPlan:
 
 
 _DIFFERENCES = {
-    "name": "another data set",
+    "name": "another dataset",
     "setsup": "another version of setsup, which may write otherwise",
     "order": "another order",
     "seed": "another seed",
     "members": "another format, or other modalities",
     "factors": "other rows, or other factors",
     "cuts": "another number of rows, in all or in a shard",
-    "content": "other arrays or other rows of the same data set",
+    "content": "other arrays or other rows of the same dataset",
 }
 _SHORT = ("name", "setsup", "order", "seed")

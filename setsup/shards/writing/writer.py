@@ -1,4 +1,4 @@
-"""Write any data set as shards: killed at any moment and started again, it goes on, to the same bytes."""
+"""Write any dataset as shards: killed at any moment and started again, it goes on, to the same bytes."""
 
 import math
 import shutil
@@ -44,7 +44,7 @@ Rows = npt.NDArray[np.int64]
 
 _LARGEST = 1 << 30  # of a plan and a catalogue
 _TOGETHER = 1024  # parts of the index at most
-_ANEW = "fetch it again, or remove all of the set and write it anew"
+_ANEW = "fetch it again, or remove all of the set and write it again"
 
 
 def write_shards(
@@ -62,16 +62,16 @@ def write_shards(
     storage_options: Mapping[str, Any] | None = None,
     begun: Callable[[ShardPlan, int], object] | None = None,
 ) -> "ShardedDataset":
-    """Write a data set as WebDataset tars with a factor index; shards that are there already are not written again.
+    """Write a dataset as WebDataset tars with a factor index; shards that are there already are not written again.
 
     Equal arguments give equal bytes in all files, wherever they go and for any number of processes, however often the
     work was stopped; what a kill loses is the shards that were being written. Another process that writes the same to
     the same folder waits; in a store, where nobody can wait, both write the same files. Of a finished set those tars
     are written again that are missing or have another size than the catalogue tells; contents are not compared, which
-    ``verify`` of the data set does: remove what it names, and write again.
+    ``verify`` of the dataset does: remove what it names, and write again.
 
     Shards hold modalities and factors; and of renderings the cameras and the names of instances, whichever modalities
-    are kept (:mod:`setsup.shards.views`), unless their pictures are resized. What else a data set tells of its rows is
+    are kept (:mod:`setsup.shards.views`), unless their images are resized. What else a dataset tells of its rows is
     not in them.
 
     Parameters
@@ -88,13 +88,13 @@ def write_shards(
         Rows of a shard at most; by default those of 256 MiB of arrays, and 100,000 at most. Rows that ``by:`` puts
         together are in one shard where they fit into one.
     format : str
-        Of pictures: ``"png"``, ``"webp"`` (lossless, smaller and slower), ``"jpeg"`` (quality 95, colours of all
+        Of images: ``"png"``, ``"webp"`` (lossless, smaller and slower), ``"jpeg"`` (quality 95, colours of all
         pixels) or ``"npy"``. All else is npy; grey in WebP and alpha in JPEG, which they do not know, are PNG.
     modalities : iterable of str, optional
         What to keep; everything by default.
     size : (height, width), optional
-        Resize all pictures, antialiased, until they just cover this size, and cut out the centre; pictures of several
-        sizes are of one then. Arrays that are no pictures, such as depth, stay as they are.
+        Resize all images, antialiased, until they just cover this size, and cut out the centre; images of several
+        sizes are of one then. Arrays that are no images, such as depth, stay as they are.
     seed : int
         Of a shuffle.
     processes : int
@@ -110,14 +110,14 @@ def write_shards(
     Returns
     -------
     ShardedDataset
-        Whose rows are in the order that was asked for; ``source_rows`` gives their numbers in the data set, for a
+        Whose rows are in the order that was asked for; ``source_rows`` gives their numbers in the dataset, for a
         selection in the one that it was made of.
 
     Raises
     ------
     DataError
         When something else lies there, the disk is full or the store fails (the same call goes on then), a row cannot
-        be fetched or stored, the cluster cannot be used, or the data set gives other rows now than those of a tar that
+        be fetched or stored, the cluster cannot be used, or the dataset gives other rows now than those of a tar that
         is missing.
     FactorError
         When there is no factor to order by, one has a name that the index uses itself, or values that it cannot hold.

@@ -109,7 +109,7 @@ class Resize:
 class ResizedCrop:
     """A box of random area and shape, resized to one size.
 
-    The law is the published one of Inception's crops as torchvision draws them: up to ten times, a share of the area
+    The distribution is that of Inception's crops as in torchvision: up to ten times, a share of the area
     uniform in ``area`` and a ratio of width to height log-uniform in ``aspect``, sides rounded to whole pixels, until
     the box fits; then a uniform whole position. Should none of the ten fit, the largest box in the middle whose
     ratio is in ``aspect``.

@@ -1,7 +1,7 @@
-"""The arithmetic of 8-bit picture libraries, bit for bit, on levels: float32 tensors of the whole numbers 0 … 255.
+"""The arithmetic of 8-bit image libraries, bit for bit, on levels: float32 tensors of the integers 0 … 255.
 
-Papers that augmented pictures of 8 bits did so with Pillow, which truncates after every enhancement and passes through
-8-bit hue, saturation and value. All sums here are of whole numbers below 2²⁴, where float32 is exact; divisions and
+Papers that augmented images of 8 bits did so with Pillow, which truncates after every enhancement and passes through
+8-bit hue, saturation and value. All sums here are of integers below 2²⁴, where float32 is exact; divisions and
 products are rounded where Pillow's are.
 """
 
@@ -78,7 +78,7 @@ def stretched(levels: Tensor) -> Tensor:
     """
     lowest, highest = levels.amin((-2, -1), keepdim=True).double(), levels.amax((-2, -1), keepdim=True).double()
     flat = highest <= lowest
-    # in double precision, whose rounding decides what truncation makes of whole numbers; and divided by a tensor, as
+    # in double precision, whose rounding decides what truncation makes of integers; and divided by a tensor, as
     # torch takes a number over a tensor for its product with the reciprocal
     scale = torch.full_like(lowest, 255).div_((highest - lowest).clamp_min_(1)).masked_fill_(flat, 1)
     offset = (-lowest * scale).masked_fill_(flat, 0)

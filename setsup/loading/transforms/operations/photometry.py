@@ -4,8 +4,9 @@ A photometric operation is a frozen dataclass, called as ``operation(images, slo
 float32 in 0 … 1 of C = 1 or 3 channels, on any device; so is the result, and the images stay as they are. How much is
 done to an image follows from its key alone. On grey images, what acts on colours alone does nothing.
 
-With ``slots.eight_bit`` images hold whole numbers of 1/255 before and after. The result is then that of Pillow's
-enhancers, which truncate, and of torchvision's rotation of the hue, bit for bit. What Pillow has no law for is rounded.
+With ``slots.eight_bit`` images hold integers of 1/255 before and after. The result is then that of Pillow's
+enhancers, which truncate, and of torchvision's rotation of the hue, bit for bit. What Pillow
+has no rule for is rounded.
 
 Where kornia has an operation of the same meaning and speed it is called. Its other enhancers pass over the images once
 to three times more often than these and take half as long again; its rotation of the hue takes ten times as long.

@@ -22,9 +22,9 @@ _TRIES = 10  # to find a rectangle that fits, as published
 class Erase:
     """One rectangle at a random place set to 0.
 
-    The law is that of the paper [1]_ as torchvision draws it: up to ten times, a share of the area uniform in ``area``
-    and a ratio of height to width log-uniform in ``aspect``, sides rounded to whole pixels, until both are smaller than
-    the image's; then a uniform whole position. Should none of the ten fit, the image stays as it is.
+    The distribution is that of the paper [1]_ as in torchvision: up to ten times, a share of the area uniform in
+    ``area`` and a ratio of height to width log-uniform in ``aspect``, sides rounded to whole pixels, until both are below
+    those of the image; then a uniform whole position. If none of the ten fits, the image stays as it is.
 
     Parameters
     ----------
@@ -92,23 +92,23 @@ class Erase:
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """Images with alpha laid over random crops of pictures of a pool: four channels become three.
+    """Images with alpha laid over random crops of images of a pool: four channels become three.
 
     Parameters
     ----------
     pool : (k, height, width, 3) uint8 array
-        Pictures, at least as large as the images; may be mapped from a file.
+        Images, at least as large as the images; may be mapped from a file.
 
     Raises
     ------
     SetsupError
         When the pool is of another shape or dtype.
     DataError
-        When images have no alpha, or are larger than the pictures.
+        When images have no alpha, or are larger than the images.
 
     Notes
     -----
-    Picture and position are uniform. Alpha is not premultiplied. With images of 8 bits the law is that of Pillow's
+    Image and position are uniform. Alpha is not premultiplied. 8-bit images are composed as by Pillow's
     ``Image.paste`` with a mask.
 
     Examples
@@ -130,20 +130,20 @@ class Background:
             found = f"{pool.dtype} {pool.shape}" if isinstance(pool, np.ndarray) else type(pool).__name__
             raise SetsupError(f"Background: pool must be a uint8 array (k, height, width, 3), not {found}")
         if not pool.size:
-            raise SetsupError("Background: pool holds no picture")
+            raise SetsupError("Background: pool holds no image")
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
-        """Put pictures behind images."""
+        """Put images behind images."""
         count, height, width, _ = self.pool.shape
         n, channels, rows, columns = images.shape
         if channels != 4:
             raise DataError(f"Background takes images of 4 channels, of which the last is alpha, not {channels}")
         if rows > height or columns > width:
-            raise DataError(f"Background: pictures of {height} × {width} are smaller than images of {rows} × {columns}")
+            raise DataError(f"Background: images of {height} × {width} are smaller than images of {rows} × {columns}")
         crops = np.empty((n, 3, rows, columns), dtype=np.uint8)
         places = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
-        for crop, picture, y, x in zip(crops, *places, strict=True):
-            crop[:] = self.pool[picture, y : y + rows, x : x + columns].transpose(2, 0, 1)
+        for crop, image, y, x in zip(crops, *places, strict=True):
+            crop[:] = self.pool[image, y : y + rows, x : x + columns].transpose(2, 0, 1)
         behind = torch.from_numpy(crops).to(images.device).float()
         colors, alpha = images[:, :3], images[:, 3:]
         if slots.eight_bit:

@@ -1,7 +1,7 @@
 """Operations on the distribution of tones: fewer levels, equal shares of all, the whole range.
 
-Their laws are those of Pillow's ``ImageOps``, which know 256 levels. Images of 0 … 1 are taken to the nearest level
-first, except by :class:`AutoContrast`, which needs none.
+They follow Pillow's ``ImageOps``, which have 256 levels. Images of 0 … 1 are rounded to the nearest level first,
+ except by :class:`AutoContrast`, which needs none.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Posterize:
     def __post_init__(self) -> None:
         """Check the number of bits."""
         if isinstance(self.bits, bool) or not isinstance(self.bits, int) or not 1 <= self.bits <= 8:
-            raise SetsupError(f"Posterize: bits must be a whole number from 1 to 8, not {self.bits!r}")
+            raise SetsupError(f"Posterize: bits must be an integer from 1 to 8, not {self.bits!r}")
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Keep the upper bits."""

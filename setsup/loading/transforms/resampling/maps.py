@@ -1,4 +1,4 @@
-"""Maps (n, H, W) or (n, H, W, k) that are no pictures: labels, depths, normals, flow fields."""
+"""Maps (n, H, W) or (n, H, W, k) that are no images: labels, depths, normals, flow fields."""
 
 import numpy as np
 import numpy.typing as npt

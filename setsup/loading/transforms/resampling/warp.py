@@ -1,4 +1,4 @@
-"""Resampling of a stack of images by matrices, each kind of modality by its own law.
+"""Resampling of a stack of images by matrices, each kind of modality by its own rule.
 
 A pixel (x′, y′) of the result shows H⁻¹ (x′, y′, 1) of its source. Where that is outside −½ … W − ½ or −½ … H − ½, the
 pixel is filled.
@@ -22,7 +22,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from setsup.loading.transforms.resampling import maps, pictures
+from setsup.loading.transforms.resampling import images, maps
 
 __all__ = ["take", "warp"]
 
@@ -65,7 +65,7 @@ def warp(
 
 
 def take(values: Tensor, which: Tensor, kind: str = "color") -> Tensor:
-    """Some of the images; pictures in their own order of memory, for a plain selection would put channels first."""
+    """Some of the images; images in their own order of memory, for a plain selection would put channels first."""
     pixels = values.movedim(1, -1)
     if kind == "color" and pixels.is_contiguous():
         return pixels.index_select(0, which).movedim(-1, 1)
@@ -89,6 +89,6 @@ def _one_way(
     if kind != "color":
         return values.clone() if way == _SAME else maps.resampled(values, matrices, size, kind, fill, way == _COPIED)
     if way == _SAME:
-        return pictures.finished(values, eight_bit)
-    law = {_COPIED: pictures.copied, _STRAIGHT: pictures.straight}.get(way, pictures.slanted)
-    return law(values, matrices, size, fill, eight_bit)
+        return images.finished(values, eight_bit)
+    resample = {_COPIED: images.copied, _STRAIGHT: images.straight}.get(way, images.slanted)
+    return resample(values, matrices, size, fill, eight_bit)
