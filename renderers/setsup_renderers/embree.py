@@ -32,7 +32,7 @@ class EmbreeRenderer:
 
     def __init__(self, supersample: int = 1) -> None:
         if isinstance(supersample, bool) or not isinstance(supersample, int) or not 1 <= supersample <= 16:
-            raise SetsupError(f"supersample is an integer of samples a side, 1 … 16, not {supersample!r}")
+            raise SetsupError(f"supersample is an integer of samples per side, 1 … 16, not {supersample!r}")
         self.supersample = supersample
         self._scene: Scene | None = None
         self._closed = False

@@ -63,7 +63,7 @@ class GLRenderer:
 
     def __init__(self, supersample: int = 1, device: int | None = None) -> None:
         if isinstance(supersample, bool) or not isinstance(supersample, int) or not 1 <= supersample <= 16:
-            raise SetsupError(f"supersample is an integer of samples a side, 1 … 16, not {supersample!r}")
+            raise SetsupError(f"supersample is an integer of samples per side, 1 … 16, not {supersample!r}")
         if device is not None and (isinstance(device, bool) or not isinstance(device, int) or device < 0):
             raise SetsupError(f"device is the number of a GPU, 0 for the first, not {device!r}")
         self.supersample = supersample
@@ -146,7 +146,7 @@ class _Lights:
                 self.spots.append((light, _unit(light.axis, "axis of a Lamp")))
         count = len(self.directionals) + len(self.lamps) + len(self.spots)
         if count > _LIGHTS:
-            raise SetsupError(f"the gl renderer draws with up to {_LIGHTS} lights beside ambient ones, not {count}")
+            raise SetsupError(f"the gl renderer supports up to {_LIGHTS} lights beside ambient ones, not {count}")
 
     def uniforms(self, camera: Camera) -> dict[str, bytes]:
         """Uniforms of the programs, in the camera's frame."""
@@ -216,7 +216,7 @@ class _Loaded:
             most = place.largest // times
             raise SetsupError(
                 f"{place.device} draws at most {most:,} pixels a side{f' of {times} × {times} samples' * (times > 1)}, "
-                f"not {width:,} × {height:,}: draw parts of the image with camera.windowed(…)"
+                f"not {width:,} × {height:,}: render parts of the image with camera.windowed(…)"
             )
         target = self._target(height, width)
         if times == 1:
@@ -354,4 +354,4 @@ def _unit(vector: tuple[float, float, float], what: str) -> Reals:
 
 @cache
 def _warn_of_shadows() -> None:
-    _log.warning("the gl renderer draws no shadows: lights with shadow=True shine through things; embree draws them")
+    _log.warning("the gl renderer has no shadows: lights with shadow=True shine through objects; embree renders them")

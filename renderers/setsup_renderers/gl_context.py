@@ -175,8 +175,8 @@ def context(device: int | None = None) -> Context:
     if device is not None and device != found.number:
         _devices(device)
         raise DataError(
-            f"this process draws on GPU {found.number} ({found.device}) already, and has one context: "
-            f"draw on GPU {device} in a process of its own"
+            f"this process renders on GPU {found.number} ({found.device}) already, and has one context: render on GPU "
+            f"{device} in another process"
         )
     return found
 

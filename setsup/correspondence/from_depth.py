@@ -169,9 +169,9 @@ def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int,
     check_arguments(recorded_camera, locals(), DataError)
     found = np.asarray(pose, dtype=np.float64)
     if found.shape != (4, 4) or not np.isfinite(found).all() or not np.allclose(found[3], (0, 0, 0, 1), atol=1e-6):
-        raise SetsupError(f"this is no pose of a camera, (4, 4) with the last row 0 0 0 1: {found.tolist()}")
+        raise SetsupError(f"this is not a camera pose, (4, 4) with the last row 0 0 0 1: {found.tolist()}")
     if not abs(np.linalg.det(found[:3, :3]) - 1) <= _TURNED:
-        raise SetsupError(f"the rotation of this pose is none: {found[:3, :3].tolist()}")
+        raise SetsupError(f"the rotation of this pose is invalid: {found[:3, :3].tolist()}")
     left, _, right = np.linalg.svd(found[:3, :3])
     rotation = (left @ right).T  # the nearest one, and its inverse: from the world to the camera
     return Camera(height, width, np.asarray(intrinsics, np.float64), rotation, -rotation @ found[:3, 3])

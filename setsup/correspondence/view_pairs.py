@@ -52,7 +52,7 @@ def traced(
     """Pairs of two rows of a rendered dataset, which share a scene."""
     if not hasattr(dataset, "scene"):
         raise SetsupError(
-            f"{dataset.name} has no scenes to trace in: where partners are kept on disk, give match=stored "
+            f"{dataset.name} has no scenes to trace; for partners stored on disk, give match=stored "
             "(setsup.correspondence.stored)"
         )
     scene = dataset.scene(row1)

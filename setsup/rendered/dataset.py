@@ -99,7 +99,7 @@ class RenderedDataset(Dataset):
         cache: Path | str | None = None,
     ) -> None:
         if isinstance(recipe, type) or not hasattr(recipe, "scene_factors"):
-            raise DataError(f"a rendered dataset is drawn from a recipe, such as Shapes3D(), not from {recipe!r}")
+            raise DataError(f"a rendered dataset needs a recipe, such as Shapes3D(), not from {recipe!r}")
         if isinstance(renderer, type) or not isinstance(renderer, str | Renderer):
             raise DataError(
                 f"a renderer is a name, such as 'embree', or an object with load and render, not {renderer!r}"
@@ -355,7 +355,7 @@ def _checked(table: FactorTable, recipe: Recipe) -> FactorTable:
             hint = near(factor.name, table.names)
             raise FactorError(f"the recipe {recipe.name!r} needs the factor {factor.name!r}{hint}")
     if not len(table):
-        raise DataError(f"rendered {recipe.name}: the table has no row, so that there is nothing to draw")
+        raise DataError(f"rendered {recipe.name}: the table has no rows, so there is nothing to render")
     return table
 
 

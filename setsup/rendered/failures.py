@@ -59,11 +59,11 @@ def tell(folder: Path, layout: Layout, content: Sequence[dict[str, Any]]) -> Dat
     some = [_line(one) for one in content[:_SHOWN]]
     more = f"; and {len(content) - _SHOWN:,} more" if len(content) > _SHOWN else ""
     return DataError(
-        f"{count:,} of {layout.rows:,} rows of {layout.recipe} cannot be drawn, all others are in {folder}: "
-        f"{'; '.join(some)}{more}. {folder / FAILED} lists them all. Faults that pass, such as too little memory: "
-        "give the same `setsup render` again, which draws these rows alone. Others, such as broken meshes: leave the "
-        "rows out with --skip-broken (skip_broken=True), which keeps what is there; a mended mesh is another one, and "
-        "needs another --out"
+        f"{count:,} of {layout.rows:,} rows of {layout.recipe} cannot be rendered, all others are in {folder}: "
+        f"{'; '.join(some)}{more}. {folder / FAILED} lists them all. For temporary faults, such as too little memory, "
+        "run the same `setsup render` again, which renders these rows alone. For others, such as broken meshes, leave "
+        "the rows out with --skip-broken (skip_broken=True), which keeps the rest; editing a mesh changes the recipe, "
+        "and needs another --out"
     )
 
 
@@ -80,7 +80,7 @@ def leave_out(folder: Path, dataset: Rendering, layout: Layout, failures: Sequen
     """Settle that some rows will not be in a folder, in which all others have been drawn: what it will hold."""
     reasons = dict(failures)
     gone = np.unique(dataset.bound(np.array(sorted(reasons), np.int64)))
-    others = [Failure(row, "goes with a row that cannot be drawn") for row in gone.tolist() if row not in reasons]
+    others = [Failure(row, "belongs to a row that cannot be rendered") for row in gone.tolist() if row not in reasons]
     content = write_failures(folder, dataset, [*failures, *others])
     if len(gone) == layout.rows:
         raise tell(folder, layout, content)
@@ -129,7 +129,7 @@ def _copy(path: Path, before: RowArray, after: RowArray, kept: Rows) -> None:
 
 
 def _failed_rows(path: Path) -> Rows:
-    need_readable(path, "the list of rows that could not be drawn")
+    need_readable(path, "the list of rows that could not be rendered")
     try:
         if path.stat().st_size > _LARGEST:
             raise ValueError("it is too large")

@@ -144,7 +144,7 @@ def open_rendered(folder: Path | str) -> RenderedFolder:
     folder = expanded(folder).absolute()
     if not folder.is_dir():
         state = "is no folder" if folder.exists() else "is not there"
-        raise DataError(f"{folder} {state}; give one of `setsup render`")
+        raise DataError(f"{folder} {state}; give a folder of `setsup render`")
     layout = read_layout(folder)
     if (folder / PROGRESS).exists():
         raise DataError(f"{folder} is not finished: run the same `setsup render` command again to resume")
@@ -197,7 +197,7 @@ def read_table(folder: Path, layout: Layout) -> FactorTable:
     except Exception as error:  # Arrow's readers of damaged files raise whatever they come across
         raise DataError(f"{path} is damaged: {' '.join(str(error).split())[:200]}; {MEND}") from None
     if not whole:
-        raise DataError(f"{path} is not the table of which {folder / ABOUT} tells; {MEND}")
+        raise DataError(f"{path} is not the table that {folder / ABOUT} describes; {MEND}")
     return table
 
 

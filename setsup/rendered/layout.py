@@ -7,7 +7,7 @@ modality for each row of the table, and ``camera_k.npy``, ``camera_rotation.npy`
 cameras in float64 (see :class:`setsup.scenes.Camera`). ``names.json`` has, by a key of 16 hexadecimal digits, what the
 instances of a scene are called, and ``names.npy`` each row's key. All arrays are plain ``.npy`` files, whose header is
 padded to a page, so that anybody can map them. While some rows are missing, ``rendered.progress`` has a byte a row,
-with a bit for each modality that is there. ``failed.json`` lists rows that could not be drawn, and why; a finished
+with a bit for each modality that is there. ``failed.json`` lists rows that could not be rendered, and why; a finished
 folder has one where these were left out, and says in ``rendered.json`` which rows were asked for.
 """
 
@@ -72,7 +72,7 @@ BITS = {name: 1 << place for place, name in enumerate(KEPT)}
 
 CAMERA: Mapping[str, tuple[int, ...]] = {"k": (3, 3), "rotation": (3, 3), "translation": (3,)}
 
-MEND = "remove the folder and render it again, or copy it once more"
+MEND = "remove the folder and render it again, or copy it again"
 """What to do where a file is damaged: a folder that looks finished is not drawn again."""
 
 _FORMAT = 1

@@ -126,7 +126,7 @@ class RowFiles:
         value = np.asarray(array)
         if value.shape != about.shape or value.dtype != about.dtype:
             raise DataError(
-                f"row {row} was drawn with {name} as {value.dtype} {value.shape}, not {about.dtype} {about.shape}"
+                f"row {row} was rendered with {name} as {value.dtype} {value.shape}, not {about.dtype} {about.shape}"
             )
         if self._held:
             with self._lock:

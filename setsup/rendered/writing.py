@@ -149,7 +149,7 @@ def _need_same_choice(
             raise DataError(UNFINISHED.format(folder))
     elif not skip_broken:
         raise DataError(
-            f"{folder} leaves out {layout.left_out:,} rows that could not be drawn, which {FAILED} in it lists: give "
+            f"{folder} leaves out {layout.left_out:,} rows that could not be rendered, which {FAILED} in it lists: use "
             "--skip-broken (skip_broken=True) again, or choose another folder"
         )
 
@@ -350,7 +350,7 @@ def _checked(dataset: RenderedDataset, modalities: Iterable[str] | None) -> tupl
     if modalities is None:
         return tuple(dataset.modalities)
     if isinstance(modalities, str):
-        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the text {modalities!r}")
+        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the string {modalities!r}")
     names = tuple(modalities)
     for name in names:
         if name not in dataset.modalities:

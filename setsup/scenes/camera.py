@@ -78,7 +78,7 @@ class Camera:
         object.__setattr__(self, "rotation", checked_rotation(self.rotation, "rotation of a camera"))
         object.__setattr__(self, "translation", checked_numbers(self.translation, (3,), "translation of a camera"))
         if abs(np.linalg.det(self.k)) < 1e-12 or self.k[2].tolist() != [0, 0, 1] or self.k[1, 0] != 0:
-            raise SetsupError(f"k of a camera is singular or no matrix (f s x; 0 f y; 0 0 1): {self.k.tolist()}")
+            raise SetsupError(f"k of a camera is singular or not a matrix (f s x; 0 f y; 0 0 1): {self.k.tolist()}")
 
     @classmethod
     def look_at(
@@ -119,7 +119,7 @@ class Camera:
         with np.errstate(over="ignore"):
             far = float(length(forward))
         if not 0 < far < math.inf:
-            raise SetsupError(f"a camera at {start.tolist()} cannot look at the point where it stands, or without end")
+            raise SetsupError(f"a camera at {start.tolist()} cannot look at its own position or at infinity")
         forward = forward / far
         ways = (checked_numbers(up, (3,), "up of a camera"), (0, 1, 0), (1, 0, 0))
         right = next(side for side in (np.cross(forward, way) for way in ways) if length(side) > 1e-9)
@@ -264,7 +264,7 @@ class Camera:
         try:
             return cls(**{name: content[name] for name in ("height", "width", "k", "rotation", "translation")})
         except (KeyError, TypeError) as error:
-            raise SetsupError(f"this is no camera: {' '.join(repr(content).split())[:200]}") from error
+            raise SetsupError(f"this is not a camera: {' '.join(repr(content).split())[:200]}") from error
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the numbers; whoever unpickles them gets read-only arrays again."""

@@ -73,7 +73,7 @@ class Renderer(Protocol):
         Raises
         ------
         DataError
-            When it cannot draw here: what is missing, and what to install.
+            When it cannot render here: what is missing, and what to install.
 
         """
         ...

@@ -84,7 +84,7 @@ class Directional:
         for name in ("of_camera", "shadow"):
             object.__setattr__(self, name, check_boolean(getattr(self, name), f"{name} of a light", SetsupError))
         if self.of_camera and self.shadow:
-            raise SetsupError("a light that moves with the camera throws no shadows; give it one of them")
+            raise SetsupError("a light that moves with the camera casts no shadow; give it only one of the two")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class Placement:
         if max(reach, np.abs(self.translation).max()) > FARTHEST:
             raise SetsupError(
                 f"a placement must stay within {FARTHEST:,.0f} m, but its mesh reaches {reach:,.4g} m from its own "
-                f"origin, which stands at {self.translation.tolist()} m"
+                f"origin, at {self.translation.tolist()} m"
             )
         if self.instance is not None:
             whole = isinstance(self.instance, int | np.integer) and not isinstance(self.instance, bool)
@@ -217,7 +217,7 @@ class Placement:
                 raise SetsupError(f"instance of a placement must be an integer from 0 on, not {brief(self.instance)}")
             object.__setattr__(self, "instance", int(self.instance))
         if not isinstance(self.name, str):
-            raise SetsupError(f"name of a placement must be a text, not {brief(self.name)}")
+            raise SetsupError(f"name of a placement must be a string, not {brief(self.name)}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields; whoever unpickles them gets read-only arrays again."""

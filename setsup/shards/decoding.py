@@ -80,7 +80,7 @@ def check_members(members: Mapping[str, Member], source: str) -> None:
                 "index the shards without it"
             )
         elif dtype not in _NUMBERS:
-            raise DataError(f"{source}: the modality {name!r} is of {dtype}, which is not read; plain numbers are")
+            raise DataError(f"{source}: the modality {name!r} is of {dtype}, which is not supported; numbers are")
 
 
 def is_deep(member: Member) -> bool:
@@ -198,7 +198,9 @@ def npy_array(content: memoryview, label: str) -> Array:
     start = _start(content)
     found = _described(bytes(content[:start])) if 0 < start <= len(content) else None
     if found is None:
-        raise DataError(f"{label} is no .npy of plain numbers, or its header is damaged; save it again with numpy.save")
+        raise DataError(
+            f"{label} is not a .npy file of numbers, or its header is damaged; save it again with numpy.save"
+        )
     dtype, fortran, shape = found
     size = math.prod(shape) * dtype.itemsize
     if len(content) != start + size:

@@ -91,7 +91,7 @@ def index_file(store: Store, catalogue: Catalogue) -> Path:
             path.unlink()
             remedy = f"{'restore' if catalogue.check == CRC32C else 'make'} it with `setsup index {store.url}`"
             lies = join_address(store.url, index.name)
-            raise DataError(f"{lies} is not the index of which {CATALOGUE} there tells; {remedy}")
+            raise DataError(f"{lies} is not the index that {CATALOGUE} describes; {remedy}")
 
     return made_once(target, kept, save)
 

@@ -312,7 +312,7 @@ def _check(
         rows = slice(start, start + GROUP)
         which = shard[rows]
         if int(which.max()) >= len(sizes):
-            raise DataError(f"{path} tells of more shards than the {len(sizes):,} of the catalogue; {_MEND}")
+            raise DataError(f"{path} lists more shards than the {len(sizes):,} of the catalogue; {_MEND}")
         for name, (offset, size, _) in spans.items():
             begin, length = offset[rows], size[rows]
             # before a content there is a header at least

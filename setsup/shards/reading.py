@@ -129,7 +129,7 @@ def _map(folder: Path, catalogue: Catalogue, opened: "WeakSet[_Tar]", number: in
     try:
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode):
-            raise DataError(f"{path} is no file; a shard was expected: {advice}")
+            raise DataError(f"{path} is not a file; a shard was expected: {advice}")
         if about.st_size != size:
             raise _changed(path, about.st_size, size, advice)
         # mapped by Arrow, since maps of the standard library keep a descriptor each
@@ -141,9 +141,7 @@ def _map(folder: Path, catalogue: Catalogue, opened: "WeakSet[_Tar]", number: in
     except FileNotFoundError:
         ours = catalogue.check == CRC32C
         fix = "start the same `setsup shard` again" if ours else "index the others again with `setsup index`"
-        raise DataError(
-            f"{path} is missing, a shard that the catalogue tells of; fetch it again, or {remedy}"
-        ) from None
+        raise DataError(f"{path} is missing, a shard listed in the catalogue; fetch it again, or {fix}") from None
     except OSError as error:
         if error.errno is None:  # it was opened, but not mapped
             raise DataError(

@@ -64,7 +64,7 @@ class ShardedViews(ShardedDataset):
 
         """
         if self._size is not None:
-            raise DataError(f"the cameras of {self.url} are of images as they were drawn: open it without size=")
+            raise DataError(f"the cameras of {self.url} are of images as they were rendered: open it without size=")
         return self._view(row)[0]
 
     @of_row
@@ -158,7 +158,7 @@ def view_of(content: bytes, label: str, advice: str) -> tuple[Camera, dict[int, 
         camera = Camera(found["height"], found["width"], *(np.array(found[name], np.float64) for name in _MATRICES))
         instances, names = found["instances"], found["names"]
         if not all(isinstance(one, int) for one in instances) or not all(isinstance(one, str) for one in names):
-            raise ValueError("instances are integers, and have texts as names")
+            raise ValueError("instances must be integers, with strings as names")
         return camera, dict(zip(instances, names, strict=True))
     except (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError, SetsupError) as error:
         raise DataError(f"{label} is damaged: {' '.join(str(error).split())[:200]}; {advice}") from None

@@ -213,7 +213,7 @@ class _Ahead:
 def _refuse_packed(head: bytes, source: Any) -> None:
     if head == _GZIP:
         raise DataError(
-            f"{source} is packed with gzip as a whole, so nothing in it can be read alone; unpack it (gunzip)"
+            f"{source} is compressed with gzip as a whole, which prevents random access; decompress it (gunzip)"
         )
 
 

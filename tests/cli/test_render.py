@@ -328,7 +328,7 @@ def test_what_to_do_with_a_damaged_folder_does_what_it_says(setsup: Run) -> None
     before = contents(Path("out"))
     os.truncate("out/image.npy", 4100)
     for again in (words, ["info", "out"]):
-        refused(setsup(*again), "is cut off", "remove the folder and render it again, or copy it once more")
+        refused(setsup(*again), "is cut off", "remove the folder and render it again, or copy it again")
     shutil.rmtree("out")
     assert setsup(*words).code == 0
     assert contents(Path("out")) == before
@@ -338,7 +338,7 @@ def test_what_to_do_with_a_damaged_folder_does_what_it_says(setsup: Run) -> None
 def test_another_seed_of_a_recipe_is_named(setsup: Run) -> None:
     words = ["render", "room", "--rooms", 1, "--pairs", 1, "--count", 0, 1, "--size", 8, 8, "--renderer", "embree"]
     assert setsup(*words, "--out", "out").code == 0
-    refused(setsup(*words, "--out", "out", "--seed", 1), "begun with other options of the recipe (its seed, ")
+    refused(setsup(*words, "--out", "out", "--seed", 1), "started with other options of the recipe (seed, ")
 
 
 @pytest.mark.long("renderings")
@@ -350,7 +350,7 @@ def test_another_rendering_is_not_mixed_in(setsup: Run, tmp_path: Path) -> None:
         (["--rows", 11, *words[2:]], "another number of rows (10 there, 11 here)"),
         ([*words, "--seed", 1], "other rows (another seed, another choice)"),
         ([*words[:2], "--size", 8, 9, *words[5:]], "another size of pictures"),
-        (words[:-2], "begun with the modalities image, not image, depth"),
+        (words[:-2], "started with the modalities image, not image, depth"),
     ):
         refused(setsup("render", "shapes3d", "--out", "out", *others), said)
     refused(setsup("render", "room", "--out", "out", *words), "another recipe (shapes3d there, room here)")

@@ -91,13 +91,14 @@ def test_all_others_are_drawn_and_the_broken_ones_named(tmp_path: Path, processe
         render(broken(), folder, processes=processes)
     said = str(caught.value)
     assert said.startswith(
-        f"26 of 144 rows of dots cannot be drawn, all others are in {folder}: 24 rows from 48 on (shape 'ball', hue 20)"
+        f"26 of 144 rows of dots cannot be rendered, all others are in {folder}: 24 rows from 48 on (shape 'ball', hue "
+        "20)"
         ": the mesh of the ball has no triangles; row 100 (shape 'cube', hue 20): no place at 60.0; row 143 ("
     )
     assert f"{folder / 'failed.json'} lists them all" in said
     assert "Faults that pass, such as too little memory: give the same `setsup render` again" in said
     assert "leave the rows out with --skip-broken" in said
-    assert said.endswith("a mended mesh is another one, and needs another --out")
+    assert said.endswith("editing a mesh changes the recipe, and needs another --out")
     assert "\n" not in said
     assert [(one["rows"], one["scene"]) for one in json.loads((folder / "failed.json").read_text())] == [
         (BALLS, {"shape": "ball", "hue": 20}),
@@ -247,7 +248,9 @@ def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, 
     again = render(broken(idle), folder, skip_broken=True, begun=lambda layout, rows: said.append((layout.rows, rows)))
     assert (len(again), again.left_out, idle.counts[1]) == (len(LEFT), len(LOST), 0)
     assert said == [(len(LEFT), len(LEFT))]
-    with pytest.raises(DataError, match=r"leaves out 26 rows that could not be drawn, which failed\.json in it lists"):
+    with pytest.raises(
+        DataError, match=r"leaves out 26 rows that could not be rendered, which failed\.json in it lists"
+    ):
         render(broken(), folder)
     # who asks for the rows that are there gets them; as the cache of all rows it will not do
     assert len(render(RenderedDataset(Broken(), FactorTable(Broken.factors).select(LEFT), Crayon()), folder)) == len(
@@ -255,7 +258,7 @@ def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, 
     )
     with pytest.raises(DataError, match=r"another number of rows \(144 there, 96 here\)"):  # as many as were asked for
         render(broken(factors=FactorTable(Broken.factors).select(range(96))), folder, skip_broken=True)
-    with pytest.raises(DataError, match=r"begun with other rows"):
+    with pytest.raises(DataError, match=r"started with other rows"):
         render(broken(factors=FactorTable(Broken.factors).select(range(ROWS)[::-1])), folder, skip_broken=True)
     with pytest.raises(DataError, match=r"another number of rows \(118 there, 144 here\)"):
         broken(cache=folder).fetch([0])

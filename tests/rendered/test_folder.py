@@ -360,7 +360,7 @@ def test_a_cache_that_another_process_finishes(tmp_path: Path) -> None:
 
 def test_a_cache_of_another_data_set_is_refused(whole: Path) -> None:
     before = contents(whole)
-    with pytest.raises(DataError, match="begun with other options of the recipe"):
+    with pytest.raises(DataError, match="started with other options of the recipe"):
         RenderedDataset(Dots(salt="x"), renderer=Crayon(), cache=whole).fetch([0])
     assert contents(whole) == before
 
@@ -385,7 +385,7 @@ class Renamed(Dots):
         (lambda: dots(renderer=Pencil()), None, r"another renderer \(crayon there, pencil here\)"),
         (lambda: dots(factors=sampled(Dots(), 5)), None, r"another number of rows \(144 there, 5 here\)"),
         (lambda: dots(factors=sampled(Dots(), ROWS)), None, "other rows"),
-        (dots, ["image"], "begun with the modalities image, depth, normals, instances, triangles, not image"),
+        (dots, ["image"], "started with the modalities image, depth, normals, instances, triangles, not image"),
     ],
 )
 @pytest.mark.parametrize("finished", [True, False])

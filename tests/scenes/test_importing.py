@@ -627,7 +627,7 @@ def test_genuine_meshes(genuine, caplog, name, faces, kept):
 
 
 def test_a_packed_mesh_must_be_unpacked(genuine):
-    with pytest.raises(DataError, match=r"rock\.obj\.bz2 is of no format that is read: .*unpack it"):
+    with pytest.raises(DataError, match=r"rock\.obj\.bz2 has an unsupported format: supported are .*unpack it"):
         load_mesh(genuine / "meshes" / "trimesh" / "rock.obj.bz2")
 
 

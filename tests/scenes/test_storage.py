@@ -167,7 +167,7 @@ def test_every_number_is_covered_by_the_digest(tmp_path):
 
 
 HOSTILE = {
-    "is no scene of setsup": [
+    "is not a scene of setsup": [
         b"",
         b"\n",
         b"PK\x03\x04",

@@ -429,7 +429,7 @@ def test_what_is_no_set_of_shards_says_what_to_do(tmp_path: Path) -> None:
     for name, words in {
         "absent": "absent is not there; give the folder",
         "empty": r"empty has no shards\.json and no tars; .*`setsup shard`",
-        "begun": "begun is not finished: give the same `setsup shard` command again, and it goes on",
+        "begun": "begun is not finished: run the same `setsup shard` command again to resume",
         "rendered": r"rendered was written by `setsup render`; open it with setsup\.load",
         "deep": r"deep has no shards\.json, so its tars are not indexed; .*`setsup index ",
         "deep/train/0.tar": "0.tar is a file; give the folder",

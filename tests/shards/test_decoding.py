@@ -103,7 +103,7 @@ def test_pickles_are_not_opened() -> None:
             return pytest.fail, ("it was unpickled",)
 
     for content in (pickle.dumps(Bomb()), npy(np.zeros(1, object)) + pickle.dumps(Bomb()), b"", b"\x93NUMPY"):
-        with pytest.raises(DataError, match=r"it is no \.npy of plain numbers"):
+        with pytest.raises(DataError, match=r"it is not a \.npy file of numbers"):
             read(content)
 
 

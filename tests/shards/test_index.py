@@ -240,7 +240,7 @@ def test_an_index_of_the_same_size(tmp_path: Path) -> None:
         ("image.offset", 0, "the 'image' of row 4 would lie outside of data-00001.tar"),
         ("image.size", -1, "the 'image' of row 4 would lie outside of data-00001.tar"),
         ("depth.size", (1 << 63) - 1, "the 'depth' of row 4 would lie outside of data-00001.tar"),
-        ("__shard__", 3, "tells of more shards than the 3 of the catalogue"),
+        ("__shard__", 3, "lists more shards than the 3 of the catalogue"),
         ("image.check", None, r"has no image\.check in 1 rows"),
         ("shape", None, None),
         ("shape", "c", "level"),

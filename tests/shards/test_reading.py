@@ -151,7 +151,7 @@ def test_a_missing_tar_and_what_is_none(reader: LocalReader, tmp_path: Path) -> 
     with pytest.raises(DataError, match=r"0\.tar is missing, .*, or index the others anew with `setsup index`"):
         take(foreign, [(0, 0, 1)])
     for number in (1, 2):
-        with pytest.raises(DataError, match=rf"{number}\.tar is no file; a shard was expected"):
+        with pytest.raises(DataError, match=rf"{number}\.tar is not a file; a shard was expected"):
             take(reader, [(number, 0, 1)])
 
 

@@ -57,7 +57,7 @@ def test_a_large_file_goes_in_parts_and_one_that_fails_leaves_nothing(bucket, tm
     monkeypatch.setattr(S3FileSystem, "_put_file", in_parts)
     monkeypatch.setattr(S3FileSystem, "_call_s3", failing)
     path = local(tmp_path, data)
-    with pytest.raises(DataError, match=r"data-00000\.tar cannot be had now: the connection dropped"):
+    with pytest.raises(DataError, match=r"data-00000\.tar cannot be accessed now: the connection dropped"):
         store.put("data-00000.tar", path)
     assert store.names() == []
     assert path.exists()
@@ -156,7 +156,7 @@ def test_an_s3_server_that_cannot_be_reached_or_refuses_is_told(bucket, web, sho
     web.failing = [-3, 500, -1]
     assert store.ranges([Range("a", 2, 9)]) == [b"2345678"]
     web.failing = [503] * 99
-    with pytest.raises(DataError, match="a cannot be had now: the store answers HTTP 503"):
+    with pytest.raises(DataError, match="a cannot be accessed now: the store answers HTTP 503"):
         store.ranges([Range("a", 2, 4)])
     assert len(web.seen) < 40
 
@@ -255,5 +255,5 @@ for wanted in (Range("c.tar", 0, 1), Range("b.tar", 290, 301)):
     assert data == b"".join(content(1, 5000)[start : start + 70] for start in range(0, 4800, 150))
     assert done.stderr.decode().splitlines() == [
         "gs://bucket/set/c.tar is not there; check the address, or write it anew",
-        "gs://bucket/set/b.tar ends before the bytes that were asked for",
+        "gs://bucket/set/b.tar ends before the requested bytes",
     ]

@@ -247,7 +247,7 @@ def test_ctrl_c_ends_the_requests(web, site):
 def test_a_redirect_in_a_loop_is_one_sentence_at_once(web, site):
     web.redirects = {"set/data-00000.tar": "/set/other.tar", "set/other.tar": "/set/data-00000.tar"}
     with pytest.raises(
-        DataError, match=r"data-00000\.tar cannot be had: its server redirects in a loop; check the addr"
+        DataError, match=r"data-00000\.tar cannot be accessed: its server redirects in a loop; check the addr"
     ):
         site.read("data-00000.tar", 1 << 20)
     asked = len(web.seen)
@@ -259,7 +259,7 @@ def test_a_redirect_in_a_loop_is_one_sentence_at_once(web, site):
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/x", "http:///x"])
 def test_a_redirect_to_no_web_address_is_one_sentence_at_once(web, site, target):
     web.redirects = {"set/data-00000.tar": target}
-    with pytest.raises(DataError, match=r"data-00000\.tar cannot be had: its server redirects to no web address"):
+    with pytest.raises(DataError, match=r"data-00000\.tar cannot be accessed: its server redirects to no web address"):
         site.read("data-00000.tar", 1 << 20)
     assert len(web.seen) == 1
 

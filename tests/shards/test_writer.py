@@ -249,7 +249,7 @@ def test_a_job_in_a_bucket_goes_on(bucket, monkeypatch, whole):
         *(f".setsup/parts/{number:05}.parquet" for number in range(3)), ".setsup/plan.json",
         *(f"data-{number:05}.tar" for number in range(3)),
     ]  # fmt: skip
-    with pytest.raises(DataError, match="was begun with another order"):
+    with pytest.raises(DataError, match="was started with another order"):
         write_shards(Varied(), bucket.url, storage_options=bucket.options)
     puts, said = [], []
     with monkeypatch.context() as patch:
@@ -304,11 +304,11 @@ class Odd(Varied):
         (Odd(modality="../up"), {}, DataError, "cannot be a part of a file's name"),
         (Odd(factor="__key__"), {}, FactorError, "column '__key__' of its own; rename that factor"),
         (Odd(factor="image.offset"), {}, FactorError, "column 'image.offset' of its own"),
-        (Odd(level="\ud800"), {}, FactorError, "is no valid text"),
-        (Odd(factor="\ud800"), {}, FactorError, "is no valid text"),
+        (Odd(level="\ud800"), {}, FactorError, "is not valid text"),
+        (Odd(factor="\ud800"), {}, FactorError, "is not valid text"),
         (Odd(levels=(1, 2**70)), {}, FactorError, "Arrow has no type for the levels"),
         (Odd(levels=(1.5, 2**60 + 1)), {}, FactorError, "Arrow has no type for the levels"),
-        (Odd(name="\udc80"), {}, DataError, "no valid text, and stands in the name"),
+        (Odd(name="\udc80"), {}, DataError, "no valid text, and is part of the name"),
         (Odd(name=""), {}, DataError, "the catalogue of '': name must be a text"),
         (Odd(shape=(1,) * 9), {}, DataError, "the catalogue of 'odd': .*at most 8"),
         (Varied(5), {"order": ["category"]}, DataError, "order of write_shards must be a string, not"),

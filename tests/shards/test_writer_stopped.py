@@ -278,7 +278,7 @@ def test_a_catalogue_of_other_tars_is_refused(tmp_path, whole):
     shutil.copytree(whole, folder)
     text = (folder / "shards.json").read_text()
     (folder / "shards.json").write_text(text.replace("data-00002.tar", "data-00007.tar"))
-    with pytest.raises(DataError, match=r"shards\.json is damaged: it tells of other tars; fetch it again"):
+    with pytest.raises(DataError, match=r"shards\.json is damaged: it lists other tars; fetch it again"):
         write_shards(Varied(), folder, **FEW)
 
 
@@ -316,7 +316,7 @@ def test_other_work_is_refused(tmp_path, monkeypatch, whole, dataset, change):
     with pytest.raises(KeyboardInterrupt):
         _interrupted(tmp_path, monkeypatch, begun, KeyboardInterrupt())
     before = contents(begun)
-    with pytest.raises(DataError, match=r"was begun with .*; give it that, choose another place, or remove"):
+    with pytest.raises(DataError, match=r"was started with .*; use the same, choose another place, or remove"):
         write_shards(dataset, begun, **{**FEW, **change})
     assert contents(begun) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "set"]

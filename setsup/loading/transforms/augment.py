@@ -148,7 +148,7 @@ class Augment:
             found[self._target("homography")] = torch.from_numpy(total.matrices).to(device)
         taken = [name for name in found if self.into is not None and name in batch]
         if taken:
-            raise DataError(f"the batch has {taken[0]!r} already: give into= another text than {self.into!r}")
+            raise DataError(f"the batch has {taken[0]!r} already: give into= a string other than {self.into!r}")
         found = {name: value.unflatten(0, axes) for name, value in found.items()}
         matrices = found[self._target("homography")] if moving else None
         return {**batch, **found, **self._homographies(batch, axes, matrices)}
@@ -266,7 +266,7 @@ def _check_modalities(modalities: Any) -> None:
 def _check_fill(fill: Any, modalities: Mapping[str, str]) -> None:
     for name, value in fill.items() if isinstance(fill, Mapping) else [(None, fill)]:
         if name is not None and name not in modalities:
-            raise SetsupError(f"fill names {name!r}, which is none of the modalities{near(name, modalities)}")
+            raise SetsupError(f"fill names {name!r}, which is not one of the modalities{near(name, modalities)}")
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
             raise SetsupError(f"fill must be a number, or numbers by modality, not {value!r}")
         if (name is None or modalities[name] in _IMAGES) and not 0 <= value <= 1:
@@ -281,7 +281,8 @@ def _lead(batch: Batch, modalities: Mapping[str, str]) -> tuple[int, ...]:
     leads = {name: tuple(batch[name].shape[: axes or max(possible[name])]) for name in possible}
     if not common or len(set(leads.values())) > 1:
         raise DataError(
-            f"modalities of one Augment must agree on (sets, size), or have sets and no slots, and here are {leads}"
+            "modalities of one Augment must agree on (sets, size), or have sets without positions, and here are "
+            f"{leads}"
         )
     lead = next(iter(leads.values()))
     for name, matrices in batch.get("homographies", {}).items():
@@ -331,7 +332,7 @@ def _size(values: Mapping[str, Tensor], modalities: Mapping[str, str], lead: int
             after = values[name].shape[lead:] if kind in ("label", "depth", "normal") else values[name].shape[-2:]
             sizes[name] = (int(after[0]), int(after[1]))
     if not sizes:
-        raise DataError("points alone do not say how large the images are: name a modality of pixels beside them")
+        raise DataError("points alone do not say how large the images are: name a modality of pixels too")
     if len(set(sizes.values())) > 1:
         raise DataError(f"modalities of one Augment must agree on (height, width), and here are {sizes}")
     return next(iter(sizes.values()))
@@ -347,8 +348,8 @@ def _codes(batch: Batch, names: Iterable[str], axes: tuple[int, ...]) -> dict[st
         codes = torch.as_tensor(factors[name]).cpu().numpy()
         if codes.shape != axes[:-1]:
             raise DataError(
-                f"codes of {name!r} are those of slots, {codes.shape}, and the images here are {axes[:-1]}: leave Only "
-                "to images with slots"
+                f"codes of {name!r} have positions, {codes.shape}, and the images here have none, {axes[:-1]}: apply "
+                "ForLevels to images with positions"
             )
         found[name] = np.broadcast_to(codes[..., None], axes).reshape(-1)
     return found

@@ -152,7 +152,7 @@ def checked_operations(operations: Any, of: str) -> tuple[Any, ...]:
         if not isinstance(operation, OneOf | RandomApply | ForLevels | Geometric) and not _takes_two(operation):
             raise SetsupError(
                 f"{of} takes operations, callables of (images, slots), and {operation!r:.80} is none: transforms of "
-                "batches, such as recipes, stand side by side in a Compose"
+                "batches, such as recipes, belong in a Compose"
             )
     return found
 
@@ -249,4 +249,4 @@ def _restricted(step: Move | Paint, chosen: Chosen, size: Size, operation: Any) 
 
 def _other_sizes(operation: Any, sizes: list[Size]) -> SetsupError:
     shown = " and ".join(dict.fromkeys(f"{height} × {width}" for height, width in sizes))
-    return SetsupError(f"{operation} gives images of different sizes, {shown}: bring all images to one size beside it")
+    return SetsupError(f"{operation} gives images of different sizes, {shown}: bring all images to one size first")

@@ -115,7 +115,7 @@ class FrameTriples:
             )
         if fields.ndim != 6 or fields.shape[3] != 2 or fields.shape[:2] != video.shape[:2]:
             raise DataError(
-                f"{self.fields!r} must be (sets, size, fields, 2, height, width) with the sets and slots of "
+                f"{self.fields!r} must be (sets, size, fields, 2, height, width) with the sets and positions of "
                 f"{self.video!r}, {tuple(video.shape[:2])}, not {tuple(fields.shape)}"
             )
         return video, fields

@@ -129,7 +129,7 @@ def _check_free(batch: Batch) -> None:
     held = [name for name in ("label", "color") if name in batch.get("inactive", {})]
     if held:
         raise SetsupError(
-            f"the sets hold {' and '.join(held)}, which FreshColors draws again per image: hold clean_label, digit "
+            f"the sets fix {' and '.join(held)}, which FreshColors draws again per image: fix clean_label, digit "
             "or environment, or leave the transform out"
         )
 

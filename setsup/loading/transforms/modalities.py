@@ -181,4 +181,4 @@ def check_names(names: tuple[str, ...], count: int) -> None:
     """Refuse what is no tuple of so many different texts."""
     texts = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
     if not texts or not len(names) == len(set(names)) == count:
-        raise SetsupError(f"names must be {count} different texts in a tuple, not {names!r}")
+        raise SetsupError(f"names must be {count} different strings in a tuple, not {names!r}")

@@ -248,7 +248,7 @@ class PatchPairs:
 
 def _check_kind(kind: str) -> None:
     if kind not in _CUT:
-        raise SetsupError(f"what is cut is of no known kind, {kind!r}{near(kind, _CUT)}")
+        raise SetsupError(f"the kind of the cut is unknown, {kind!r}{near(kind, _CUT)}")
 
 
 def _check_room(images: torch.Tensor, name: str, needed: int, what: str) -> None:

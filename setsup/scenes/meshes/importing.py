@@ -94,7 +94,7 @@ def load_mesh(path: Path | str, *, scale: float = 1.0, top: Path | str | None = 
     try:
         mesh = _mesh(found, missing, scale)
     except SetsupError as error:
-        raise DataError(f"{label} holds no sound mesh: {error}") from error
+        raise DataError(f"{label} is not a valid mesh: {error}") from error
     except Exception as error:
         # the library's arrays and images are made on demand, and raise whatever they stumble over
         raise unread(label, error) from error

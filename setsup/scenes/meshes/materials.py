@@ -20,9 +20,9 @@ Pixels = npt.NDArray[np.uint8]
 WHITE = (255, 255, 255)
 
 _DEFAULT_COLOR, _DEFAULT_TEXTURE = 102, 100  # trimesh's own, for materials that state none
-_BLEND = "alpha mode BLEND is not rendered: such surfaces are opaque (OPAQUE and MASK are); said once"
-_DISSOLVED = "transparency of OBJ materials (d, map_d) is not rendered: such surfaces are opaque; said once"
-_EMISSION = "emission of glTF materials is not rendered: such surfaces only reflect light; said once"
+_BLEND = "alpha mode BLEND is not rendered: such surfaces are opaque (OPAQUE and MASK are); shown once"
+_DISSOLVED = "transparency of OBJ materials (d, map_d) is not rendered: such surfaces are opaque; shown once"
+_EMISSION = "emission of glTF materials is not rendered: such surfaces only reflect light; shown once"
 
 
 _log = logging.getLogger("setsup")

@@ -153,7 +153,7 @@ class Mesh:
         if self.material is not None:
             which = check_array(self.material, "material of a mesh", SetsupError)
             if which.shape != (len(faces),) or which.dtype.kind not in "iu":
-                raise SetsupError(f"material of a mesh is one integer a triangle, not {which.dtype} {which.shape}")
+                raise SetsupError(f"material of a mesh is one integer per triangle, not {which.dtype} {which.shape}")
             most = min(len(self.materials), 1 << 16) - 1
             if which.min() < 0 or which.max() > most:
                 raise SetsupError(f"material of a mesh must be 0 … {most}, not {which.min()} or {which.max()}")

@@ -176,7 +176,9 @@ def read_mesh(content: bytes, kind: str, label: str, assets: Assets) -> Any:
     trimesh = imported("trimesh", "meshes")
     known = trimesh.exchange.load.mesh_formats()
     if kind not in known:
-        raise DataError(f"{label} is of no format that is read: {', '.join(sorted(known))}; convert it, or unpack it")
+        raise DataError(
+            f"{label} has an unsupported format: supported are {', '.join(sorted(known))}; convert it, or unpack it"
+        )
     if kind == "obj":
         text, least = checked_obj(content, label)
         content = text.encode()
@@ -233,7 +235,7 @@ def _check_image(content: bytes, label: str) -> None:
     except DataError:
         raise
     except Exception as error:
-        raise DataError(f"{label} is no image that can be read ({why(error)})") from error
+        raise DataError(f"{label} is not a readable image ({why(error)})") from error
 
 
 def _mended(content: bytes) -> bytes:

@@ -83,7 +83,9 @@ class FunctionRecipe:
         chosen = names if self.scene_factors is None else tuple(self.scene_factors)
         for name in chosen:
             if name not in names:
-                raise SetsupError(f"the scene factor {name!r} of recipe {self.name!r} is no factor{near(name, names)}")
+                raise SetsupError(
+                    f"the scene factor {name!r} of recipe {self.name!r} is not a factor{near(name, names)}"
+                )
         object.__setattr__(self, "scene_factors", chosen)
         if self.version is None:
             object.__setattr__(self, "version", _source_digest(self.name, self.build, self.look))

@@ -102,7 +102,7 @@ def _add(digest: Any, path: Path) -> None:
     """Add the length of a file and its bytes, block by block."""
     try:
         if not path.is_file():
-            raise DataError(f"the mesh file {shown(str(path))} cannot be read: it is not there, or is no file")
+            raise DataError(f"the mesh file {shown(str(path))} cannot be read: it does not exist, or is not a file")
         with path.open("rb") as file:
             size = left = os.fstat(file.fileno()).st_size
             if size > LARGEST_MESH:

@@ -159,7 +159,7 @@ class _Reader:
 
         if name in self.found.arrays or not name.isprintable() or not name.strip("."):
             self.found.left_out[shown(name) or "''"] = (
-                "the name stands for another field" if name in self.found.arrays else "no name"
+                "the name is used by another field" if name in self.found.arrays else "no name"
             )
             return
         kinds = set(map(type, values)) - {type(None)}
@@ -182,7 +182,7 @@ class _Reader:
             except (OverflowError, UnicodeEncodeError, pa.ArrowException) as error:
                 why = " ".join(str(error).split())[:100]
                 self.found.left_out[name] = (
-                    f"it holds what no factor can be ({why}), such as {next(iter(sights.values()))}"
+                    f"it has values that no factor can have ({why}), such as {next(iter(sights.values()))}"
                 )
             else:
                 self.found.arrays[name] = array

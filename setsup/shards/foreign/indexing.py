@@ -278,7 +278,7 @@ def _need_writable(about: Store, out: object) -> None:
     """Refuse a place that cannot be written, before all tars are walked."""
     mend = "" if out is not None else "; choose another place for the index with out= (--out)"
     if about.size(PLAN) is not None:
-        raise DataError(f"{about.url} is being written by `setsup shard`; give that command again, and it goes on")
+        raise DataError(f"{about.url} is being written by `setsup shard`; run the same command again to resume")
     if about.folder is None:
         try:
             about.put_bytes(f"{WORK}/index", b"")
@@ -319,7 +319,7 @@ def _written(about: Store, parts: Callable[[], Iterator[Any]], made: Callable[..
                 most = max(catalogue.factors, key=len)
                 raise DataError(
                     f"the levels of the factors would take {readable_size(len(content))} of {CATALOGUE}, more than is "
-                    f"read; {most.name!r} has {len(most):,}: index a copy of the tars without it"
+                    f"supported; {most.name!r} has {len(most):,}: index a copy of the tars without it"
                 )
             about.put(INDEX, fresh)
         about.put_bytes(CATALOGUE, content)

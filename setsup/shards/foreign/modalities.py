@@ -120,7 +120,7 @@ def _array(content: bytes, label: str) -> Modality:
         shape, _, dtype = read(head)
     except Exception as error:  # numpy lets what ast and struct raise through
         why = " ".join(str(error).split())[:100]
-        raise DataError(f"{label} is no .npy that can be read ({why})") from None
+        raise DataError(f"{label} is not a readable .npy file ({why})") from None
     if dtype.kind not in _NUMBERS or len(shape) > _AXES:
-        raise DataError(f"{label} holds {str(dtype)[:40]} of {len(shape)} axes, which is not read; plain numbers are")
+        raise DataError(f"{label} holds {str(dtype)[:40]} of {len(shape)} axes, which is not supported; numbers are")
     return Modality(tuple(size or None for size in shape), dtype.name)

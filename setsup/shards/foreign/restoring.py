@@ -37,7 +37,7 @@ __all__ = ["Restored", "restore", "written_here"]
 Array = npt.NDArray[Any]
 
 LOST = (
-    "the rows of the dataset that was written (source rows) are lost: they stood in the index alone, since this set "
+    "the rows of the dataset that was written (source rows) are lost: only the index had them, since this set "
     f"has no {BACKUP}"
 )
 OTHER_BYTES = f"{INDEX} has the same content in other bytes, since another version of pyarrow wrote it"
@@ -248,7 +248,7 @@ def _read(store: Store, shard: Shard, catalogue: Catalogue) -> tuple[list[str], 
             if extension == "json":
                 documents.append(json.loads(content[start:stop].tobytes()))
             elif extension not in ends:
-                raise _other(label, f"{join_address(store.url, CATALOGUE)} does not tell of its members .{extension}")
+                raise _other(label, f"{join_address(store.url, CATALOGUE)} does not list its members .{extension}")
             else:
                 places[ends[extension]].append((row, start, stop - start, check))
     if not len(keys) == len(documents) == shard.rows:

@@ -124,8 +124,8 @@ def _refuse_sparse(listing: Listing, rows: Integers, source: str) -> None:
     holes = rows[listing.methods[rows] == SPARSE]
     if len(holes):
         raise DataError(
-            f"{source}: {_name(listing, holes[0])} is stored with holes that are left out, so it cannot be read where "
-            "it lies; pack the tar again without --sparse"
+            f"{source}: {_name(listing, holes[0])} is stored with holes that are left out, so it cannot be read in "
+            "place; pack the tar again without --sparse"
         )
 
 
@@ -135,7 +135,7 @@ def _refuse_scattered(listing: Listing, rows: Integers, sample: Integers, source
         later, first = int(again[0]) + 1, int(np.argmax(sample == sample[again[0] + 1]))
         raise DataError(
             f"{source}: {_name(listing, rows[later])} has the key of {_name(listing, rows[first])}, with other samples "
-            "between them; members of a sample lie one after the other: pack the tar again in the order of the names "
+            "between them; the members of a sample must be adjacent: pack the tar again in the order of the names "
             "(tar --sort=name)"
         )
 

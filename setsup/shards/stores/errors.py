@@ -52,7 +52,7 @@ _UNKNOWN_USER = (
     "SSOTokenLoadError",
     "UnauthorizedSSOTokenError",
 )
-_NO_ANSWER = "cannot be had now: the store does not answer in time; check the network, or try later"
+_NO_ANSWER = "cannot be accessed now: the store does not answer in time; check the network, or try later"
 _SECRETS = re.compile(r"(://)[^\s/@'\"]*@|\?[^\s'\"]*=[^\s'\"]*")  # a user's name and password, a signed query
 _CREDENTIALS = {
     "s3": "set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (FSSPEC_S3_ANON=true for a public bucket)",
@@ -97,24 +97,26 @@ def failure(error: Exception, scheme: str) -> Failure:
     if isinstance(error, SetsupError) or (isinstance(error, OSError) and error.errno in _LOCAL):
         raise error
     if isinstance(error, ShortRead):
-        return Failure("ends before the bytes that were asked for", again=True, once=True, short=True)
+        return Failure("ends before the requested bytes", again=True, once=True, short=True)
     mend = _CREDENTIALS.get(scheme, "check the credentials in the address or in the options")
     names = _names(error)
     if "TooManyRedirects" in names:
-        return Failure("cannot be had: its server redirects in a loop; check the address")
+        return Failure("cannot be accessed: its server redirects in a loop; check the address")
     if names.intersection(_LOST_WAY):
-        return Failure(f"cannot be had: its server redirects to no web address ({_first(error)}); check the address")
+        return Failure(
+            f"cannot be accessed: its server redirects to no web address ({_first(error)}); check the address"
+        )
     status = _status(error)
     if names.intersection(_UNKNOWN_USER):
         return Failure(f"cannot be reached without credentials ({_first(error)}); {mend}")
     if _kinds(error).intersection(_SILENT):
         return Failure(_NO_ANSWER, True, silent=True)
     if status == 416:
-        return Failure("ends before the bytes that were asked for", short=True)
+        return Failure("ends before the requested bytes", short=True)
     forbidden = "PermissionError" in names or str(error).startswith("Forbidden: ")  # the latter is gcsfs's
     if status in (401, 403, 407) or forbidden:
         code = f" (HTTP {status})" if status else ""
-        return Failure(f"is refused by the store{code}: {_first(error)}; {mend}, and see what they may do there")
+        return Failure(f"is refused by the store{code}: {_first(error)}; {mend}, and check their permissions")
     if status == 412 or "FileExistsError" in names:
         return Failure("is there already", taken=True)
     if "NoSuchBucket" in _code(error) or "bucket does not exist" in str(error):
@@ -122,16 +124,18 @@ def failure(error: Exception, scheme: str) -> Failure:
     if status in (404, 410) or "FileNotFoundError" in names:
         return Failure("is not there; check the address, or write it again", missing=True)
     if status in _PASSING:
-        return Failure(f"cannot be had now: the store answers HTTP {status} ({_first(error)}); try again later", True)
+        return Failure(
+            f"cannot be accessed now: the store answers HTTP {status} ({_first(error)}); try again later", True
+        )
     if names.intersection(_SILENT):
         return Failure(_NO_ANSWER, True, silent=True)
     if names.intersection(_DROPPED):
-        return Failure("cannot be had now: the connection dropped; try again later", True)
+        return Failure("cannot be accessed now: the connection dropped; try again later", True)
     if names.intersection(_UNREACHED):
         once = bool(names.intersection(_ABSENT))
         return Failure(f"cannot be reached ({_first(error)}); check the address and the network", True, once)
     said = f"HTTP {status}, {_first(error)}" if status else _first(error)
-    said = f"cannot be had: the store reports {said}; check the address and the options"
+    said = f"cannot be accessed: the store reports {said}; check the address and the options"
     return Failure(said, status is None, unknown=True)
 
 

@@ -47,7 +47,7 @@ def open_store(url: str | Path, options: Mapping[str, Any] | None = None) -> Sto
     if isinstance(url, Path) or not re.match(r"[A-Za-z][A-Za-z0-9+.-]+(://|::)", text):
         address = None if isinstance(url, Path) else intended_address(text)
         if address is not None:
-            raise DataError(f"{text} is no address, and no folder of that name is there; did you mean {address}?")
+            raise DataError(f"{text} is neither an address nor an existing folder; did you mean {address}?")
         return LocalStore(Path(text))
     from setsup.shards.stores.remote import RemoteStore
 

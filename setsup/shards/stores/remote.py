@@ -68,7 +68,8 @@ class RemoteStore:
             fsspec.get_filesystem_class(self._scheme)
         except ValueError as error:
             raise DataError(
-                f"{self.url} is no address that can be opened ({error}): a folder, s3://…, gs://…, https://… or hf://… "
+                f"{self.url} is not an address that can be opened ({error}): a folder, s3://…, gs://…, https://… or "
+                "hf://… "
                 "was expected"
             ) from None
         except ImportError as error:
@@ -208,7 +209,7 @@ class RemoteStore:
         if len(content) < expected:
             raise ShortRead
         if len(content) > expected:
-            raise NoRanges(f"{self._at(one.name)} cannot be read in parts: the store sends more than it is asked for")
+            raise NoRanges(f"{self._at(one.name)} cannot be read in parts: the store sends more bytes than requested")
         return content
 
     # -- names ---------------------------------------------------------------------------------------------------------
@@ -312,7 +313,7 @@ def _bare(address: str) -> str:
     try:
         urlsplit(address)
     except ValueError as error:
-        raise DataError(f"{address.partition('?')[0].rpartition('@')[2]} is no address: {error}") from None
+        raise DataError(f"{address.partition('?')[0].rpartition('@')[2]} is not an address: {error}") from None
     # by hand: put together again from its parts, an address without a server would be another one
     scheme, marks, rest = re.sub(r"[?#].*|[\t\r\n]", "", address, flags=re.DOTALL).rpartition("://")
     server, slash, path = rest.partition("/")

@@ -32,7 +32,7 @@ async def web_range(system: Any, url: str, wanted: Range, said: str) -> bytes:
                 r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", response.headers.get("Content-Range", "")
             )
             if found is None or int(found[1]) != start or int(found[2]) >= stop:
-                raise NoRanges(f"{said} cannot be read in parts: its server sends others than it is asked for; {_COPY}")
+                raise NoRanges(f"{said} cannot be read in parts: its server sends other bytes than requested; {_COPY}")
             if found[3] != "*":
                 _need_size(said, int(found[3]), wanted)
         elif response.status == 200:
@@ -53,7 +53,7 @@ async def web_range(system: Any, url: str, wanted: Range, said: str) -> bytes:
             pieces.append(piece)
             left -= len(piece)
             if left < 0:  # and who knows how many more will come
-                raise NoRanges(f"{said} cannot be read in parts: its server sends more than it is asked for; {_COPY}")
+                raise NoRanges(f"{said} cannot be read in parts: its server sends more bytes than requested; {_COPY}")
     if left:
         raise ShortRead
     return b"".join(pieces)
@@ -73,7 +73,7 @@ async def web_size(system: Any, url: str, said: str) -> int | None:
         response.raise_for_status()
         if response.status == 200 and response.content_length is not None:
             return int(response.content_length)
-    raise DataError(f"{said} cannot be read: its server does not tell how long it is; {_COPY}")
+    raise DataError(f"{said} cannot be read: its server does not state its size; {_COPY}")
 
 
 async def web_links(system: Any, url: str, said: str) -> list[str]:
@@ -89,7 +89,7 @@ async def web_links(system: Any, url: str, said: str) -> list[str]:
         async for piece in response.content.iter_any():
             page += piece
             if len(page) > _PAGE:
-                raise DataError(f"{said} is no list of files: it has more than {readable_size(_PAGE)}")
+                raise DataError(f"{said} is not a list of files: it has more than {readable_size(_PAGE)}")
         base = str(response.url)
     links = _Links()
     links.feed(page.decode("utf-8", "replace"))

@@ -29,7 +29,7 @@ def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: s
     if not len(dataset):
         raise DataError(f"{dataset.name} has no rows to write")
     if isinstance(modalities, str):
-        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the text {modalities!r}")
+        raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the string {modalities!r}")
     names = dict.fromkeys(dataset.modalities if modalities is None else modalities)
     for name in names:
         if name not in dataset.modalities:
@@ -50,10 +50,10 @@ def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
     try:
         part(dataset.factors.select(none), [], 0, {name: Spans(none, none, none) for name in names}, none)  # type: ignore[arg-type]
     except UnicodeEncodeError as error:
-        raise FactorError(f"{error.object!r}, of a factor of {dataset.name}, is no valid text; rename it") from None
+        raise FactorError(f"{error.object!r}, of a factor of {dataset.name}, is not valid text; rename it") from None
     except (ValueError, OverflowError) as error:
         raise FactorError(
-            f"the levels of a factor of {dataset.name} cannot stand in one column ({error}); give them as texts"
+            f"the levels of a factor of {dataset.name} cannot be stored in one column ({error}); give them as strings"
         ) from None
 
 
@@ -64,7 +64,7 @@ def check_catalogue(dataset: Dataset, plan: ShardPlan) -> None:
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
         raise DataError(
-            f"{wrong!r} is no valid text, and stands in the name {dataset.name!r} or a unit; rename it"
+            f"{wrong!r} is not valid text, and is part of the name {dataset.name!r} or a unit; rename it"
         ) from None
     parsed(text, f"the catalogue of {dataset.name!r}")
 

@@ -196,7 +196,7 @@ class ShardPlan:
 
 _DIFFERENCES = {
     "name": "another dataset",
-    "setsup": "another version of setsup, which may write otherwise",
+    "setsup": "another version of setsup, which may write differently",
     "order": "another order",
     "seed": "another seed",
     "members": "another format, or other modalities",

@@ -238,7 +238,7 @@ class _Work:
         plan, store = self._plan, self._store
         names = [plan.shard_name(number) for number in range(plan.shards)]
         if [shard.name for shard in found.shards] != names:
-            raise DataError(f"{store.url}/{CATALOGUE} is damaged: it tells of other tars; {_ANEW}")
+            raise DataError(f"{store.url}/{CATALOGUE} is damaged: it lists other tars; {_ANEW}")
         size = store.size(INDEX)
         if size != found.index.size:
             state = "is missing" if size is None else f"has {size:,} bytes, not {found.index.size:,}"
@@ -255,8 +255,8 @@ class _Work:
         if content == plan.to_json().encode():
             return True
         raise DataError(
-            f"{store.url} was begun with {plan.against(content, f'{store.url}/{PLAN}') or 'another plan'}; "
-            "give it that, choose another place, or remove what is there"
+            f"{store.url} was started with {plan.against(content, f'{store.url}/{PLAN}') or 'another plan'}; use the "
+            "same, choose another place, or remove what is there"
         )
 
     def _begin(self) -> list[Piece]:

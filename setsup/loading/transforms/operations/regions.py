@@ -23,8 +23,8 @@ class Erase:
     """One rectangle at a random place set to 0.
 
     The distribution is that of the paper [1]_ as in torchvision: up to ten times, a share of the area uniform in
-    ``area`` and a ratio of height to width log-uniform in ``aspect``, sides rounded to whole pixels, until both are below
-    those of the image; then a uniform whole position. If none of the ten fits, the image stays as it is.
+    ``area`` and a ratio of height to width log-uniform in ``aspect``, sides rounded to whole pixels, until both fit
+    the image; then a uniform whole position. If none of the ten fits, the image stays as it is.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Background:
             found = f"{pool.dtype} {pool.shape}" if isinstance(pool, np.ndarray) else type(pool).__name__
             raise SetsupError(f"Background: pool must be a uint8 array (k, height, width, 3), not {found}")
         if not pool.size:
-            raise SetsupError("Background: pool holds no image")
+            raise SetsupError("Background: the pool is empty")
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Put images behind images."""
