@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_instance
+from setsup.checks import check_instance, check_integer
 from setsup.errors import DataError, SetsupError, imported
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR, to_bytes
@@ -31,9 +31,7 @@ class EmbreeRenderer:
     name = "embree"
 
     def __init__(self, supersample: int = 1) -> None:
-        if isinstance(supersample, bool) or not isinstance(supersample, int) or not 1 <= supersample <= 16:
-            raise SetsupError(f"supersample is an integer of samples per side, 1 … 16, not {supersample!r}")
-        self.supersample = supersample
+        self.supersample = check_integer(supersample, "supersample", SetsupError, 1, 16)
         self._scene: Scene | None = None
         self._closed = False
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_instance
+from setsup.checks import check_instance, check_integer
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.color import LINEAR
@@ -62,11 +62,9 @@ class GLRenderer:
     name = "gl"
 
     def __init__(self, supersample: int = 1, device: int | None = None) -> None:
-        if isinstance(supersample, bool) or not isinstance(supersample, int) or not 1 <= supersample <= 16:
-            raise SetsupError(f"supersample is an integer of samples per side, 1 … 16, not {supersample!r}")
-        if device is not None and (isinstance(device, bool) or not isinstance(device, int) or device < 0):
-            raise SetsupError(f"device is the number of a GPU, 0 for the first, not {device!r}")
-        self.supersample = supersample
+        self.supersample = check_integer(supersample, "supersample", SetsupError, 1, 16)
+        if device is not None:
+            check_integer(device, "device", SetsupError)
         self.device = device
         self._loaded: _Loaded | None = None
         self._closed = False

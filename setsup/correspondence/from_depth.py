@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments
+from setsup.checks import check_arguments, check_number
 from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_pixels
-from setsup.errors import DataError, SetsupError, brief
+from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_pixels
+from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
 
 __all__ = ["from_depth", "recorded_camera"]
@@ -104,9 +104,8 @@ def from_depth(
     check_arguments(from_depth, locals(), DataError)
     one, two = _image(depth1, camera1, "depth1"), _image(depth2, camera2, "depth2")
     for name, value in (("tolerance", tolerance), ("absolute", absolute)):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
-            raise SetsupError(f"{name} of depths must be a number from 0 on, not {brief(value)}")
-    at = camera1.pixels() if pixels is None else checked_pixels(pixels)
+        check_number(value, name, SetsupError, 0)
+    at = camera1.pixels() if pixels is None else check_pixels(pixels)
     seen = np.flatnonzero(planar.inside(at, camera1.height, camera1.width))
     depth = np.full(len(at), np.nan)
     depth[seen] = _sampled(one, at[seen])

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments
+from setsup.checks import check_arguments, check_size
 from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_pixels, checked_size
+from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_pixels
 from setsup.errors import DataError, SetsupError
 
 __all__ = ["planar_pairs"]
@@ -60,13 +60,13 @@ def planar_pairs(
     """
     check_arguments(planar_pairs, locals(), DataError)
     one, two = _matrix(to_view_1, "to_view_1"), _matrix(to_view_2, "to_view_2")
-    (height, width), size2 = checked_size(size1, "size1"), checked_size(size2, "size2")
+    (height, width), size2 = check_size(size1, "size1", SetsupError), check_size(size2, "size2", SetsupError)
     if pixels is None:
         y, x = np.mgrid[:height, :width]
         pixels = np.stack([x.ravel(), y.ravel()], axis=-1)
-    points1 = checked_pixels(pixels)
+    points1 = check_pixels(pixels)
     at = planar.carried(points1, np.linalg.inv(one))
-    there = planar.inside(at, *checked_size(source, "source"))
+    there = planar.inside(at, *check_size(source, "source", SetsupError))
     at[~there] = np.nan
     points2 = planar.carried(at, two)
     status = np.where(planar.inside(points2, *size2), Status.VISIBLE, Status.OUTSIDE)

@@ -28,9 +28,9 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from setsup import random
-from setsup.checks import check_array
+from setsup.checks import check_array, check_integer, check_number, check_size
 from setsup.correspondence import planar
-from setsup.errors import DataError, SetsupError, brief
+from setsup.errors import DataError, SetsupError
 
 __all__ = ["AffinePairs", "affine_pairs"]
 
@@ -147,17 +147,11 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
 
 
 def _check(image: Any, size: Any, shift: Any, keep: Any) -> None:
-    for what, sides in (("image", image), ("size", size)):
-        if not isinstance(sides, tuple | list) or len(sides) != 2 or not all(_whole(side, 1) for side in sides):
-            raise SetsupError(f"{what} must be (height, width), two integers from 1 on, not {brief(sides)}")
-    if shift is not None and not (_whole(shift, 0) and shift < _MOST_SHIFT):
-        raise SetsupError(f"shift must be an integer of pixels from 0 to 2**31 - 1, not {brief(shift)}")
-    if isinstance(keep, bool) or not isinstance(keep, int | float | np.number) or not 0 <= keep <= 1:
-        raise SetsupError(f"keep must be a number from 0 to 1, not {brief(keep)}")
-
-
-def _whole(value: Any, least: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
+    check_size(image, "image", SetsupError)
+    check_size(size, "size", SetsupError)
+    if shift is not None:
+        check_integer(shift, "shift", SetsupError, 0, _MOST_SHIFT - 1)
+    check_number(keep, "keep", SetsupError, 0, 1)
 
 
 def _source(image: Size, size: Size, shift: int) -> Size:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.checks import check_arguments, check_array
+from setsup.checks import check_arguments, check_array, check_size
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, brief
 
@@ -22,9 +22,8 @@ __all__ = [
     "Partners",
     "PixelPairs",
     "Status",
-    "checked_key",
-    "checked_pixels",
-    "checked_size",
+    "check_key",
+    "check_pixels",
     "flat_pixels",
     "one_per_pixel",
     "partners",
@@ -166,7 +165,10 @@ class PixelPairs:
         ([[5.0, 7.0], [4.0, 7.0]], [[-3.0, 3.5], [5.0, 3.0]], [2, 0])
 
         """
-        (height1, width1), (height2, width2) = checked_size(size1, "size1"), checked_size(size2, "size2")
+        (height1, width1), (height2, width2) = (
+            check_size(size1, "size1", SetsupError),
+            check_size(size2, "size2", SetsupError),
+        )
         first = planar.carried(self.points1, matrix1)
         second = planar.carried(self.points2, matrix2)
         left = (self.status <= Status.OCCLUDED) & ~planar.inside(second, height2, width2)
@@ -237,13 +239,16 @@ def partners(
 
     """
     check_arguments(partners, locals(), DataError)
-    (height1, width1), (height2, width2) = checked_size(size1, "size1"), checked_size(size2, "size2")
+    (height1, width1), (height2, width2) = (
+        check_size(size1, "size1", SetsupError),
+        check_size(size2, "size2", SetsupError),
+    )
     pixels, others = height1 * width1, height2 * width2
     valid = _shown(shown, "shown", height1, width1)
     places = np.flatnonzero(_shown(shown2, "shown2", height2, width2))
     if not len(places):
         places = np.arange(others)
-    words = random.mix(checked_key(key), random.spread(np.arange(pixels, dtype=np.uint64)))
+    words = random.mix(check_key(key), random.spread(np.arange(pixels, dtype=np.uint64)))
     partner = places[((words & _LOWER) * np.uint64(len(places)) >> _HALF).astype(np.int64)]
     both = planar.inside(pairs.points1, height1, width1) & planar.inside(pairs.points2, height2, width2)
     rows = np.flatnonzero(pairs.visible & both)
@@ -285,16 +290,8 @@ def _shown(shown: npt.ArrayLike | None, name: str, height: int, width: int) -> B
     return found.reshape(-1)
 
 
-def checked_size(size: Any, what: str) -> tuple[int, int]:
-    """Check the size of an image, and give it as (height, width)."""
-    found = tuple(size) if isinstance(size, Sequence | np.ndarray) else ()
-    if len(found) != 2 or not all(isinstance(side, int | np.integer) and side >= 1 for side in found):
-        raise SetsupError(f"{what} must be (height, width), two integers from 1 on, not {brief(size)}")
-    return int(found[0]), int(found[1])
-
-
-def checked_key(key: Any) -> npt.NDArray[np.uint64]:
-    """Check a key, and give it as uint64 of no axis."""
+def check_key(key: Any) -> npt.NDArray[np.uint64]:
+    """Check a key; returns it as a uint64 scalar array."""
     found = np.asarray(key)
     whole = found.shape == () and not isinstance(key, bool) and isinstance(found.item(), int)
     if not whole or not 0 <= found.item() < 1 << 64:
@@ -304,8 +301,8 @@ def checked_key(key: Any) -> npt.NDArray[np.uint64]:
     return found.astype(np.uint64)
 
 
-def checked_pixels(pixels: npt.ArrayLike) -> Reals:
-    """Check places in an image, and copy them as (n, 2) float64; an empty list is none at all."""
+def check_pixels(pixels: npt.ArrayLike) -> Reals:
+    """Check positions in an image; returns a copy, (n, 2) float64. An empty list is allowed."""
     found = np.asarray(pixels)
     if found.shape == (0,):
         found = found.reshape(0, 2)

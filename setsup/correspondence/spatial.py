@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.checks import check_arguments
+from setsup.checks import check_arguments, check_number
 from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import PixelPairs, Status, checked_key, checked_pixels
+from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_key, check_pixels
 from setsup.correspondence.spatial_rays import exact_rays
 from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
@@ -145,11 +145,9 @@ def drawn_pixels(height: int, width: int, fraction: float, key: int | np.uint64)
     (2, 2)
 
     """
-    if isinstance(fraction, bool) or not isinstance(fraction, int | float | np.number) or not 0 <= fraction <= 1:
-        raise SetsupError(f"a fraction of pixels must be a number from 0 to 1, not {fraction!r}")
-    # 0.29 · 100 is a little less than 29
-    count = math.floor(round(height * width * float(fraction), 6))
-    word = checked_key(key)
+    share = check_number(fraction, "fraction", SetsupError, 0, 1)
+    count = math.floor(round(height * width * share, 6))  # 0.29 · 100 is a little less than 29
+    word = check_key(key)
     every = height * width
     # of a permutation that is sorted again only its length is left
     chosen = np.arange(every) if count == every else np.sort(random.permute(word, every, np.arange(count)))
@@ -166,4 +164,4 @@ def _pixels(camera: Camera, pixels: npt.ArrayLike | None, fraction: float | None
         raise SetsupError("a key draws a fraction of the pixels: give the fraction as well")
     if pixels is None:
         return camera.pixels()
-    return checked_pixels(pixels)
+    return check_pixels(pixels)

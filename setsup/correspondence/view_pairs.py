@@ -20,12 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.checks import check_arguments
+from setsup.checks import check_arguments, check_integer, check_size
 from setsup.correspondence.pixel_pairs import (
     Partners,
     PixelPairs,
-    checked_key,
-    checked_size,
+    check_key,
     flat_pixels,
     one_per_pixel,
     partners,
@@ -150,7 +149,7 @@ def _checked(rows: npt.ArrayLike, keys: npt.ArrayLike) -> tuple[Rows, list[int]]
         raise SetsupError(f"rows of view pairs must be (n, 2) integers, not {index.dtype} {index.shape}")
     if words.shape != (len(index),):
         raise SetsupError(f"keys of {len(index)} view pairs must be one each, not {words.shape}")
-    return index, [int(checked_key(word)) for word in words]
+    return index, [int(check_key(word)) for word in words]
 
 
 def _checked_windows(windows: npt.ArrayLike | None, size: Sequence[int] | None, pairs: int) -> Rows | None:
@@ -158,7 +157,7 @@ def _checked_windows(windows: npt.ArrayLike | None, size: Sequence[int] | None, 
         raise SetsupError("windows and their size go together")
     if windows is None:
         return None
-    checked_size(size, "size")
+    check_size(size, "size", SetsupError)
     corners = np.asarray(windows)
     if corners.shape != (pairs, 2, 2) or corners.dtype.kind not in "iu":
         raise SetsupError(
@@ -235,16 +234,15 @@ def descriptor_pairs(
 
     """
     check_arguments(descriptor_pairs, locals(), DataError)
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise SetsupError(f"the number of matches must be an integer from 1 on, not {count!r}")
+    check_integer(count, "the number of matches", SetsupError, 1)
     seen = np.asarray(instances2)
     if seen.ndim != 2 or seen.dtype.kind not in "iu":
         raise SetsupError(f"instances2 must be an image (h, w) of integers, not {seen.dtype} {seen.shape}")
     seen = seen.astype(np.int64)
     ground = [-1, *background]
     on_object = pairs.visible & (pairs.instance >= 0) & ~np.isin(pairs.instance, ground)
-    on_object &= inside(pairs.points1, *checked_size(size1, "size1")) & inside(pairs.points2, *seen.shape)
-    rows, word = np.flatnonzero(on_object), int(checked_key(key))
+    on_object &= inside(pairs.points1, *check_size(size1, "size1", SetsupError)) & inside(pairs.points2, *seen.shape)
+    rows, word = np.flatnonzero(on_object), int(check_key(key))
     rows = rows[one_per_pixel(pairs.points1[rows], size1[1])]
     most = min(int(count), len(rows))
     chosen = rows[random.permute(random.fold(word, _MATCHES), max(len(rows), 1), np.arange(most))]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from setsup.checks import check_arguments, is_integer
+from setsup.checks import check_arguments, check_integer, is_integer
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.errors import SamplerError, SetsupError, brief
 from setsup.loading.batch import Batch, Transform, check_names
@@ -104,7 +104,10 @@ class Loader:
         check_names(dataset.name, self.modalities)
         self._converter = None if to == "numpy" else TensorConverter(to)
         self._finish = Finish(self._converter, transform, dataset.modalities, self.modalities)
-        self._workers, self._prefetch = _check_workers(workers, dataset), _check_prefetch(prefetch)
+        self._workers, self._prefetch = (
+            _check_workers(workers, dataset),
+            check_integer(prefetch, "prefetch", SetsupError, 1),
+        )
         self._delivered = share.start
         self._made_in = os.getpid()  # copied by pickling and forks
         self._turn = 0  # of the only valid iterator
@@ -234,12 +237,6 @@ def _check_transform(transform: Any) -> None:
             f"the transform must be a callable that takes a batch and returns it, not {brief(transform)}: "
             "several go into Compose([…]), operations on images into Augment([…])"
         )
-
-
-def _check_prefetch(prefetch: int) -> int:
-    if not is_integer(prefetch) or prefetch < 1:
-        raise SetsupError(f"prefetch must be an integer from 1 on, not {brief(prefetch)}")
-    return int(prefetch)
 
 
 def _check_no_other_workers() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import is_integer
+from setsup.checks import check_integer
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.errors import SamplerError, SetsupError, brief
 from setsup.factors.stored import check_rows
@@ -198,8 +198,7 @@ class SetBatches:
         A pass that ``start`` lies within keeps its position.
         """
         length = self.sampler.length
-        if not is_integer(epoch) or not 0 <= epoch < _LAST // (length or 1):
-            raise SamplerError(f"the number of a pass must be an integer from 0 on, not {brief(epoch)}")
+        check_integer(epoch, "the number of a pass", SamplerError, 0, _LAST // (length or 1) - 1)
         if length is not None and self._next // length != epoch:
             self._next = int(epoch) * length
 
@@ -263,8 +262,4 @@ def set_batches(sampler: Sampler | Shard, start: int = 0) -> SetBatches:
             f"set_batches takes a sampler, such as setsup.SetSampler, not {type(sampler).__name__}: datasets go into "
             "as_torch"
         )
-    if not is_integer(start) or not 0 <= start < _LAST:
-        raise SamplerError(
-            f"start must be a step of the sampler, an integer from 0 and below 2**63, not {brief(start)}"
-        )
-    return SetBatches(sampler, rank, world, int(start))
+    return SetBatches(sampler, rank, world, check_integer(start, "start", SamplerError, 0, _LAST - 1))

@@ -184,7 +184,7 @@ class RenderedDataset(Dataset):
     def frame(self, row: int) -> Frame:
         """All that is drawn of a row at once; the cache is not asked."""
         found: list[Frame] = []
-        self.draw([one_row(row, len(self))], lambda row, scene, camera, frame: found.append(frame))
+        self.render([one_row(row, len(self))], lambda row, scene, camera, frame: found.append(frame))
         return found[0]
 
     @of_row
@@ -192,7 +192,7 @@ class RenderedDataset(Dataset):
         """What each number in the ``instances`` of a row is."""
         return self.scene(row).names
 
-    def draw(self, rows: Sequence[int], take: Take, failed: Failed | None = None) -> None:
+    def render(self, rows: Sequence[int], take: Take, failed: Failed | None = None) -> None:
         """Draw rows, those of one scene after one another.
 
         Parameters
@@ -274,7 +274,7 @@ class RenderedDataset(Dataset):
                 kept.keep(row, arrays, camera, scene)
 
         if missing:
-            self.draw(missing, take)
+            self.render(missing, take)
 
     def _kept(self) -> RowFiles | None:
         """Rows on disk, opened when a process first asks for some."""

@@ -17,7 +17,7 @@ from setsup.files.mapped import check_mapped
 from setsup.rendered.layout import ABOUT, MEND, NAMES, PROGRESS, TABLE, Layout, one_row, read_layout
 from setsup.scenes import Camera
 
-__all__ = ["RenderedFolder", "drawn_rows", "is_rendered", "open_rendered", "read_table"]
+__all__ = ["RenderedFolder", "is_rendered", "open_rendered", "read_table", "rendered_rows"]
 
 Array = npt.NDArray[Any]
 
@@ -158,7 +158,7 @@ def is_rendered(folder: Path | str) -> bool:
     return (expanded(folder) / ABOUT).is_file()
 
 
-def drawn_rows(folder: Path | str) -> tuple[int, int]:
+def rendered_rows(folder: Path | str) -> tuple[int, int]:
     """How many rows of a folder are there, and how many there will be; (0, 0) where nothing was begun.
 
     Raises

@@ -22,7 +22,7 @@ from setsup.jobs.cluster import Cluster
 from setsup.rendered.create import UNFINISHED, settle_layout
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.failures import Failure, close_ranks, leave_out, tell, write_failures
-from setsup.rendered.folder import RenderedFolder, drawn_rows, is_rendered, open_rendered
+from setsup.rendered.folder import RenderedFolder, is_rendered, open_rendered, rendered_rows
 from setsup.rendered.layout import ABOUT, FAILED, NAMES, PARTS, PROGRESS, Layout
 from setsup.rendered.renderer_pool import without_scene
 from setsup.rendered.rows import RowFiles
@@ -129,7 +129,7 @@ def _rendered(
             if layout.left_out:
                 _need_same_choice(folder, dataset, layout, skip_broken, unfinished)
             if begun is not None:
-                begun(layout, min(drawn_rows(folder)[0], layout.rows))
+                begun(layout, min(rendered_rows(folder)[0], layout.rows))
             if unfinished:
                 _fill(folder, dataset, layout, processes, cluster, skip_broken)
         finally:
@@ -176,12 +176,12 @@ def _try_first(dataset: RenderedDataset) -> str:
         advice = without_scene(dataset.factors, dataset.recipe.scene_factors, dataset.values(row))
         raise DataError(f"{dataset.name}, row {row}: {error}{advice}") from error
 
-    dataset.draw([0], lambda row, scene, camera, frame: None, failed)
+    dataset.render([0], lambda row, scene, camera, frame: None, failed)
     return dataset.renderer_name
 
 
 def _try(dataset: RenderedDataset) -> str:
-    dataset.draw([0], lambda row, scene, camera, frame: None)
+    dataset.render([0], lambda row, scene, camera, frame: None)
     return dataset.renderer_name
 
 
@@ -212,7 +212,7 @@ class _Draw:
             else:
                 files.keep(row, arrays, camera, scene)
 
-        self._dataset.draw(rows[~files.done(rows, self._layout.full)].tolist(), keep, failed)
+        self._dataset.render(rows[~files.done(rows, self._layout.full)].tolist(), keep, failed)
         if failures:  # of the rows, or is it this machine that cannot draw any more?
             _try(self._dataset)
         if self._shared:  # nobody else can have the disk keep what this machine has written

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_integer, check_number
 from setsup.errors import SetsupError, brief
 from setsup.scenes.checks import checked_numbers, checked_rotation
 from setsup.scenes.portable import length, product, sin_cos
@@ -68,12 +69,8 @@ class Camera:
     def __post_init__(self) -> None:
         """Check the numbers, and keep them as read-only float64."""
         for name in ("height", "width"):
-            side = getattr(self, name)
-            if isinstance(side, bool) or not isinstance(side, int | np.integer) or not 1 <= side <= _LARGEST:
-                raise SetsupError(
-                    f"the {name} of a camera is an integer of pixels, 1 … {_LARGEST:,}, not {brief(side)}"
-                )
-            object.__setattr__(self, name, int(side))
+            side = check_integer(getattr(self, name), f"{name} of a camera", SetsupError, 1, _LARGEST)
+            object.__setattr__(self, name, side)
         object.__setattr__(self, "k", checked_numbers(self.k, (3, 3), "k of a camera"))
         object.__setattr__(self, "rotation", checked_rotation(self.rotation, "rotation of a camera"))
         object.__setattr__(self, "translation", checked_numbers(self.translation, (3,), "translation of a camera"))
@@ -157,9 +154,7 @@ class Camera:
             sine, cosine = sin_cos(field_of_view / 2)
             focal = height / (2 * float(sine / cosine))
         elif focal_length is not None:
-            if not 0 < focal_length < math.inf:
-                raise SetsupError(f"a focal length is a positive number of pixels, not {brief(focal_length)}")
-            focal = float(focal_length)
+            focal = check_number(focal_length, "focal_length", SetsupError, positive=True)
         return np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]])
 
     @property

@@ -7,7 +7,6 @@ Triangles of a scene are numbered through: those of the first placement in the o
 """
 
 import hashlib
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -15,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_boolean, is_number
+from setsup.checks import check_boolean, check_integer, check_number
 from setsup.errors import SetsupError, brief
 from setsup.scenes.checks import checked_color, checked_numbers, checked_rotation
 from setsup.scenes.meshes.mesh import FARTHEST, Mesh
@@ -126,13 +125,10 @@ class Lamp:
         object.__setattr__(self, "color", _light_color(self.color))
         if self.axis is not None:
             object.__setattr__(self, "axis", _way(self.axis, "the axis of a lamp"))
-        if not is_number(self.exponent) or not 0 <= self.exponent < math.inf:
-            raise SetsupError(f"the exponent of a lamp is a number from 0 on, not {brief(self.exponent)}")
-        object.__setattr__(self, "exponent", float(self.exponent))
+        object.__setattr__(self, "exponent", check_number(self.exponent, "exponent of a lamp", SetsupError, 0))
         if self.reach is not None:
-            if not is_number(self.reach) or not 0 < self.reach < math.inf:
-                raise SetsupError(f"the reach of a lamp is a positive distance in metres, not {brief(self.reach)}")
-            object.__setattr__(self, "reach", float(self.reach))
+            reach = check_number(self.reach, "reach of a lamp", SetsupError, positive=True)
+            object.__setattr__(self, "reach", reach)
         object.__setattr__(self, "shadow", check_boolean(self.shadow, "shadow of a lamp", SetsupError))
 
 
@@ -212,10 +208,8 @@ class Placement:
                 f"origin, at {self.translation.tolist()} m"
             )
         if self.instance is not None:
-            whole = isinstance(self.instance, int | np.integer) and not isinstance(self.instance, bool)
-            if not whole or not 0 <= self.instance < 1 << 31:
-                raise SetsupError(f"instance of a placement must be an integer from 0 on, not {brief(self.instance)}")
-            object.__setattr__(self, "instance", int(self.instance))
+            instance = check_integer(self.instance, "instance of a placement", SetsupError, 0, (1 << 31) - 1)
+            object.__setattr__(self, "instance", instance)
         if not isinstance(self.name, str):
             raise SetsupError(f"name of a placement must be a string, not {brief(self.name)}")
 

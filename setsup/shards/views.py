@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, of_row
-from setsup.errors import DataError, RowError, SetsupError
-from setsup.factors.stored import check_rows
+from setsup.errors import DataError, SetsupError
+from setsup.rendered.layout import one_row
 from setsup.scenes import Camera
 from setsup.shards.dataset import ShardedDataset
 from setsup.shards.layout import CAMERA
@@ -80,11 +80,9 @@ class ShardedViews(ShardedDataset):
         return self._view(row)[1]
 
     def _view(self, row: int) -> tuple[Camera, dict[int, str]]:
-        index = check_rows(row, len(self))
-        if index.ndim:
-            raise RowError(f"give a single row, not an array of the shape {index.shape}")
-        content = self._contents(index.reshape(1), [CAMERA])[CAMERA][0]
-        return view_of(bytes(content), self._named(CAMERA, int(index)), remedy(self.catalogue.check))
+        index = one_row(row, len(self))
+        content = self._contents(np.array([index]), [CAMERA])[CAMERA][0]
+        return view_of(bytes(content), self._named(CAMERA, index), remedy(self.catalogue.check))
 
 
 def tells_views(dataset: Dataset) -> bool:

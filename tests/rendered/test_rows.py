@@ -29,7 +29,7 @@ def begun(folder: Path) -> RenderedDataset:
 
 def keep(files: RowFiles, dataset: RenderedDataset, rows: list[int]) -> None:
     names = tuple(dataset.modalities)
-    dataset.draw(
+    dataset.render(
         rows,
         lambda row, scene, camera, frame: files.keep(
             row, dataset.outputs(row, scene, camera, frame, names), camera, scene

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from setsup.checks import is_integer
+from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.choices import Move, Steps, checked_operations, factors_of, moves, steps_of
+from setsup.loading.transforms.choices import Move, Steps, check_operations, factors_of, moves, steps_of
 from setsup.loading.transforms.modalities import KINDS, keyed, leads_of
 from setsup.loading.transforms.resampling.maps import carried
 from setsup.loading.transforms.slots import Slots
@@ -108,11 +108,11 @@ class Augment:
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "operations", checked_operations(self.operations, "Augment"))
+        object.__setattr__(self, "operations", check_operations(self.operations, "Augment"))
         _check_modalities(self.modalities)
         _check_fill(self.fill, self.modalities)
-        if self.copies is not None and (not is_integer(self.copies) or self.copies < 1):
-            raise SetsupError(f"copies must be an integer from 1 on, or None, not {self.copies!r}")
+        if self.copies is not None:
+            check_integer(self.copies, "copies", SetsupError, 1)
         if self.geometry not in _GEOMETRY:
             raise SetsupError(f"geometry must be one of {', '.join(_GEOMETRY)}, not {self.geometry!r}")
         if self.into is not None and (not isinstance(self.into, str) or not self.into):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
 from setsup.loading.transforms.operations.amounts import Photometric
-from setsup.loading.transforms.operations.arguments import checked_probability
+from setsup.loading.transforms.operations.arguments import check_probability
 from setsup.loading.transforms.operations.geometry import Geometric, where
 from setsup.loading.transforms.slots import Slots
 
@@ -49,7 +49,7 @@ class OneOf:
 
     def __post_init__(self) -> None:
         """Check the operations."""
-        object.__setattr__(self, "operations", checked_operations(self.operations, "OneOf"))
+        object.__setattr__(self, "operations", check_operations(self.operations, "OneOf"))
         if not self.operations:
             raise SetsupError("OneOf needs at least one operation")
 
@@ -80,8 +80,8 @@ class RandomApply:
 
     def __post_init__(self) -> None:
         """Check the operation and the probability."""
-        checked_operations([self.operation], "RandomApply")
-        checked_probability(self.p, "RandomApply")
+        check_operations([self.operation], "RandomApply")
+        check_probability(self.p, "RandomApply: p")
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class ForLevels:
 
     def __post_init__(self) -> None:
         """Check the operation, the factor and the codes."""
-        checked_operations([self.operation], "ForLevels")
+        check_operations([self.operation], "ForLevels")
         levels = (self.levels,) if isinstance(self.levels, int | np.integer) else self.levels
         whole = isinstance(levels, tuple | list) and all(isinstance(code, int | np.integer) for code in levels)
         if not isinstance(self.factor, str) or not whole or not levels:
@@ -139,7 +139,7 @@ class Paint:
 Steps = list[Move | Paint]
 
 
-def checked_operations(operations: Any, of: str) -> tuple[Any, ...]:
+def check_operations(operations: Any, of: str) -> tuple[Any, ...]:
     """Operations as a tuple; SetsupError when one is none."""
     if isinstance(operations, str) or not isinstance(operations, Iterable):
         raise SetsupError(f"{of} takes a list of operations, not {operations!r}")

@@ -17,9 +17,10 @@ from dataclasses import KW_ONLY, dataclass
 
 import torch
 
+from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import added, check_names, check_whole, keyed, tensor_of
+from setsup.loading.transforms.modalities import added, check_names, keyed, tensor_of
 from setsup.random import stream_key
 
 __all__ = ["FrameTriples"]
@@ -83,8 +84,8 @@ class FrameTriples:
 
     def __post_init__(self) -> None:
         """Refuse numbers of frames below 1, and seeds out of range."""
-        check_whole("later", self.later)
-        check_whole("flow", self.flow)
+        check_integer(self.later, "later", SetsupError, 1)
+        check_integer(self.flow, "flow", SetsupError, 1)
         check_names(self.names, 3)
         stream_key(self.seed, self.stream)
 

@@ -10,7 +10,7 @@ from setsup.datasets.benchmarks.colored_mnist import LABEL_NOISE, NOISE, zeroed
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.modalities import images_of, keyed
-from setsup.loading.transforms.operations.arguments import checked_probability
+from setsup.loading.transforms.operations.arguments import check_probability
 from setsup.random import stream_key
 
 __all__ = ["FreshColors"]
@@ -83,8 +83,8 @@ class FreshColors:
         """Check the arguments."""
         object.__setattr__(self, "noise", tuple(self.noise))
         for share in self.noise:
-            checked_probability(share, "FreshColors", "noise")
-        checked_probability(self.label_noise, "FreshColors", "label_noise")
+            check_probability(share, "FreshColors: noise")
+        check_probability(self.label_noise, "FreshColors: label_noise")
         stream_key(self.seed, self.stream)
 
     def __call__(self, batch: Batch) -> Batch:

@@ -15,7 +15,6 @@ __all__ = [
     "KINDS",
     "added",
     "check_names",
-    "check_whole",
     "has_slots",
     "images_of",
     "keyed",
@@ -169,12 +168,6 @@ def added(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor], lea
         if name in batch:
             raise SetsupError(f"the batch has {name!r} already: give what the view adds another name")
     return {**batch, **{name: view.reshape(*lead, *view.shape[1:]) for name, view in zip(names, views, strict=True)}}
-
-
-def check_whole(name: str, value: int, least: int = 1) -> None:
-    """Refuse what is no integer from ``least`` on."""
-    if not is_integer(value) or value < least:
-        raise SetsupError(f"{name} must be an integer from {least} on, not {value!r}")
 
 
 def check_names(names: tuple[str, ...], count: int) -> None:

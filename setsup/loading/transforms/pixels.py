@@ -5,12 +5,13 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 import torch
 
+from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.correspondence.pairs import affine_pairs
-from setsup.errors import DataError
+from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed
-from setsup.loading.transforms.operations.arguments import Size, checked_probability, checked_size, pair
+from setsup.loading.transforms.modalities import added, check_names, images_of, keyed
+from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
 from setsup.loading.transforms.resampling.warp import warp
 from setsup.random import stream_key
 
@@ -94,10 +95,10 @@ class PlanarPairs:
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        object.__setattr__(self, "size", checked_size(self.size, "PlanarPairs"))
-        checked_probability(self.keep, "PlanarPairs", "keep")
+        object.__setattr__(self, "size", check_box(self.size, "PlanarPairs"))
+        check_probability(self.keep, "PlanarPairs: keep")
         if self.shift is not None:
-            check_whole("shift", self.shift, 0)
+            check_integer(self.shift, "shift", SetsupError)
         check_names(self.names, 5)
         stream_key(self.seed, self.stream)
 

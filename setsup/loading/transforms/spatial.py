@@ -7,13 +7,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, partners
 from setsup.correspondence.view_pairs import Match, cameras_of, descriptor_pairs, traced
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed
-from setsup.loading.transforms.operations.arguments import Size, checked_probability, checked_size, pair
+from setsup.loading.transforms.modalities import added, check_names, images_of, keyed
+from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
 from setsup.random import below, fold, stream_key
 
 __all__ = ["SpatialDescriptors", "SpatialPairs"]
@@ -110,8 +111,8 @@ class SpatialPairs:
     def __post_init__(self) -> None:
         """Check the arguments."""
         if self.size is not None:
-            object.__setattr__(self, "size", checked_size(self.size, "SpatialPairs"))
-        checked_probability(self.keep, "SpatialPairs", "keep")
+            object.__setattr__(self, "size", check_box(self.size, "SpatialPairs"))
+        check_probability(self.keep, "SpatialPairs: keep")
         check_names(self.names, 5)
         stream_key(self.seed, self.stream)
 
@@ -190,7 +191,7 @@ class SpatialDescriptors:
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        check_whole("count", self.count)
+        check_integer(self.count, "count", SetsupError, 1)
         check_names(self.names, 5)
         stream_key(self.seed, self.stream)
 

@@ -20,10 +20,11 @@ from dataclasses import KW_ONLY, dataclass
 
 import torch
 
+from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.colors import color_space, in_color_space
-from setsup.loading.transforms.modalities import added, check_names, check_whole, images_of, keyed, planes_of
+from setsup.loading.transforms.modalities import added, check_names, images_of, keyed, planes_of
 from setsup.random import stream_key
 
 __all__ = ["ColorViews", "PatchPairs", "Patches"]
@@ -156,8 +157,8 @@ class Patches:
 
     def __post_init__(self) -> None:
         """Refuse sizes below 1, and kinds that are none."""
-        check_whole("size", self.size)
-        check_whole("stride", self.stride)
+        check_integer(self.size, "size", SetsupError, 1)
+        check_integer(self.stride, "stride", SetsupError, 1)
         _check_kind(self.kind)
 
     def __call__(self, batch: Batch) -> Batch:
@@ -224,8 +225,8 @@ class PatchPairs:
 
     def __post_init__(self) -> None:
         """Refuse sizes below 1, offsets below 0, kinds that are none, and seeds out of range."""
-        check_whole("size", self.size)
-        check_whole("offset", self.offset, 0)
+        check_integer(self.size, "size", SetsupError, 1)
+        check_integer(self.offset, "offset", SetsupError)
         check_names(self.names, 2)
         _check_kind(self.kind)
         stream_key(self.seed, self.stream)

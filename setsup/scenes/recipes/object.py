@@ -33,6 +33,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from setsup.checks import check_size
 from setsup.errors import SetsupError
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
@@ -40,7 +41,7 @@ from setsup.random import fold, stream_key, uniform
 from setsup.scenes.camera import Camera
 from setsup.scenes.portable import product, sin_cos
 from setsup.scenes.recipes.models import Model, checked_models, identities, loaded
-from setsup.scenes.recipes.values import checked_size, level, number
+from setsup.scenes.recipes.values import LARGEST, level, number
 from setsup.scenes.scene import Ambient, Directional, Light, Placement, Scene
 
 __all__ = ["HEMISPHERE", "ObjectView"]
@@ -136,7 +137,7 @@ class ObjectView:
             raise SetsupError("azimuths 0 and 360 are the same; leave out one of them")
         if self.up not in _TURNED:
             raise SetsupError(f"up must be 'y' or 'z', not {self.up!r}")
-        object.__setattr__(self, "size", checked_size(self.size))
+        object.__setattr__(self, "size", check_size(self.size, "size", SetsupError, LARGEST))
         empty = Scene((), self.lights, self.background)  # raises where they are none
         object.__setattr__(self, "lights", empty.lights)
         object.__setattr__(self, "background", empty.background)

@@ -26,11 +26,13 @@ from typing import Any
 
 import numpy as np
 
+from setsup.checks import check_size
+from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.meshes.mesh import Material, Mesh
 from setsup.scenes.meshes.primitives import box, capsule, cylinder, plane, sphere
 from setsup.scenes.portable import sin_cos
-from setsup.scenes.recipes.values import checked_size, level, number
+from setsup.scenes.recipes.values import LARGEST, level, number
 from setsup.scenes.scene import Ambient, Directional, Lamp, Light, Placement, Scene
 from setsup.scenes.shapes3d import FRAMING, SHAPES, factors
 
@@ -84,7 +86,7 @@ class Shapes3D:
 
     def __post_init__(self) -> None:
         """Check the size."""
-        object.__setattr__(self, "size", checked_size(self.size))
+        object.__setattr__(self, "size", check_size(self.size, "size", SetsupError, LARGEST))
 
     @property
     def key(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.checks import check_integer
 from setsup.errors import DataError, FactorError
 from setsup.factors import FactorTable
 from setsup.factors.counting import counting_sort, packed, renumbered
@@ -113,9 +114,7 @@ def cut(rows: int, per_shard: int, starts: Rows | None = None) -> tuple[int, ...
 
     `starts` (groups + 1,) int64, optional.
     """
-    if isinstance(per_shard, bool) or not isinstance(per_shard, int | np.integer) or per_shard < 1:
-        raise DataError(f"the rows of a shard must be an integer from 1 on, not {per_shard!r}")
-    per_shard = int(per_shard)
+    per_shard = check_integer(per_shard, "the rows of a shard", DataError, 1)
     if starts is None:
         return (*range(0, rows, per_shard), rows)
     found = [0]

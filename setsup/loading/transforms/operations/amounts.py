@@ -1,6 +1,5 @@
-"""How much an operation does: ranges, checked when it is made, and one amount an image as a tensor."""
+"""Amounts of photometric operations, one per image, as tensors."""
 
-import math
 from typing import Protocol
 
 import numpy as np
@@ -8,11 +7,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from setsup.errors import DataError, SetsupError
-from setsup.loading.transforms.operations.arguments import is_number
+from setsup.errors import DataError
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["Photometric", "check_channels", "check_number", "check_range", "per_image"]
+__all__ = ["Photometric", "check_channels", "per_image"]
 
 
 class Photometric(Protocol):
@@ -21,25 +19,6 @@ class Photometric(Protocol):
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Images of the same shape, in 0 … 1."""
         ...
-
-
-def check_number(owner: object, name: str, value: float, least: float = -math.inf, most: float = math.inf) -> None:
-    """Refuse what is no finite number from ``least`` to ``most``, and say whose argument it is."""
-    if not is_number(value) or not least <= value <= most:
-        bounds = f" from {least:g}" if least > -math.inf else ""
-        bounds += f" to {most:g}" if most < math.inf else " on" if bounds else ""
-        raise SetsupError(f"{type(owner).__name__}: {name} must be a number{bounds}, not {value!r}")
-
-
-def check_range(owner: object, low: float, high: float, least: float = -math.inf, name: str = "") -> None:
-    """Refuse what is no range of finite numbers from ``least`` on."""
-    ends = (f"low {name}".rstrip(), f"high {name}".rstrip())
-    for end, value in zip(ends, (low, high), strict=True):
-        check_number(owner, end, value, least)
-    if low > high:
-        raise SetsupError(
-            f"{type(owner).__name__}: {ends[0]} must not be above {ends[1]}, and {low!r} is above {high!r}"
-        )
 
 
 def check_channels(owner: object, images: Tensor) -> None:

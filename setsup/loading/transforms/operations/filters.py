@@ -12,9 +12,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from setsup.checks import is_integer
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.amounts import check_channels, check_number, check_range, per_image
+from setsup.loading.transforms.operations.arguments import Ranged, check_probability
 from setsup.loading.transforms.operations.noise import TABLE, normal, picked
 from setsup.loading.transforms.slots import Slots
 
@@ -51,13 +53,9 @@ class Blur:
 
     def __post_init__(self) -> None:
         """Check the kernel."""
-        if isinstance(self.kernel, bool) or not isinstance(self.kernel, int) or self.kernel < 1 or not self.kernel % 2:
+        if not is_integer(self.kernel) or self.kernel < 1 or not self.kernel % 2:
             raise SetsupError(f"Blur: kernel must be an odd number of pixels, not {self.kernel!r}")
-        if not isinstance(self.sigma, tuple) or len(self.sigma) != 2:
-            raise SetsupError(f"Blur: sigma must be (low, high), not {self.sigma!r}")
-        check_range(self, *self.sigma, name="sigma")
-        if self.sigma[0] <= 0:
-            raise SetsupError(f"Blur: sigma must be above 0, not {self.sigma[0]!r}")
+        check_range(self.sigma, "Blur: sigma", positive=True)
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Blur."""
@@ -86,7 +84,7 @@ def _smoothed(images: Tensor, taps: list[Tensor], axis: int) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Sobel:
+class Sobel(Ranged):
     """Images plus a multiple of their Sobel edges: the length of the gradient of each channel.
 
     Parameters
@@ -108,13 +106,6 @@ class Sobel:
     tensor([0.0500, 0.1000, 0.1000, 0.1000, 0.1000, 0.1000, 0.1000, 0.0500])
 
     """
-
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range(self, self.low, self.high)
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Add edges."""
@@ -160,7 +151,7 @@ class Noise:
 
     def __post_init__(self) -> None:
         """Check the deviation."""
-        check_number(self, "sigma", self.sigma, least=0)
+        check_number(self.sigma, "Noise: sigma", SetsupError, 0)
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Add noise."""
@@ -192,7 +183,7 @@ class SaltAndPepper:
 
     def __post_init__(self) -> None:
         """Check the share."""
-        check_number(self, "share", self.share, least=0, most=1)
+        check_probability(self.share, "SaltAndPepper: share")
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Scatter black and white."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from setsup import random
+from setsup.errors import SetsupError
 from setsup.loading.transforms.operations.amounts import Photometric, check_channels, check_number
 from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Hue, Saturation
 from setsup.loading.transforms.slots import Slots
@@ -47,7 +48,7 @@ class Jitter:
     def __post_init__(self) -> None:
         """Check the amounts."""
         for name, most in (("brightness", math.inf), ("contrast", math.inf), ("saturation", math.inf), ("hue", 0.5)):
-            check_number(self, name, getattr(self, name), least=0, most=most)
+            check_number(getattr(self, name), f"Jitter: {name}", SetsupError, 0, most)
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Apply each operation once."""

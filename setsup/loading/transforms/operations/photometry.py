@@ -13,6 +13,7 @@ to three times more often than these and take half as long again; its rotation o
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -20,7 +21,8 @@ from kornia.enhance import adjust_brightness
 from torch import Tensor
 
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.amounts import check_channels, check_range, per_image
+from setsup.loading.transforms.operations.amounts import check_channels, per_image
+from setsup.loading.transforms.operations.arguments import Ranged
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["AddBrightness", "Brightness", "Contrast", "Gray", "Hue", "Saturation"]
@@ -29,7 +31,7 @@ _TINY = 1e-20  # chroma of a grey, to divide by
 
 
 @dataclass(frozen=True)
-class Brightness:
+class Brightness(Ranged):
     """Images times a factor.
 
     Parameters
@@ -46,12 +48,7 @@ class Brightness:
 
     """
 
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range(self, self.low, self.high, least=0)
+    least: ClassVar[float] = 0
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Brighten or darken."""
@@ -63,7 +60,7 @@ class Brightness:
 
 
 @dataclass(frozen=True)
-class AddBrightness:
+class AddBrightness(Ranged):
     """Images plus a number.
 
     Parameters
@@ -80,13 +77,6 @@ class AddBrightness:
 
     """
 
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range(self, self.low, self.high)
-
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Lift or lower."""
         check_channels(self, images)
@@ -95,7 +85,7 @@ class AddBrightness:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(Ranged):
     """Images drawn away from the mean of their grey version, or towards it.
 
     Parameters
@@ -112,12 +102,7 @@ class Contrast:
 
     """
 
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range(self, self.low, self.high, least=0)
+    least: ClassVar[float] = 0
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Raise or lower the contrast."""
@@ -133,7 +118,7 @@ class Contrast:
 
 
 @dataclass(frozen=True)
-class Saturation:
+class Saturation(Ranged):
     """Colours drawn away from grey of the same luma, or towards it.
 
     Parameters
@@ -150,12 +135,7 @@ class Saturation:
 
     """
 
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range(self, self.low, self.high, least=0)
+    least: ClassVar[float] = 0
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Raise or lower the saturation."""
@@ -170,7 +150,7 @@ class Saturation:
 
 
 @dataclass(frozen=True)
-class Hue:
+class Hue(Ranged):
     """Hue turned, with saturation and value of HSV [1]_ as they are.
 
     Parameters
@@ -190,13 +170,6 @@ class Hue:
     [0.0, 1.0, 0.0]
 
     """
-
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        check_range(self, self.low, self.high)
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Turn the hue."""

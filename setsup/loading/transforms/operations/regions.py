@@ -1,6 +1,5 @@
 """Operations on parts of images: rectangles erased, and what stands behind an object."""
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +10,7 @@ from torch import Tensor
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.amounts import check_channels, check_range
+from setsup.loading.transforms.operations.crops import TRIES, random_sides
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Background", "Erase"]
@@ -52,13 +52,8 @@ class Erase:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        for name in ("area", "aspect"):
-            ends = getattr(self, name)
-            if not isinstance(ends, tuple) or len(ends) != 2:
-                raise SetsupError(f"Erase: {name} must be (low, high), not {ends!r}")
-            check_range(self, *ends, least=0, name=name)
-        if not self.aspect[0] > 0:
-            raise SetsupError(f"Erase: aspect must be above 0, not {self.aspect[0]!r}")
+        check_range(self.area, "Erase: area", 0)
+        check_range(self.aspect, "Erase: aspect", positive=True)
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Erase."""
@@ -74,19 +69,10 @@ class Erase:
 
     def boxes(self, slots: Slots, height: int, width: int) -> tuple[npt.NDArray[np.int64], ...]:
         """Left, top, height and width of the rectangles, each (n,) int64; 0 high where none fits."""
-        tall, wide = np.zeros((2, len(slots)), dtype=np.int64)
-        missing = np.ones(len(slots), dtype=bool)
-        low, high = (math.log(ratio) for ratio in self.aspect)
-        for attempt in range(_TRIES):
-            area = height * width * slots.uniform(*self.area, parameter=2 * attempt)
-            ratio = np.exp(slots.uniform(low, high, parameter=2 * attempt + 1))
-            rows, columns = (np.rint(np.sqrt(side)).astype(np.int64) for side in (area * ratio, area / ratio))
-            fits = missing & (rows < height) & (columns < width)
-            tall[fits], wide[fits] = rows[fits], columns[fits]
-            missing &= ~fits
-            if not missing.any():
-                break
-        left, top = slots.below(width - wide + 1, 2 * _TRIES), slots.below(height - tall + 1, 2 * _TRIES + 1)
+        wide, tall = random_sides(
+            slots, height * width, self.area, self.aspect, lambda wide, tall: (tall < height) & (wide < width)
+        )
+        left, top = slots.below(width - wide + 1, 2 * TRIES), slots.below(height - tall + 1, 2 * TRIES + 1)
         return left, top, tall, wide
 
 

@@ -10,6 +10,7 @@ import torch
 from kornia.enhance import equalize
 from torch import Tensor
 
+from setsup.checks import check_integer
 from setsup.errors import SetsupError
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.amounts import check_channels
@@ -42,8 +43,7 @@ class Posterize:
 
     def __post_init__(self) -> None:
         """Check the number of bits."""
-        if isinstance(self.bits, bool) or not isinstance(self.bits, int) or not 1 <= self.bits <= 8:
-            raise SetsupError(f"Posterize: bits must be an integer from 1 to 8, not {self.bits!r}")
+        check_integer(self.bits, "Posterize: bits", SetsupError, 1, 8)
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Keep the upper bits."""
