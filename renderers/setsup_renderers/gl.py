@@ -31,7 +31,7 @@ from setsup.scenes.color import LINEAR
 from setsup.scenes.frame import Frame
 from setsup.scenes.scene import Ambient, Directional, Lamp, Scene
 from setsup_renderers.gl_buffers import Surface, surfaces
-from setsup_renderers.gl_context import Context, context, described
+from setsup_renderers.gl_context import Context, context, describe_device
 from setsup_renderers.gl_shaders import Kind, sources
 from setsup_renderers.gl_targets import LARGE, TRIANGLES, Fine, Target
 
@@ -75,7 +75,7 @@ class GLRenderer:
 
         Another process is started to find out, once, so that this one has no context afterwards and may fork.
         """
-        return described()
+        return describe_device()
 
     def load(self, scene: Scene) -> None:
         """Make a scene the one that is drawn."""
@@ -205,7 +205,7 @@ class _Loaded:
         self.empty = np.zeros(4, np.uint32)
         self.empty[0] = sum(channel << 8 * number for number, channel in enumerate(channels))
         self.light = (0.0,) * 4 if background is None else (*LINEAR[list(background)].tolist(), 1.0)
-        place.failed("hold this scene", "split it, or render it with embree")
+        place.check_error("hold this scene", "split it, or render it with embree")
 
     def frame(self, camera: Camera, times: int) -> Frame:
         """Draw a frame, in one pass, or in three where colours are averages."""

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from setsup.checks import check_integer, check_number
 from setsup.errors import SetsupError, brief
-from setsup.scenes.checks import checked_numbers, checked_rotation
+from setsup.scenes.checks import check_numbers, check_rotation
 from setsup.scenes.portable import length, product, sin_cos
 
 __all__ = ["Camera"]
@@ -71,9 +71,9 @@ class Camera:
         for name in ("height", "width"):
             side = check_integer(getattr(self, name), f"{name} of a camera", SetsupError, 1, _LARGEST)
             object.__setattr__(self, name, side)
-        object.__setattr__(self, "k", checked_numbers(self.k, (3, 3), "k of a camera"))
-        object.__setattr__(self, "rotation", checked_rotation(self.rotation, "rotation of a camera"))
-        object.__setattr__(self, "translation", checked_numbers(self.translation, (3,), "translation of a camera"))
+        object.__setattr__(self, "k", check_numbers(self.k, (3, 3), "k of a camera"))
+        object.__setattr__(self, "rotation", check_rotation(self.rotation, "rotation of a camera"))
+        object.__setattr__(self, "translation", check_numbers(self.translation, (3,), "translation of a camera"))
         if abs(np.linalg.det(self.k)) < 1e-12 or self.k[2].tolist() != [0, 0, 1] or self.k[1, 0] != 0:
             raise SetsupError(f"k of a camera is singular or not a matrix (f s x; 0 f y; 0 0 1): {self.k.tolist()}")
 
@@ -111,14 +111,14 @@ class Camera:
             is given, or it is out of its range.
 
         """
-        start = checked_numbers(eye, (3,), "eye of a camera")
-        forward = checked_numbers(target, (3,), "target of a camera") - start
+        start = check_numbers(eye, (3,), "eye of a camera")
+        forward = check_numbers(target, (3,), "target of a camera") - start
         with np.errstate(over="ignore"):
             far = float(length(forward))
         if not 0 < far < math.inf:
             raise SetsupError(f"a camera at {start.tolist()} cannot look at its own position or at infinity")
         forward = forward / far
-        ways = (checked_numbers(up, (3,), "up of a camera"), (0, 1, 0), (1, 0, 0))
+        ways = (check_numbers(up, (3,), "up of a camera"), (0, 1, 0), (1, 0, 0))
         right = next(side for side in (np.cross(forward, way) for way in ways) if length(side) > 1e-9)
         right = right / length(right)
         rotation = np.stack([right, np.cross(forward, right), forward])

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from setsup.checks import check_boolean, check_integer, check_number
 from setsup.errors import SetsupError, brief
-from setsup.scenes.checks import checked_color, checked_numbers, checked_rotation
+from setsup.scenes.checks import check_color, check_numbers, check_rotation
 from setsup.scenes.meshes.mesh import FARTHEST, Mesh
 from setsup.scenes.portable import product
 
@@ -133,7 +133,7 @@ class Lamp:
 
 
 def _vector(values: npt.ArrayLike, what: str) -> Vector:
-    x, y, z = checked_numbers(values, (3,), what).tolist()
+    x, y, z = check_numbers(values, (3,), what).tolist()
     return x, y, z
 
 
@@ -195,9 +195,9 @@ class Placement:
         """Check the numbers; arrays are kept read-only."""
         if not isinstance(self.mesh, Mesh):
             raise SetsupError(f"what a placement places is a Mesh, not {type(self.mesh).__name__}")
-        object.__setattr__(self, "rotation", checked_rotation(self.rotation, "rotation of a placement"))
+        object.__setattr__(self, "rotation", check_rotation(self.rotation, "rotation of a placement"))
         for name in ("translation", "scale"):
-            object.__setattr__(self, name, checked_numbers(getattr(self, name), (3,), f"{name} of a placement"))
+            object.__setattr__(self, name, check_numbers(getattr(self, name), (3,), f"{name} of a placement"))
         if self.scale.min() <= 0:
             raise SetsupError(f"scale of a placement must be positive, not {self.scale.tolist()}")
         with np.errstate(over="ignore"):
@@ -290,7 +290,7 @@ class Scene:
             if not isinstance(light, Light):
                 raise SetsupError(f"lights of a scene are Ambient, Directional or Lamp, not {type(light).__name__}")
         if self.background is not None:
-            object.__setattr__(self, "background", checked_color(self.background, "the background of a scene"))
+            object.__setattr__(self, "background", check_color(self.background, "the background of a scene"))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields, and nothing that was computed of them."""

@@ -23,8 +23,8 @@ from setsup.shards.decoding import (
     npy_array,
     plain_head,
     put_pngs,
+    resize_image,
     resized_modalities,
-    shrunk,
     sideways_members,
 )
 from setsup.shards.finding import index_file, is_whole
@@ -280,7 +280,7 @@ class ShardedDataset(Dataset):
                     f"{self._label(name, row)} is {array.dtype} {array.shape}, not {modality.dtype} {modality.shape} "
                     f"as the catalogue says; {remedy(self.catalogue.check)}"
                 )
-            found.append(array if size is None else shrunk(array, size))
+            found.append(array if size is None else resize_image(array, size))
             if found[-1].shape != found[0].shape:
                 raise DataError(
                     f"{self._label(name, row)} has the shape {found[-1].shape}, that of row {rows[0]} "

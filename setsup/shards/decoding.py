@@ -36,8 +36,8 @@ __all__ = [
     "npy_array",
     "plain_head",
     "put_pngs",
+    "resize_image",
     "resized_modalities",
-    "shrunk",
     "sideways_members",
 ]
 
@@ -124,7 +124,7 @@ def resized_modalities(members: Mapping[str, Member], size: tuple[int, int] | No
     return found
 
 
-def shrunk(image: Array, size: tuple[int, int]) -> Array:
+def resize_image(image: Array, size: tuple[int, int]) -> Array:
     """Resize an image of any number of channels as :func:`setsup.datasets.images.resized` does.
 
     `image` (height, width, channels) uint8; `size` (height, width).

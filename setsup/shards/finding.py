@@ -10,7 +10,7 @@ from setsup.errors import DataError
 from setsup.files import cache_folder, content_digest, need_space
 from setsup.files.disk import need_regular
 from setsup.progress import Advance
-from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, PLAN, Catalogue, Shard, parsed
+from setsup.shards.layout import CATALOGUE, CRC32C, HEADER, PLAN, Catalogue, Shard, parse_catalogue
 from setsup.shards.stores.errors import NotThere
 from setsup.shards.stores.store import Range, Store, join_address
 
@@ -32,7 +32,7 @@ def read_catalogue(store: Store) -> Catalogue:
     if store.folder is not None:
         need_regular(store.folder / CATALOGUE)
     try:
-        return parsed(store.read(CATALOGUE, LARGEST), join_address(store.url, CATALOGUE))
+        return parse_catalogue(store.read(CATALOGUE, LARGEST), join_address(store.url, CATALOGUE))
     except DataError as error:
         # a disk says in many ways that there is no such file; a store that failed is not asked again, which takes long
         there = not isinstance(error, NotThere) if store.folder is None else store.size(CATALOGUE) is not None
@@ -46,7 +46,7 @@ def whole_catalogue(store: Store) -> Catalogue | None:
     if store.size(CATALOGUE) is None:
         return None
     try:
-        return parsed(store.read(CATALOGUE, LARGEST), join_address(store.url, CATALOGUE))
+        return parse_catalogue(store.read(CATALOGUE, LARGEST), join_address(store.url, CATALOGUE))
     except DataError as error:
         _log.warning("%s; it is not used", error)
         return None
@@ -123,10 +123,10 @@ def is_whole(store: Store, shard: Shard, check: str, advance: Advance = _unseen)
 
 def _headers(store: Store, name: str) -> str:
     """Digest of the headers of a tar; none where it is damaged."""
-    from setsup.shards.walking import listing_digest, walked
+    from setsup.shards.walking import listing_digest, walk_tar
 
     try:
-        with walked(store, name) as found:
+        with walk_tar(store, name) as found:
             return listing_digest(found.listing)
     except DataError:
         return ""

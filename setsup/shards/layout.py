@@ -50,7 +50,7 @@ __all__ = [
     "Member",
     "Shard",
     "member_name",
-    "parsed",
+    "parse_catalogue",
     "split_name",
 ]
 
@@ -196,7 +196,7 @@ class Catalogue:
         return f'{opened},\n "shards": [\n{lines}\n ]\n}}\n'
 
 
-def parsed(content: bytes, source: str) -> Catalogue:
+def parse_catalogue(content: bytes, source: str) -> Catalogue:
     """Read the content of ``shards.json``.
 
     Parameters

@@ -23,7 +23,7 @@ from setsup.shards.dataset import ShardedDataset
 from setsup.shards.layout import CAMERA
 from setsup.shards.reading import remedy
 
-__all__ = ["ShardedViews", "tells_views", "view_of", "view_texts"]
+__all__ = ["ShardedViews", "encode_views", "has_views", "parse_view"]
 
 _MATRICES = ("k", "rotation", "translation")
 
@@ -82,10 +82,10 @@ class ShardedViews(ShardedDataset):
     def _view(self, row: int) -> tuple[Camera, dict[int, str]]:
         index = one_row(row, len(self))
         content = self._contents(np.array([index]), [CAMERA])[CAMERA][0]
-        return view_of(bytes(content), self._named(CAMERA, index), remedy(self.catalogue.check))
+        return parse_view(bytes(content), self._named(CAMERA, index), remedy(self.catalogue.check))
 
 
-def tells_views(dataset: Dataset) -> bool:
+def has_views(dataset: Dataset) -> bool:
     """Whether the rows of a dataset have cameras, which can be kept.
 
     Parameters
@@ -101,13 +101,13 @@ def tells_views(dataset: Dataset) -> bool:
     return isinstance(camera(0), Camera)
 
 
-def view_texts(dataset: Any, rows: npt.NDArray[np.integer[Any]]) -> list[bytes]:
+def encode_views(dataset: Any, rows: npt.NDArray[np.integer[Any]]) -> list[bytes]:
     """Content of the members of some rows, in their order.
 
     Parameters
     ----------
     dataset : Dataset
-        One that :func:`tells_views`.
+        One that :func:`has_views`.
     rows : (n,) int
         Row numbers.
 
@@ -135,7 +135,7 @@ def _text(dataset: Any, row: int) -> bytes:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def view_of(content: bytes, label: str, advice: str) -> tuple[Camera, dict[int, str]]:
+def parse_view(content: bytes, label: str, advice: str) -> tuple[Camera, dict[int, str]]:
     """Read a member.
 
     Parameters

@@ -26,7 +26,7 @@ from setsup.files.archives.tar_headers import BLOCK
 from setsup.files.archives.tars import Read, Stretch, joined, walk
 from setsup.shards.stores.store import Range, Store
 
-__all__ = ["Walked", "in_order", "listing_digest", "text_bytes", "walked"]
+__all__ = ["Walked", "in_order", "listing_digest", "text_bytes", "walk_tar"]
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -61,7 +61,7 @@ class Walked:
 
 
 @contextmanager
-def walked(store: Store, name: str, endings: tuple[bytes, ...] = ()) -> Iterator[Walked]:
+def walk_tar(store: Store, name: str, endings: tuple[bytes, ...] = ()) -> Iterator[Walked]:
     """Walk over the headers of a tar."""
     if store.folder is not None:
         with _mapped(store, name) as found:

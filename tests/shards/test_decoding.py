@@ -20,8 +20,8 @@ from setsup.shards.decoding import (
     npy_array,
     plain_head,
     put_pngs,
+    resize_image,
     resized_modalities,
-    shrunk,
 )
 from setsup.shards.layout import Member
 from tests.fuzzing import survives
@@ -219,7 +219,7 @@ def test_pictures_are_resized_and_other_modalities_stay() -> None:
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 def test_resizing_is_that_of_pillow(channels: int) -> None:
     image = np.random.default_rng(1).integers(0, 256, (20, 30, channels), np.uint8)
-    found = shrunk(image, (8, 9))
+    found = resize_image(image, (8, 9))
     assert found.shape == (8, 9, channels)
     planes = [image[..., place] for place in range(channels)] if channels < 3 else [image]
     expected = [ImageOps.fit(Image.fromarray(plane), (9, 8), Image.Resampling.BICUBIC) for plane in planes]

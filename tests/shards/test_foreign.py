@@ -19,7 +19,7 @@ from setsup.errors import DataError
 from setsup.factors import Factor, Kind
 from setsup.shards.foreign import walking
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
-from setsup.shards.foreign.samples import grouped
+from setsup.shards.foreign.samples import group_samples
 from setsup.shards.opening import open_shards
 from setsup.shards.stores.opening import open_store
 from setsup.shards.writing.writer import write_shards
@@ -130,8 +130,8 @@ def test_samples_are_those_of_webdataset(tmp_path_factory, samples, form):
         (f"{path}{key}.{ending}", f"{path}{key}{ending}".encode()) for path, key, found in samples for ending in found
     ]
     path = pack(folder / "a.tar", members, form)
-    with walking.walked(open_store(folder), "a.tar") as tar:
-        found = grouped(tar.listing, "a.tar")
+    with walking.walk_tar(open_store(folder), "a.tar") as tar:
+        found = group_samples(tar.listing, "a.tar")
         contents = tar.contents(range(len(tar.listing.names)))
     names = [
         {ext: contents[place] for ext, place in zip(found.extensions, row, strict=True) if place >= 0}

@@ -17,7 +17,7 @@ from setsup.errors import DataError, FactorError, RowError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.shards import index as shards_index
 from setsup.shards.index import Spans, open_index, part, write_index
-from setsup.shards.layout import CRC32C, Catalogue, Member, Shard, parsed
+from setsup.shards.layout import CRC32C, Catalogue, Member, Shard, parse_catalogue
 from setsup.shards.opening import open_shards
 from tests.fuzzing import survives
 from tests.shards.handmade import crc32c, places, renewed, small_set
@@ -26,7 +26,7 @@ DIGEST = "0" * 64
 
 
 def catalogue(folder: Path) -> Catalogue:
-    return parsed((folder / "shards.json").read_bytes(), "it")
+    return parse_catalogue((folder / "shards.json").read_bytes(), "it")
 
 
 def changed(folder: Path, change: object) -> None:

@@ -14,10 +14,10 @@ from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.choices import Move, Steps, check_operations, factors_of, moves, steps_of
-from setsup.loading.transforms.modalities import KINDS, keyed, leads_of
+from setsup.loading.transforms.modalities import KINDS, keyed_slots, leads_of
 from setsup.loading.transforms.resampling.maps import carried
 from setsup.loading.transforms.slots import Slots
-from setsup.loading.transforms.stack import mapped, processed, repeated
+from setsup.loading.transforms.stack import apply_steps, mapped, repeat_steps
 from setsup.random import stream_key
 
 __all__ = ["Augment", "Compose"]
@@ -157,11 +157,11 @@ class Augment:
         """A modality (n, …) after all steps, (n · copies, …)."""
         copies = self.copies or 1
         if kind == "color":
-            return processed(flat, steps, copies, fill, self.eight_bit)
+            return apply_steps(flat, steps, copies, fill, self.eight_bit)
         if kind == "clip":
             frames = flat.shape[1]
             images = flat[:, None].expand(-1, copies, *flat.shape[1:]).flatten(0, 2)
-            done = processed(images, repeated(steps, frames), 1, fill, self.eight_bit)
+            done = apply_steps(images, repeat_steps(steps, frames), 1, fill, self.eight_bit)
             return done.reshape(len(flat) * copies, frames, *done.shape[1:])
         if kind == "flow":
             fields = mapped(flat.flatten(1, -3).movedim(1, -1), total, kind, copies, fill)
@@ -193,7 +193,7 @@ class Augment:
     def _slots(self, batch: Batch, lead: tuple[int, ...], copies: int) -> tuple[Slots, Slots]:
         """Keys of all results, flat, and those from which their geometry is drawn."""
         axes = (*lead, copies)
-        own = keyed(batch, self.seed, self.stream, lead, copies)
+        own = keyed_slots(batch, self.seed, self.stream, lead, copies)
         own = replace(own, eight_bit=self.eight_bit, factors=_codes(batch, factors_of(self.operations), axes))
         if self.geometry == "independent":
             return own, own

@@ -20,7 +20,7 @@ import torch
 from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import added, check_names, keyed, tensor_of
+from setsup.loading.transforms.modalities import add_views, check_names, keyed_slots, tensor_of
 from setsup.random import stream_key
 
 __all__ = ["FrameTriples"]
@@ -100,13 +100,13 @@ class FrameTriples:
                 f"no frame of clips of {frames} frames and {motions} flow fields has a frame {self.later} later and "
                 f"{self.flow} flow fields around it: take longer clips, or smaller later and flow"
             )
-        times = before + keyed(batch, self.seed, self.stream, lead).below(last - before + 1)
+        times = before + keyed_slots(batch, self.seed, self.stream, lead).below(last - before + 1)
         time = torch.from_numpy(times).to(video.device)
         clip = torch.arange(len(time), device=video.device)
         stack = (time - before)[:, None] + torch.arange(self.flow, device=video.device)
         flat, motion = video.flatten(0, 1), fields.flatten(0, 1)
         triple = flat[clip, time], flat[clip, time + self.later], motion[clip[:, None], stack].flatten(1, 2)
-        return added(batch, self.names, triple, lead)
+        return add_views(batch, self.names, triple, lead)
 
     def _clips(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         video, fields = tensor_of(batch, self.video), tensor_of(batch, self.fields)

@@ -9,7 +9,7 @@ import torch
 from setsup.datasets.benchmarks.colored_mnist import LABEL_NOISE, NOISE, zeroed
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import images_of, keyed
+from setsup.loading.transforms.modalities import images_of, keyed_slots
 from setsup.loading.transforms.operations.arguments import check_probability
 from setsup.random import stream_key
 
@@ -97,7 +97,7 @@ class FreshColors:
         clean = _codes(batch, "clean_label", lead, 2)
         environment = _codes(batch, "environment", lead, len(self.noise))
         _check_free(batch)
-        slots = keyed(batch, self.seed, self.stream, lead)
+        slots = keyed_slots(batch, self.seed, self.stream, lead)
         shares = np.asarray(self.noise, np.float64)[environment]
         label = clean ^ (slots.uniform(0, 1, 0).reshape(lead) < self.label_noise)
         color = label ^ (slots.uniform(0, 1, 1).reshape(lead) < shares)

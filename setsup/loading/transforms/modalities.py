@@ -13,11 +13,11 @@ from setsup.random import stream_key
 
 __all__ = [
     "KINDS",
-    "added",
+    "add_views",
     "check_names",
     "has_slots",
     "images_of",
-    "keyed",
+    "keyed_slots",
     "leads_of",
     "planes_of",
     "tensor_of",
@@ -147,7 +147,7 @@ def _copied(batch: Batch, name: str, lead: tuple[int, ...], found: torch.Tensor)
     return any(tuple(one.shape[: len(lead)]) == lead and tuple(one.shape[-2:]) == size for one in tensors)
 
 
-def keyed(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int = 1) -> Slots:
+def keyed_slots(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int = 1) -> Slots:
     """Keys of the images of a batch, flat.
 
     `lead` (sets,), (sets, size) or (sets, size, copies).
@@ -162,7 +162,7 @@ def keyed(batch: Batch, seed: int, stream: str, lead: Sequence[int], copies: int
     return Slots(slots_of(stream_key(seed, stream), int(step), tuple(lead[:2]), many).reshape(-1))
 
 
-def added(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor], lead: Sequence[int]) -> Batch:
+def add_views(batch: Batch, names: Sequence[str], views: Sequence[torch.Tensor], lead: Sequence[int]) -> Batch:
     """The batch with views under their names, their first axis folded out to sets, slots and perhaps copies."""
     for name in names:
         if name in batch:

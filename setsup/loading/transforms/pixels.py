@@ -10,7 +10,7 @@ from setsup.correspondence import planar
 from setsup.correspondence.pairs import affine_pairs
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import added, check_names, images_of, keyed
+from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots
 from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
 from setsup.loading.transforms.resampling.warp import warp
 from setsup.random import stream_key
@@ -108,7 +108,7 @@ class PlanarPairs:
         if images.dtype not in (torch.uint8, torch.float32):
             raise DataError(f"{self.image!r} must be uint8 or float32 in 0 … 1, not {images.dtype}")
         *lead, _, height, width = images.shape
-        keys = keyed(batch, self.seed, self.stream, lead).keys
+        keys = keyed_slots(batch, self.seed, self.stream, lead).keys
         drawn = affine_pairs(keys, (height, width), size, shift=self.shift, keep=self.keep)
         stack = images.flatten(0, -4)
         if drawn.source != (height, width):
@@ -116,4 +116,4 @@ class PlanarPairs:
             stack = warp(stack, np.broadcast_to(larger, (len(keys), 3, 3)), drawn.source)
         views = [warp(stack, matrices, size) for matrices in (drawn.to_view_1, drawn.to_view_2)]
         maps = [torch.from_numpy(one).to(images.device) for one in (drawn.partner, drawn.positive, drawn.valid)]
-        return added(batch, self.names, (*views, *maps), lead)
+        return add_views(batch, self.names, (*views, *maps), lead)

@@ -13,7 +13,7 @@ from setsup.correspondence.pixel_pairs import PixelPairs, partners
 from setsup.correspondence.view_pairs import Match, cameras_of, descriptor_pairs, traced
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
-from setsup.loading.transforms.modalities import added, check_names, images_of, keyed
+from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots
 from setsup.loading.transforms.operations.arguments import Size, check_box, check_probability, pair
 from setsup.random import below, fold, stream_key
 
@@ -120,7 +120,7 @@ class SpatialPairs:
         """Add the views and what belongs to their pixels."""
         images, rows = _pairs_of(batch, self.dataset, self.image)
         matrices = _matrices(batch, self.dataset, self.image, rows)
-        keys = keyed(batch, self.seed, self.stream, (len(rows), 1)).keys
+        keys = keyed_slots(batch, self.seed, self.stream, (len(rows), 1)).keys
         size = (int(images.shape[-2]), int(images.shape[-1]))
         if self.size is not None:
             windows = _windows(keys, size, pair(self.size), self.independent)
@@ -134,7 +134,7 @@ class SpatialPairs:
             one = partners(pairs, size, size, partner_key, shown=shown[0], shown2=shown[1])
             found.append([one.partner, one.positive, one.valid])
         maps = [torch.from_numpy(np.stack(part)).to(images.device) for part in zip(*found, strict=True)]
-        return added(batch, self.names, (images[:, 0], images[:, 1], *maps), (len(rows),))
+        return add_views(batch, self.names, (images[:, 0], images[:, 1], *maps), (len(rows),))
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +209,7 @@ class SpatialDescriptors:
             rows.tolist(),
             matrices,
             instances[:, 1].cpu().numpy(),
-            keyed(batch, self.seed, self.stream, (len(rows), 1)).keys,
+            keyed_slots(batch, self.seed, self.stream, (len(rows), 1)).keys,
             strict=True,
         ):
             ground = [number for number, name in self.dataset.names(views[0]).items() if name in self.background]
@@ -218,7 +218,7 @@ class SpatialDescriptors:
             drawn = descriptor_pairs(pairs, visible, size, self.count, int(key), background=ground)
             found.append([drawn.first, drawn.match, drawn.same, drawn.other, drawn.background])
         maps = [torch.from_numpy(np.stack(part)).to(instances.device) for part in zip(*found, strict=True)]
-        return added(batch, self.names, maps, (len(rows),))
+        return add_views(batch, self.names, maps, (len(rows),))
 
 
 def _pairs_of(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[torch.Tensor, npt.NDArray[np.int64]]:

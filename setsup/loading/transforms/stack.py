@@ -12,11 +12,11 @@ from torch import Tensor
 
 from setsup.errors import SetsupError
 from setsup.loading.transforms.choices import Move, Paint, Steps
-from setsup.loading.transforms.resampling.images import finished, real
+from setsup.loading.transforms.resampling.images import finish, real
 from setsup.loading.transforms.resampling.warp import take, warp
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["mapped", "processed", "repeated"]
+__all__ = ["apply_steps", "mapped", "repeat_steps"]
 
 Rows = npt.NDArray[np.int64]
 Size = tuple[int, int]
@@ -24,7 +24,7 @@ Size = tuple[int, int]
 _CHUNK = 1 << 21  # bytes of float32 a thread: a chain of operations then works in the cores' caches, not in memory
 
 
-def processed(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit: bool) -> Tensor:
+def apply_steps(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit: bool) -> Tensor:
     """Apply steps to images.
 
     `images` (n, C, H, W); returns (n · copies, C′, H′, W′) float32, or uint8 with ``eight_bit``; no memory is shared
@@ -38,20 +38,20 @@ def processed(images: Tensor, steps: Steps, copies: int, fill: float, eight_bit:
         for start in range(0, len(rows), together):
             chunk = rows[start : start + together]
             part = take(images, torch.from_numpy(chunk // copies).to(images.device))
-            part = finished(part, eight_bit) if eight_bit else part
+            part = finish(part, eight_bit) if eight_bit else part
             for step in some:
                 if isinstance(step, Move):
                     part = warp(part, step.matrices[chunk], step.size, "color", fill, eight_bit)
                 else:
                     part = _called(step.operation, real(part), step.slots.take(chunk))
-            part = finished(part, eight_bit)
+            part = finish(part, eight_bit)
             if found is None:
                 found = torch.empty((len(images) * copies, *part.shape[1:]), dtype=part.dtype, device=part.device)
             _put(part, found, chunk)
-    return finished(images.new_empty((0, images.shape[1], *sizes[-1])), eight_bit) if found is None else found
+    return finish(images.new_empty((0, images.shape[1], *sizes[-1])), eight_bit) if found is None else found
 
 
-def repeated(steps: Steps, frames: int) -> Steps:
+def repeat_steps(steps: Steps, frames: int) -> Steps:
     """The steps of n images for n · frames, the frames of one next to each other: all frames change alike."""
     found: Steps = []
     for step in steps:

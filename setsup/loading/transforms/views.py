@@ -24,7 +24,7 @@ from setsup.checks import check_integer
 from setsup.errors import DataError, SetsupError, near
 from setsup.loading.batch import Batch
 from setsup.loading.transforms.colors import color_space, in_color_space
-from setsup.loading.transforms.modalities import added, check_names, images_of, keyed, planes_of
+from setsup.loading.transforms.modalities import add_views, check_names, images_of, keyed_slots, planes_of
 from setsup.random import stream_key
 
 __all__ = ["ColorViews", "PatchPairs", "Patches"]
@@ -99,7 +99,7 @@ class ColorViews:
             converted = self._converted(some)
             one.copy_(converted[:, :1])
             two.copy_(converted[:, 1:])
-        return added(batch, self.names or color_space(self.space).views, (first, others), lead)
+        return add_views(batch, self.names or color_space(self.space).views, (first, others), lead)
 
     def _converted(self, images: torch.Tensor) -> torch.Tensor:
         try:
@@ -167,7 +167,7 @@ class Patches:
         _check_room(planes, self.image, self.size, f"patches of {self.size} pixels")
         # (images, channels, rows, columns, size, size)
         grid = planes.unfold(-2, self.size, self.stride).unfold(-2, self.size, self.stride)
-        return added(batch, (self.into,), (restored(grid.movedim(1, 3).flatten(1, 2)),), lead)
+        return add_views(batch, (self.into,), (restored(grid.movedim(1, 3).flatten(1, 2)),), lead)
 
 
 @dataclass(frozen=True)
@@ -237,14 +237,14 @@ class PatchPairs:
         what = f"two patches of {self.size} pixels with an offset of {self.offset}"
         _check_room(flat, self.image, self.size + self.offset, what)
         height, width = flat.shape[-2:]
-        slots = keyed(batch, self.seed, self.stream, lead)
+        slots = keyed_slots(batch, self.seed, self.stream, lead)
         x = torch.from_numpy(slots.below(width - self.size - self.offset + 1, 0)).to(flat.device)
         y = torch.from_numpy(slots.below(height - self.size - self.offset + 1, 1)).to(flat.device)
         number = torch.arange(len(flat), device=flat.device)
         # every place a patch may have, as a view: (images, channels, places in y, places in x, size, size)
         places = flat.unfold(-2, self.size, 1).unfold(-2, self.size, 1)
         pair = [restored(places[number, :, y + shift, x + shift]) for shift in (0, self.offset)]
-        return added(batch, self.names, pair, lead)
+        return add_views(batch, self.names, pair, lead)
 
 
 def _check_kind(kind: str) -> None:

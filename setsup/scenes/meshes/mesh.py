@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from setsup.checks import check_array
 from setsup.errors import SetsupError
-from setsup.scenes.checks import checked_color
+from setsup.scenes.checks import check_color
 
 __all__ = ["FARTHEST", "Material", "Mesh"]
 
@@ -62,7 +62,7 @@ class Material:
 
     def __post_init__(self) -> None:
         """Check the colour, the texture and the mask."""
-        object.__setattr__(self, "color", checked_color(self.color, "the colour of a material"))
+        object.__setattr__(self, "color", check_color(self.color, "the colour of a material"))
         if self.texture is not None:
             texture = _kept(self.texture, np.uint8, "the texture of a material")
             if texture.ndim != 3 or texture.shape[2] != 3 or 0 in texture.shape:

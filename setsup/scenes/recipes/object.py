@@ -40,7 +40,7 @@ from setsup.factors.table import FactorTable
 from setsup.random import fold, stream_key, uniform
 from setsup.scenes.camera import Camera
 from setsup.scenes.portable import product, sin_cos
-from setsup.scenes.recipes.models import Model, checked_models, identities, loaded
+from setsup.scenes.recipes.models import Model, check_models, identities, loaded
 from setsup.scenes.recipes.values import LARGEST, level, number
 from setsup.scenes.scene import Ambient, Directional, Light, Placement, Scene
 
@@ -122,7 +122,7 @@ class ObjectView:
 
     def __post_init__(self) -> None:
         """Check all options."""
-        object.__setattr__(self, "models", checked_models(self.models, "models"))
+        object.__setattr__(self, "models", check_models(self.models, "models"))
         options: dict[str, Any] = {name: getattr(self, name) for name in ("distance", "jitter", "field_of_view")}
         object.__setattr__(self, "distance", number(options, "distance", 1e-6, 1e6))
         object.__setattr__(self, "jitter", number(options, "jitter", 0, 1e6))

@@ -26,7 +26,7 @@ from setsup.files.expand_user import expanded
 from setsup.files.locks import lock_file
 from setsup.progress import progress
 from setsup.shards.finding import LARGEST, is_whole, whole_catalogue
-from setsup.shards.foreign.restoring import restore, written_here
+from setsup.shards.foreign.restoring import is_own, restore
 from setsup.shards.foreign.spill_buffer import Spool
 from setsup.shards.foreign.tar_set import FoundSet, read_tar
 from setsup.shards.index import SHARD, write_index
@@ -192,7 +192,7 @@ def write_foreign_index(
     older = whole_catalogue(about)
     if older is not None and out is None:
         _need_foreign(about, older)
-    ours = out is None and older is None and bool(tars) and written_here(store, tars)
+    ours = out is None and older is None and bool(tars) and is_own(store, tars)
     if older is not None and (out is not None or wanted is not None):
         _need_own(about, older, tars, wanted is not None)
     if older is None and about is not store:

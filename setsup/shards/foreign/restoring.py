@@ -32,7 +32,7 @@ from setsup.shards.stores.store import Range, Store, join_address
 from setsup.shards.writing.parts import scratch
 from setsup.shards.writing.tar import headers
 
-__all__ = ["Restored", "restore", "written_here"]
+__all__ = ["Restored", "is_own", "restore"]
 
 Array = npt.NDArray[Any]
 
@@ -87,7 +87,7 @@ def restore(store: Store) -> Restored | None:
     return None
 
 
-def written_here(store: Store, tars: list[str]) -> bool:
+def is_own(store: Store, tars: list[str]) -> bool:
     """Whether the first of some tars begins with a header as setsup writes it, and no other program."""
     if (store.size(tars[0]) or 0) < BLOCK:
         return False

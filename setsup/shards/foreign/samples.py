@@ -21,7 +21,7 @@ from setsup.files.archives.listing import SPARSE, Listing, as_numpy, matched
 from setsup.files.archives.names import shown
 from setsup.shards.walking import text_bytes
 
-__all__ = ["Grouped", "grouped"]
+__all__ = ["Grouped", "group_samples"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -59,7 +59,7 @@ class Grouped:
         return len(self.keys)
 
 
-def grouped(listing: Listing, source: str) -> Grouped:
+def group_samples(listing: Listing, source: str) -> Grouped:
     """Put the members of a tar together to samples."""
     starts, slash, dot, ends = _cuts(listing.names)
     named = (dot > slash + 1) & (dot + 1 < ends)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from setsup.errors import DataError
-from setsup.shards.stores.errors import CutShort, Failure, NotThere, failure, traced
+from setsup.shards.stores.errors import CutShort, Failure, NotThere, failure, format_error
 from setsup.shards.stores.file_system import SECONDS
 from setsup.shards.stores.ranges import AT_ONCE
 from setsup.shards.stores.store import join_address
@@ -139,7 +139,7 @@ class Attempts:
 
     def _refuse(self, name: str, found: Failure, error: Exception) -> NoReturn:
         if _log.isEnabledFor(logging.DEBUG):  # for those who look for a fault in a library
-            _log.debug("%s: %s", self._address(name), traced(error))
+            _log.debug("%s: %s", self._address(name), format_error(error))
         kind = CutShort if found.short else NotThere if found.missing else DataError
         raise kind(f"{self._address(name)} {found.said}") from (error if found.unknown else None)
 

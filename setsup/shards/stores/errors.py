@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from setsup.errors import DataError, SetsupError
 
-__all__ = ["CutShort", "Failure", "NoRanges", "NotThere", "ShortRead", "failure", "passes", "traced"]
+__all__ = ["CutShort", "Failure", "NoRanges", "NotThere", "ShortRead", "failure", "format_error", "passes"]
 
 _PASSING = (408, 409, 425, 429, 500, 502, 503, 504)  # answers that may be another one in a moment
 _LOCAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EMFILE, errno.ENFILE)
@@ -151,7 +151,7 @@ def passes(error: Exception) -> bool:
     return bool(names.intersection((*_SILENT, *_UNREACHED, *_DROPPED)))
 
 
-def traced(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """Traceback of an exception and of what led to it, without passwords and signatures."""
     return _SECRETS.sub(r"\1", "".join(traceback.format_exception(error)))
 

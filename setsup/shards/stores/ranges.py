@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AT_ONCE", "GAP", "MOST", "Reads", "merged"]
+__all__ = ["AT_ONCE", "GAP", "MOST", "Reads", "merge_ranges"]
 
 AT_ONCE = 64
 """Requests under way."""
@@ -49,7 +49,9 @@ class Reads(NamedTuple):
     offset: Integers
 
 
-def merged(file: npt.ArrayLike, start: npt.ArrayLike, stop: npt.ArrayLike, gap: int = GAP, most: int = MOST) -> Reads:
+def merge_ranges(
+    file: npt.ArrayLike, start: npt.ArrayLike, stop: npt.ArrayLike, gap: int = GAP, most: int = MOST
+) -> Reads:
     """Join ranges that lie near each other.
 
     Parameters
@@ -66,7 +68,7 @@ def merged(file: npt.ArrayLike, start: npt.ArrayLike, stop: npt.ArrayLike, gap: 
 
     Examples
     --------
-    >>> reads = merged([0, 1, 0], [100, 5, 0], [110, 10, 40], gap=64)
+    >>> reads = merge_ranges([0, 1, 0], [100, 5, 0], [110, 10, 40], gap=64)
     >>> reads.file, reads.start, reads.stop
     (array([0, 1]), array([0, 5]), array([110,  10]))
     >>> reads.read, reads.offset

@@ -11,13 +11,13 @@ from setsup.datasets.selections import Concat, Selection
 from setsup.errors import DataError, FactorError, near
 from setsup.shards.decoding import check_members
 from setsup.shards.index import Spans, part
-from setsup.shards.layout import CAMERA, CRC32C, INDEX, VIEW, Catalogue, Member, Shard, parsed
-from setsup.shards.views import tells_views, view_texts
+from setsup.shards.layout import CAMERA, CRC32C, INDEX, VIEW, Catalogue, Member, Shard, parse_catalogue
+from setsup.shards.views import encode_views, has_views
 from setsup.shards.writing.encoding import stored
 from setsup.shards.writing.plan import ShardPlan
 from setsup.shards.writing.resizing import Resized
 
-__all__ = ["catalogue_of", "check_catalogue", "looked_at", "stored_members"]
+__all__ = ["catalogue_of", "check_catalogue", "inspect_rows", "stored_members"]
 
 Rows = npt.NDArray[np.int64]
 
@@ -37,7 +37,7 @@ def stored_members(dataset: Dataset, modalities: Iterable[str] | None, format: s
     if not names:
         raise DataError(f"name at least one modality to write: {', '.join(dataset.modalities) or 'there is none'}")
     members = {name: stored(name, dataset.modalities[name], format) for name in names}
-    if tells_views(dataset):
+    if has_views(dataset):
         members[CAMERA] = VIEW
     check_members(members, dataset.name)
     _check_factors(dataset, members)
@@ -66,7 +66,7 @@ def check_catalogue(dataset: Dataset, plan: ShardPlan) -> None:
         raise DataError(
             f"{wrong!r} is not valid text, and is part of the name {dataset.name!r} or a unit; rename it"
         ) from None
-    parsed(text, f"the catalogue of {dataset.name!r}")
+    parse_catalogue(text, f"the catalogue of {dataset.name!r}")
 
 
 def catalogue_of(
@@ -88,7 +88,7 @@ def catalogue_of(
     )
 
 
-def looked_at(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, float]:
+def inspect_rows(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, float]:
     """Look at a few rows: what cannot be fetched leaves nothing that was begun.
 
     Returns a digest of them, and of which rows of which datasets these are; and the bytes of a row's arrays.
@@ -105,7 +105,7 @@ def looked_at(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, flo
             digest.update(f"{name} {array.dtype} {array.shape}".encode())
             digest.update(np.ascontiguousarray(array).tobytes())
             size += array.nbytes
-        for text in view_texts(dataset, np.array([row])) if len(arrays) < len(members) else ():
+        for text in encode_views(dataset, np.array([row])) if len(arrays) < len(members) else ():
             digest.update(text)
             size += len(text)
     return digest.hexdigest(), size / most

@@ -24,7 +24,7 @@ from setsup.files import disk_errors
 from setsup.shards.index import Spans
 from setsup.shards.layout import PLAN, VIEW, WORK, Shard
 from setsup.shards.stores.store import Store
-from setsup.shards.views import view_texts
+from setsup.shards.views import encode_views
 from setsup.shards.writing.encoding import Labels, encoded
 from setsup.shards.writing.plan import Order, ShardPlan, keys
 from setsup.shards.writing.tar import Tar, checks
@@ -106,7 +106,7 @@ class WriteShard:
             some = rows[at : at + self._block].astype(np.int64)
             arrays = self._fetch(some)
             columns = [
-                view_texts(self._dataset, some) if member == VIEW else encoded(arrays[name], member)
+                encode_views(self._dataset, some) if member == VIEW else encoded(arrays[name], member)
                 for name, member in plan.members.items()
             ]
             start = piece.start + at

@@ -21,7 +21,7 @@ from setsup.factors.counting import counting_sort, packed, renumbered
 from setsup.random import permute, stream_key
 from setsup.shards.layout import Member
 
-__all__ = ["Order", "ShardPlan", "cut", "keys", "ordered", "rows_a_shard"]
+__all__ = ["Order", "ShardPlan", "cut", "keys", "order_rows", "rows_a_shard"]
 
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
@@ -34,7 +34,7 @@ _FEWEST_DIGITS = 6
 
 @dataclass(frozen=True)
 class Order:
-    """Which row of a dataset comes at which place; made by :func:`ordered`.
+    """Which row of a dataset comes at which place; made by :func:`order_rows`.
 
     `sorted` (rows,) integer array or None; `starts` (groups + 1,) int64 or None.
     """
@@ -58,7 +58,7 @@ class Order:
         return places
 
 
-def ordered(table: FactorTable, order: str, seed: int = 0) -> Order:
+def order_rows(table: FactorTable, order: str, seed: int = 0) -> Order:
     """Order the rows of a table.
 
     `order`: ``"keep"``; ``"shuffle"``, a keyed permutation; or ``"by:"`` and names of factors with commas between

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from setsup.datasets.dataset import Dataset, fetch_request
 from setsup.datasets.images import parallel
-from setsup.shards.decoding import resized_modalities, shrunk
+from setsup.shards.decoding import resize_image, resized_modalities
 from setsup.shards.layout import Member
 
 __all__ = ["Resized"]
@@ -63,4 +63,4 @@ class Resized(Dataset):
         return {name: found[name] for name in names}
 
     def _resized(self, row: int, names: list[str]) -> dict[str, Array]:
-        return {name: shrunk(array, self._size) for name, array in self.source.fetch(row, names).items()}
+        return {name: resize_image(array, self._size) for name, array in self.source.fetch(row, names).items()}

@@ -25,13 +25,13 @@ from setsup.jobs import Ray, Unit, check_processes, run
 from setsup.jobs.cluster import Cluster
 from setsup.shards.backup import write_backup
 from setsup.shards.index import GROUP, Spans, part, write_index
-from setsup.shards.layout import BACKUP, CARD, CATALOGUE, INDEX, PLAN, WORK, Catalogue, Shard, parsed
+from setsup.shards.layout import BACKUP, CARD, CATALOGUE, INDEX, PLAN, WORK, Catalogue, Shard, parse_catalogue
 from setsup.shards.stores.opening import open_store
 from setsup.shards.stores.store import Store
 from setsup.shards.writing.card import about, shards_card
-from setsup.shards.writing.material import catalogue_of, check_catalogue, looked_at, stored_members
+from setsup.shards.writing.material import catalogue_of, check_catalogue, inspect_rows, stored_members
 from setsup.shards.writing.parts import PARTS, Piece, WriteShard, part_name, read_part, scratch
-from setsup.shards.writing.plan import Order, ShardPlan, cut, keys, ordered, rows_a_shard
+from setsup.shards.writing.plan import Order, ShardPlan, cut, keys, order_rows, rows_a_shard
 from setsup.shards.writing.resizing import Resized
 
 if TYPE_CHECKING:
@@ -140,8 +140,8 @@ def write_shards(
     check_processes(processes, on)
     sized = dataset if size is None else Resized(dataset, checked_size(size))
     members = stored_members(sized, modalities, format)
-    placed = ordered(dataset.factors, order, seed)
-    content, row_bytes = looked_at(sized, members)
+    placed = order_rows(dataset.factors, order, seed)
+    content, row_bytes = inspect_rows(sized, members)
     plan = ShardPlan(
         name=dataset.name,
         factors=dataset.factors.fingerprint,
@@ -225,7 +225,7 @@ class _Work:
         plan, store = self._plan, self._store
         if store.size(CATALOGUE) is None:
             return None
-        found = parsed(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
+        found = parse_catalogue(store.read(CATALOGUE, _LARGEST), f"{store.url}/{CATALOGUE}")
         if found.plan != plan.digest:
             raise DataError(
                 f"{store.url} holds other shards: {found.rows:,} rows of {found.name} in {_number(found)}, "

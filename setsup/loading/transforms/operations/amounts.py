@@ -31,5 +31,5 @@ def check_channels(owner: object, images: Tensor) -> None:
 def per_image(amounts: npt.NDArray[np.float64], images: Tensor) -> Tensor:
     """Amounts (n,), or (n, k), of images as float32 on their device, (n, 1, 1, 1) or (n, k, 1, 1)."""
     # rounded here: so does whoever hands a Python float to a C function of single precision
-    rounded = amounts.astype(np.float32).reshape(len(images), -1, 1, 1)
-    return torch.from_numpy(rounded).to(images.device, non_blocking=True)
+    round_levels = amounts.astype(np.float32).reshape(len(images), -1, 1, 1)
+    return torch.from_numpy(round_levels).to(images.device, non_blocking=True)

@@ -17,7 +17,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.amounts import check_channels, check_number, check_range, per_image
 from setsup.loading.transforms.operations.arguments import Ranged, check_probability
-from setsup.loading.transforms.operations.noise import TABLE, normal, picked
+from setsup.loading.transforms.operations.noise import TABLE, normal, pick
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Blur", "Noise", "SaltAndPepper", "Sobel"]
@@ -69,7 +69,7 @@ class Blur:
         taps = list(per_image(weights, images)[:, :, None].unbind(1))
         padded = pad(images, (radius,) * 4, mode="reflect")
         blurred = _smoothed(_smoothed(padded, taps, -2), taps, -1)
-        return eight_bit.rounded(blurred) if slots.eight_bit else blurred.clamp_(max=1)
+        return eight_bit.round_levels(blurred) if slots.eight_bit else blurred.clamp_(max=1)
 
 
 def _smoothed(images: Tensor, taps: list[Tensor], axis: int) -> Tensor:
@@ -112,7 +112,7 @@ class Sobel(Ranged):
         check_channels(self, images)
         weight = per_image(slots.uniform(self.low, self.high) * math.sqrt(2) / 8, images)
         edged = torch.addcmul(images, _edges(images), weight).clamp_(0, 1)
-        return eight_bit.rounded(edged) if slots.eight_bit else edged
+        return eight_bit.round_levels(edged) if slots.eight_bit else edged
 
 
 def _edges(images: Tensor) -> Tensor:
@@ -158,7 +158,7 @@ class Noise:
         check_channels(self, images)
         noise = normal(slots.bits(), images.shape[1:], images.device)
         noisy = torch.add(images, noise, alpha=self.sigma, out=noise).clamp_(0, 1)
-        return eight_bit.rounded(noisy) if slots.eight_bit else noisy
+        return eight_bit.round_levels(noisy) if slots.eight_bit else noisy
 
 
 @dataclass(frozen=True)
@@ -192,4 +192,4 @@ class SaltAndPepper:
         table = images.new_zeros(TABLE)
         table[:grains], table[TABLE - grains :] = -1, 1
         # one less is black and one more is white, whatever was there; the rest keeps its bits
-        return torch.add(images, picked(slots.bits(), (1, *images.shape[2:]), table)).clamp_(0, 1)
+        return torch.add(images, pick(slots.bits(), (1, *images.shape[2:]), table)).clamp_(0, 1)

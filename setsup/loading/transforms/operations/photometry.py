@@ -55,7 +55,7 @@ class Brightness(Ranged):
         check_channels(self, images)
         factor = per_image(slots.uniform(self.low, self.high), images)
         if slots.eight_bit:
-            return eight_bit.images_of(eight_bit.blended(eight_bit.levels_of(images), None, factor))
+            return eight_bit.images_of(eight_bit.blend(eight_bit.levels_of(images), None, factor))
         return torch.mul(images, factor).clamp_(0, 1)
 
 
@@ -81,7 +81,7 @@ class AddBrightness(Ranged):
         """Lift or lower."""
         check_channels(self, images)
         shaded: Tensor = adjust_brightness(images, per_image(slots.uniform(self.low, self.high), images))
-        return eight_bit.rounded(shaded) if slots.eight_bit else shaded
+        return eight_bit.round_levels(shaded) if slots.eight_bit else shaded
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Contrast(Ranged):
         factor = per_image(slots.uniform(self.low, self.high), images)
         if slots.eight_bit:
             levels = eight_bit.levels_of(images)
-            return eight_bit.images_of(eight_bit.blended(levels, eight_bit.mean_grey(levels), factor))
+            return eight_bit.images_of(eight_bit.blend(levels, eight_bit.mean_grey(levels), factor))
         # rows first: over a whole image at once, torch adds in an order that depends on the other images
         means = images.mean(-1, keepdim=True).mean(-2, keepdim=True)
         grey = means if means.shape[1] == 1 else _luma(means)
@@ -145,7 +145,7 @@ class Saturation(Ranged):
         factor = per_image(slots.uniform(self.low, self.high), images)
         if slots.eight_bit:
             levels = eight_bit.levels_of(images)
-            return eight_bit.images_of(eight_bit.blended(levels, eight_bit.grey(levels), factor))
+            return eight_bit.images_of(eight_bit.blend(levels, eight_bit.grey(levels), factor))
         return torch.mul(images, factor).add_(_luma(images).mul_(1 - factor)).clamp_(0, 1)
 
 
@@ -181,7 +181,7 @@ class Hue(Ranged):
             # to −½ … ½, then truncated towards nought, as torchvision does
             shift = (np.where(np.abs(turns) > 0.5, turns - np.rint(turns), turns) * 255).astype(np.int32)
             shifts = torch.from_numpy(shift[:, None, None]).to(images.device)
-            return eight_bit.images_of(eight_bit.turned(eight_bit.levels_of(images), shifts))
+            return eight_bit.images_of(eight_bit.turn_hue(eight_bit.levels_of(images), shifts))
         # away from each channel's own hue, in sixths of a turn, −3 … 3
         offsets = np.remainder(np.array([0, 2, 4]) - 6 * turns[:, None] + 3, 6) - 3
         return _turned(images, per_image(offsets, images))

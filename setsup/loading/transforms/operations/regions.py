@@ -134,5 +134,5 @@ class Background:
         colors, alpha = images[:, :3], images[:, 3:]
         if slots.eight_bit:
             levels = eight_bit.levels_of(images)
-            return eight_bit.images_of(eight_bit.mixed(levels[:, :3], behind, levels[:, 3:]))
+            return eight_bit.images_of(eight_bit.mix(levels[:, :3], behind, levels[:, 3:]))
         return torch.lerp(behind.div_(255), colors, alpha)

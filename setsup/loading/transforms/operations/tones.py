@@ -91,7 +91,7 @@ class AutoContrast:
         """Stretch the channels."""
         check_channels(self, images)
         if slots.eight_bit:
-            return eight_bit.images_of(eight_bit.stretched(eight_bit.levels_of(images)))
+            return eight_bit.images_of(eight_bit.stretch(eight_bit.levels_of(images)))
         lowest, highest = images.amin((-2, -1), keepdim=True), images.amax((-2, -1), keepdim=True)
         flat = highest <= lowest
         width = torch.where(flat, 1.0, highest - lowest)

@@ -17,7 +17,7 @@ from setsup.loading.transforms.operations.eight_bit import images_of
 from setsup.loading.transforms.resampling.maps import sources
 from setsup.loading.transforms.resampling.taps import Axis, axis, separable, single, whole_axis
 
-__all__ = ["copied", "finished", "real", "slanted", "straight", "whole"]
+__all__ = ["copy", "finish", "real", "slanted", "straight", "whole"]
 
 Matrices = npt.NDArray[np.float64]
 Size = tuple[int, int]
@@ -37,21 +37,21 @@ def whole(images: Tensor) -> Tensor:
     return images if images.dtype == torch.uint8 else images.mul(255).round_().clamp_(0, 255).to(torch.uint8)
 
 
-def finished(images: Tensor, eight_bit: bool) -> Tensor:
+def finish(images: Tensor, eight_bit: bool) -> Tensor:
     """Images as :func:`whole` or :func:`real` makes them."""
     return whole(images) if eight_bit else real(images)
 
 
-def copied(images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:
+def copy(images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:
     """Moved by whole pixels and mirrored: as bytes where they are bytes, which is the least to move."""
     rows, columns = _axes(whole_axis, matrices, images, size)
-    return _filled(finished(single(images, rows, columns), eight_bit), rows, columns, fill)
+    return _filled(finish(single(images, rows, columns), eight_bit), rows, columns, fill)
 
 
 def straight(images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:
     """Moved, mirrored and resized along rows and columns."""
     rows, columns = _axes(axis, matrices, images, size)
-    return _filled(separable(finished(images, eight_bit), rows, columns), rows, columns, fill)
+    return _filled(separable(finish(images, eight_bit), rows, columns), rows, columns, fill)
 
 
 def slanted(images: Tensor, matrices: Matrices, size: Size, fill: float, eight_bit: bool) -> Tensor:

@@ -77,9 +77,9 @@ def _ways(matrices: Matrices, before: Size, after: Size) -> npt.NDArray[np.int64
     scale, shift = matrices[:, (0, 1), (0, 1)], matrices[:, :2, 2]
     affine = (matrices[:, 2] == [0, 0, 1]).all(axis=1)
     straight = affine & (matrices[:, (0, 1), (1, 0)] == 0).all(axis=1)
-    copied = straight & (np.abs(scale) == 1).all(axis=1) & (shift == np.rint(shift)).all(axis=1)
-    same = copied & (scale == 1).all(axis=1) & (shift == 0).all(axis=1) & (before == after)
-    return np.select([same, copied, straight, affine], [_SAME, _COPIED, _STRAIGHT, _AFFINE], _PROJECTIVE)
+    copy = straight & (np.abs(scale) == 1).all(axis=1) & (shift == np.rint(shift)).all(axis=1)
+    same = copy & (scale == 1).all(axis=1) & (shift == 0).all(axis=1) & (before == after)
+    return np.select([same, copy, straight, affine], [_SAME, _COPIED, _STRAIGHT, _AFFINE], _PROJECTIVE)
 
 
 def _one_way(
@@ -87,8 +87,8 @@ def _one_way(
 ) -> Tensor:
     """Resample images whose matrices all do the same."""
     if kind != "color":
-        return values.clone() if way == _SAME else maps.resampled(values, matrices, size, kind, fill, way == _COPIED)
+        return values.clone() if way == _SAME else maps.resample(values, matrices, size, kind, fill, way == _COPIED)
     if way == _SAME:
-        return images.finished(values, eight_bit)
-    resample = {_COPIED: images.copied, _STRAIGHT: images.straight}.get(way, images.slanted)
+        return images.finish(values, eight_bit)
+    resample = {_COPIED: images.copy, _STRAIGHT: images.straight}.get(way, images.slanted)
     return resample(values, matrices, size, fill, eight_bit)

@@ -34,7 +34,7 @@ from setsup.scenes.camera import Camera
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.portable import product, sin_cos
 from setsup.scenes.rays import Rays
-from setsup.scenes.recipes.models import Model, checked_models, identities, loaded
+from setsup.scenes.recipes.models import Model, check_models, identities, loaded
 from setsup.scenes.recipes.room.cameras import CameraPair, camera_pair
 from setsup.scenes.recipes.room.floor import direction, levelled
 from setsup.scenes.recipes.room.lights import room_lights
@@ -124,7 +124,7 @@ class Room:
             object.__setattr__(self, what, check_integer(getattr(self, what), what, SetsupError, 1, _MOST))
         for what in ("meshes", "objects"):
             if getattr(self, what) is not None:
-                object.__setattr__(self, what, checked_models(getattr(self, what), what))
+                object.__setattr__(self, what, check_models(getattr(self, what), what))
         if not isinstance(self.count, tuple | list) or len(self.count) != 2:
             raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
         least, most = (check_integer(some, "count", SetsupError, 0, 1000) for some in self.count)
