@@ -43,11 +43,11 @@ class RenderedFolder(Dataset):
     folder : Path
         The folder.
     renderer_name : str
-        What drew.
+        Name of the renderer.
     pair_factors : tuple of str
         Factors in which two views of one scene agree.
     left_out : int
-        Rows that were to be drawn and could not be, which ``failed.json`` in the folder lists.
+        Number of rows that could not be rendered, which ``failed.json`` in the folder lists.
 
     """
 
@@ -74,7 +74,7 @@ class RenderedFolder(Dataset):
 
     @of_row
     def camera(self, row: int) -> Camera:
-        """Camera of a row, as it was when the row was drawn.
+        """Camera of a row.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class RenderedFolder(Dataset):
 
     @of_row
     def names(self, row: int) -> dict[int, str]:
-        """What each number in the ``instances`` of a row is.
+        """Names of the numbers in the ``instances`` of a row.
 
         Raises
         ------
@@ -159,7 +159,7 @@ def is_rendered(folder: Path | str) -> bool:
 
 
 def rendered_rows(folder: Path | str) -> tuple[int, int]:
-    """How many rows of a folder are there, and how many there will be; (0, 0) where nothing was begun.
+    """Number of finished rows of a folder, and of all its rows; (0, 0) if it is no rendering.
 
     Raises
     ------

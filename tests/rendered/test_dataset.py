@@ -19,7 +19,7 @@ import setsup
 from setsup.datasets.selections import concat
 from setsup.errors import DataError, FactorError, RowError, SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.rendered import renderer_pool as rendered_studio
+from setsup.rendered import renderer_pool
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.table import sampled
 from setsup.scenes import Camera, Scene
@@ -42,7 +42,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> list[Crayon]:
         made.append(Crayon())
         return made[-1]
 
-    monkeypatch.setattr(rendered_studio, "make_renderer", make)
+    monkeypatch.setattr(renderer_pool, "make_renderer", make)
     return made
 
 
@@ -382,7 +382,7 @@ def test_a_renderer_that_is_given_is_never_used_by_two_threads_at_once(monkeypat
         time.sleep(0.02)  # other threads find that there is none yet
         return threading.RLock()
 
-    monkeypatch.setattr(rendered_studio, "RLock", lock)
+    monkeypatch.setattr(renderer_pool, "RLock", lock)
     rows = [0, 50, 100, 30]  # of four scenes
     with ThreadPoolExecutor(4) as pool:
         for row, arrays in zip(rows, pool.map(dataset.fetch, rows), strict=True):

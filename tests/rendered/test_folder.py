@@ -290,7 +290,7 @@ def test_what_is_cached_is_not_drawn_again(tmp_path: Path) -> None:
         for place, row in enumerate([3, 100, 3]):
             same({name: array[place] for name, array in found.items()}, row)
     assert first.counts[1] == 2
-    dataset._studios.clear()  # as where the process ends
+    dataset._pools.clear()  # as where the process ends
     other = dots(renderer=second, cache=tmp_path / "cache")
     same(other.fetch(100), 100)
     same(other.fetch(101), 101)
@@ -315,7 +315,7 @@ def test_a_cache_can_be_finished(whole: Path, tmp_path: Path) -> None:
     dataset.fetch(np.arange(0, ROWS, 7), ["depth"])
     dataset.fetch(np.arange(0, ROWS, 5))
     renderer = Crayon()
-    dataset._studios.clear()
+    dataset._pools.clear()
     render(dots(renderer=renderer), tmp_path / "cache")
     assert renderer.counts[1] == ROWS - len(range(0, ROWS, 5))
     assert contents(tmp_path / "cache") == contents(whole)

@@ -127,7 +127,7 @@ def test_scenes_of_what_is_drawn_are_built_once_a_block(tmp_path):
             return super().scene(values)
 
     source = RenderedDataset(Counting(), renderer=Crayon())
-    source._studios.clear()
+    source._pools.clear()
     write_shards(source, tmp_path / "set", order="shuffle", modalities=["depth"])
     assert len(built) < 30
 
