@@ -298,9 +298,9 @@ def test_of_pairs_both_views_go(tmp_path: Path) -> None:
 
 SCRIPT = """
 import sys, time
-from setsup.datasets import rendered_failures
+from setsup.rendered import failures as rendered_failures
 from setsup.rendered.writing import render
-from tests.datasets.test_rendered_failures import broken
+from tests.rendered.test_failures import broken
 slow = rendered_failures._copy
 def copy(*arguments):
     time.sleep(0.01)

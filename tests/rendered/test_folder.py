@@ -212,7 +212,7 @@ def test_it_goes_on_where_it_was_stopped(whole: Path, tmp_path: Path) -> None:
 SCRIPT = """
 import sys
 import filelock, pyarrow.parquet
-from setsup.datasets import rendered_rows
+from setsup.rendered import rows as rendered_rows
 rendered_rows._SECONDS = 0.05
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.writing import _units, render
@@ -436,7 +436,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     script = """
     import sys
     from pathlib import Path
-    from setsup.datasets import rendered_writing
+    from setsup.rendered import writing as rendered_writing
     from setsup.rendered.dataset import RenderedDataset
     from setsup.errors import DataError
     from tests.rendered_scenes import Crayon, Dots

@@ -17,7 +17,7 @@ import setsup
 from setsup.datasets import Modality
 from setsup.errors import DataError
 from setsup.factors import Factor, Kind
-from setsup.shards.foreign import walking
+from setsup.shards import walking
 from setsup.shards.foreign.indexing import index_shards, write_foreign_index
 from setsup.shards.foreign.samples import group_samples
 from setsup.shards.opening import open_shards

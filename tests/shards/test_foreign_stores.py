@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from setsup.errors import DataError
-from setsup.shards.foreign import walking
+from setsup.shards import walking
 from setsup.shards.foreign.indexing import index_shards
 from setsup.shards.stores.addresses import split_address
 from setsup.shards.stores.opening import open_store

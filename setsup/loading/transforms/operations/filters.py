@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from setsup.checks import is_integer
+from setsup.checks import check_number, is_integer
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.amounts import check_channels, check_number, check_range, per_image
-from setsup.loading.transforms.operations.arguments import Ranged, check_probability
+from setsup.loading.transforms.operations.amounts import check_channels, per_image
+from setsup.loading.transforms.operations.arguments import Ranged, check_probability, check_range
 from setsup.loading.transforms.operations.noise import TABLE, normal, pick
 from setsup.loading.transforms.slots import Slots
 

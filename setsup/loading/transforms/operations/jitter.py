@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from setsup import random
+from setsup.checks import check_number
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.amounts import Photometric, check_channels, check_number
+from setsup.loading.transforms.operations.amounts import Photometric, check_channels
 from setsup.loading.transforms.operations.photometry import Brightness, Contrast, Hue, Saturation
 from setsup.loading.transforms.slots import Slots
 

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.operations import eight_bit
-from setsup.loading.transforms.operations.amounts import check_channels, check_range
+from setsup.loading.transforms.operations.amounts import check_channels
+from setsup.loading.transforms.operations.arguments import check_range
 from setsup.loading.transforms.operations.crops import TRIES, random_sides
 from setsup.loading.transforms.slots import Slots
 
