@@ -1,4 +1,4 @@
-"""Shards as a dataset: factors from the index, samples from anywhere in the tars."""
+"""Shards as a dataset: factors from the index, samples by random access to the tars."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ __all__ = ["ShardedDataset"]
 Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
-_SEEN, _PLAIN = 1, 2  # what is known of a member once it was checked; plain: the usual header and numbers, nothing else
+_SEEN, _PLAIN = 1, 2  # states of checked members; plain: the usual header and numbers, nothing else
 
 
 class ShardedDataset(Dataset):
@@ -49,24 +49,24 @@ class ShardedDataset(Dataset):
     Parameters
     ----------
     store : Store
-        Where the tars lie.
+        Store of the tars.
     about : Store
-        Where the catalogue and the index lie.
+        Store of the catalogue and the index.
     catalogue : Catalogue
-        What the shards hold.
+        Description of the shards.
     reader : Reader
-        What gives bytes of the tars.
+        Reads bytes of the tars.
     size : (height, width) or None, pixels
-        Size that images are brought to.
+        Size that images are resized to.
     upright : bool
-        Whether the orientation that a camera noted in a JPEG is applied.
+        Whether to apply the orientation (Exif) of a JPEG.
 
     Attributes
     ----------
     url : str
         Their folder or address.
     catalogue : Catalogue
-        What the shards hold: their names, licence, citation and more.
+        Names and sizes of the shards, licence, citation and more.
     computes : bool
         Whether members are decoded (``png``, ``webp``, ``jpg``) or resized, rather than copied.
 
@@ -121,7 +121,7 @@ class ShardedDataset(Dataset):
 
     @of_row
     def keys(self, rows: npt.ArrayLike) -> list[str]:
-        """Keys of samples: what the names of their members begin with."""
+        """Keys of samples, with which the names of their members begin."""
         return self._places.keys(rows)
 
     @of_row
@@ -131,35 +131,34 @@ class ShardedDataset(Dataset):
         Raises
         ------
         DataError
-            When others wrote the shards.
+            If another program wrote the shards.
 
         """
         return self._places.source_rows(rows)
 
     def __repr__(self) -> str:
-        """Show where the shards lie, and how many samples they have."""
+        """Show the address, and the numbers of rows and shards."""
         number = len(self.catalogue.shards)
         return f"{type(self).__name__}({self.url!r}, {len(self):,} rows in {number:,} shard{'s' * (number != 1)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what opens the index where it arrives."""
+        """Pickle the arguments; the index is opened again."""
         return type(self), (self._store, self._about, self.catalogue, self._reader, self._size, self._upright)
 
     def verify(self) -> list[str]:
         """Compare the shards and the index, whole, with their digests in the catalogue.
 
-        Of tars that others wrote these are digests of names, places and headers: contents are not compared.
+        Of tars by other programs these are digests of names, offsets and headers: contents are not compared.
 
         Returns
         -------
         list of str
-            Names of the files that are missing, cut off or others, in the order of the catalogue; none where all is
-            as it was written.
+            Names of missing, truncated or changed files, in the order of the catalogue; empty if all are intact.
 
         Raises
         ------
         DataError
-            When the disk or the store fails.
+            If the disk or the store fails.
 
         """
         catalogue = self.catalogue
@@ -172,7 +171,7 @@ class ShardedDataset(Dataset):
     # -- bytes ---------------------------------------------------------------------------------------------------------
 
     def _contents(self, rows: Rows, names: Sequence[str]) -> dict[str, list[memoryview]]:
-        """Whole members, read all together and checked."""
+        """Whole members, read together and checked."""
         if not rows.size:
             return {name: [] for name in names}
         self._places.check_mapped()
@@ -182,7 +181,7 @@ class ShardedDataset(Dataset):
         if starts.size and starts.min() < 0:
             place, column = np.argwhere(starts < 0)[0].tolist()
             raise self._absent(names[place], int(rows[column]))
-        # tars that others wrote are checked by the headers right before the contents
+        # tars by other programs are checked by the headers right before the contents
         before = BLOCK if self.catalogue.check == HEADER else 0
         shards = np.tile(self._places.shard[rows], len(names))
         found = self._reader.read(shards, (starts - before).reshape(-1), (sizes + before).reshape(-1))
@@ -196,13 +195,13 @@ class ShardedDataset(Dataset):
         return contents
 
     def _check(self, name: str, rows: Rows, fresh: Rows, found: list[memoryview], before: int) -> None:
-        """Compare members that this process has not seen yet with their checksums."""
+        """Compare members that this process reads for the first time with their checksums."""
         span, check = self._places.spans[name], self.catalogue.check
         places, seen = fresh.tolist(), rows[fresh]
         expected = span.check[seen]
         differ = np.flatnonzero(np.array(checksums([found[place] for place in places], check), np.uint32) != expected)
         shards = self._places.shard[seen[differ]]
-        for shard in np.unique(shards).tolist():  # perhaps only what is kept of it here
+        for shard in np.unique(shards).tolist():  # perhaps only the local copy is wrong
             self._reader.drop(shard)
         offset, size = span.offset[seen[differ]] - before, span.size[seen[differ]] + before
         again = self._reader.read(shards, offset, size) if differ.size else []
@@ -220,7 +219,7 @@ class ShardedDataset(Dataset):
         self._state(name)[seen] = np.where(plain, _PLAIN, _SEEN)
 
     def _state(self, name: str) -> npt.NDArray[np.uint8]:
-        """What is known of the members of a modality; memory is taken for rows that were read."""
+        """States of the members of a modality; memory is used for rows that were read."""
         if name not in self._states:
             self._states.setdefault(name, np.zeros(len(self), np.uint8))
         return self._states[name]
@@ -243,7 +242,7 @@ class ShardedDataset(Dataset):
     # -- arrays --------------------------------------------------------------------------------------------------------
 
     def _decoded(self, name: str, rows: Rows, contents: list[memoryview], out: Array | None) -> Array:
-        """Arrays of members, in `out` where that is given."""
+        """Arrays of members, in `out` if given."""
         stored, wanted = self.catalogue.members[name], self.modalities[name]
         size = self._size if wanted is not stored.modality else None
         if stored.format in IMAGES and not is_deep(stored):
@@ -289,12 +288,12 @@ class ShardedDataset(Dataset):
         return found
 
     def _named(self, name: str, row: int) -> str:
-        """Name a member in messages, without a look at the index."""
+        """Name a member in messages, without reading the index."""
         return f"the {name!r} of row {row} in {self._shard(row)}"
 
 
 class _Images:
-    """Images whose bytes are there, as :func:`setsup.datasets.adapters.image_sources.fetch_images` takes them."""
+    """Images in memory, as :func:`setsup.datasets.adapters.image_sources.fetch_images` takes them."""
 
     def __init__(self, contents: Mapping[int, memoryview], named: Callable[[int], str], upright: bool) -> None:
         self._contents, self._named = contents, named
@@ -304,7 +303,7 @@ class _Images:
         return len(self._contents)
 
     def take(self, rows: Rows) -> list[tuple[Source, str]]:
-        """Give for each row a function that copies its bytes, and a label."""
+        """For each row a function that copies its bytes, and a label."""
         return [(partial(self._content, self._contents[row]), self._named(row)) for row in rows.tolist()]
 
 
@@ -313,14 +312,14 @@ def _as_stored(content: memoryview) -> bytes:
 
 
 def _room(out: Array | None, shape: tuple[int | None, ...], dtype: str) -> Array:
-    """Give the array to write to where it is as it must be, else a fresh one."""
+    """`out` if it has the right shape, type and order, else a new array."""
     if out is not None and out.shape == shape and out.dtype == dtype and out.flags.c_contiguous:
         return out
     return np.empty(tuple(length or 0 for length in shape), dtype)
 
 
 def _given(found: Array, out: Array | None) -> Array:
-    """Bring what was written to a fresh array to where it is wanted."""
+    """Copy to `out` unless `found` is that array."""
     if out is None or out is found:
         return found
     out[...] = found

@@ -30,35 +30,35 @@ def open_shards(
 ) -> ShardedDataset:
     """Open shards that :func:`setsup.write_shards` wrote, or that :func:`setsup.index_shards` has indexed.
 
-    Shards on a disk are mapped into memory. Of those in a store the catalogue and the index are copied to the cache
-    folder, and samples are read as they are asked for, together where they lie together.
+    Shards on a disk are mapped into memory. Of shards in a store, the catalogue and the index are copied to the cache
+    folder, and samples are read on demand, nearby ones together.
 
     Parameters
     ----------
     url : str or Path
-        Folder, or address of a store that fsspec knows: ``s3://…``, ``gs://…``, ``https://…``, ``hf://…``.
+        Folder, or address of a store that fsspec supports: ``s3://…``, ``gs://…``, ``https://…``, ``hf://…``.
     index : str or Path, optional
-        Folder or address of ``shards.json`` and ``index.parquet``, where they do not lie beside the tars.
+        Folder or address of ``shards.json`` and ``index.parquet``, if they are not next to the tars.
     size : (height, width), optional
-        Resize all images, antialiased, until they just cover this size, and cut out the centre.
+        Resize all images, antialiased, until they just cover this size, and crop the centre.
     upright : bool
-        Apply the orientation that a camera noted in a JPEG (Exif), so that images are as a person sees them. The
-        decoders of the webdataset library do not: with False images are as they are stored, as there.
+        Apply the orientation (Exif) of a JPEG. With False, images are as stored, as with the decoders of the webdataset
+        library.
     cache : int, bytes
-        Most that local copies of what was read from a store take, 0 for none.
+        Maximum size of local copies of what was read from a store; 0 for none.
     storage_options : mapping, optional
-        For fsspec, such as ``{"endpoint_url": …}``.
+        Options of fsspec, such as ``{"endpoint_url": …}``.
 
     Returns
     -------
     ShardedDataset
-        A :class:`~setsup.shards.views.ShardedViews` where a rendering was written, whose rows have cameras.
+        A :class:`~setsup.shards.views.ShardedViews` for shards of a rendering, whose rows have cameras.
 
     Raises
     ------
     DataError
-        When there are no shards, they are not finished or not indexed, the catalogue or the index is damaged, or the
-        store refuses.
+        If there are no shards, they are not finished or not indexed, the catalogue or the index is damaged, or the
+        store refuses access.
 
     Examples
     --------

@@ -84,7 +84,7 @@ class WriteShard:
                     raise DataError(
                         f"{store.url}/{name} was lost, and the dataset gives other rows now, or they are compressed "
                         f"otherwise: {shard.size:,} bytes, not the {expected.size:,} of this SHA-256 "
-                        f"{expected.digest:.12}…; fetch that file again, or remove all of the set and write it again"
+                        f"{expected.digest:.12}…; fetch that file again, or remove all shards and write them again"
                     )
                 store.put(name, path)
             finally:
