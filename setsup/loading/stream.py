@@ -130,12 +130,12 @@ def prefetch(
                 return number, error
         if job is _END:
             return number, _END
-        begun = time.perf_counter()
+        began = time.perf_counter()
         try:
             batch = make(job)
         except Exception as error:
             return number, error
-        quick = time.perf_counter() - begun < _QUICK
+        quick = time.perf_counter() - began < _QUICK
         return number, batch
 
     def work() -> None:

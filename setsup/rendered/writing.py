@@ -44,7 +44,7 @@ def render(
     processes: int = 1,
     on: Ray | None = None,
     skip_broken: bool = False,
-    begun: Callable[[Layout, int], object] | None = None,
+    on_start: Callable[[Layout, int], object] | None = None,
 ) -> RenderedFolder:
     """Render all rows to a folder; existing rows are kept.
 
@@ -75,7 +75,7 @@ def render(
         Finish the folder without the rows that cannot be rendered; ``failed.json`` lists them, and ``left_out`` of the
         result counts them. The others are not rendered again, and have the bytes that a table without those rows
         gives. Pairs of views are left out together.
-    begun : callable of (layout, rows), optional
+    on_start : callable of (layout, rows), optional
         Called once before rendering starts, with the layout of the folder and the number of its finished rows.
 
     Returns
@@ -104,7 +104,7 @@ def render(
     names = _check_modalities(whole, modalities)
     check_processes(processes, on)
     with nullcontext() if on is None else Cluster(on) as cluster:
-        return _rendered(whole, folder, names, processes, cluster, skip_broken, begun)
+        return _rendered(whole, folder, names, processes, cluster, skip_broken, on_start)
 
 
 def _rendered(
@@ -114,7 +114,7 @@ def _rendered(
     processes: int,
     cluster: Cluster | None,
     skip_broken: bool,
-    begun: Callable[[Layout, int], object] | None,
+    on_start: Callable[[Layout, int], object] | None,
 ) -> RenderedFolder:
     if not is_rendered(folder):
         dataset = _check_first(dataset, cluster)
@@ -126,8 +126,8 @@ def _rendered(
             unfinished = (folder / PROGRESS).exists()
             if layout.left_out:
                 _need_same_choice(folder, dataset, layout, skip_broken, unfinished)
-            if begun is not None:
-                begun(layout, min(rendered_rows(folder)[0], layout.rows))
+            if on_start is not None:
+                on_start(layout, min(rendered_rows(folder)[0], layout.rows))
             if unfinished:
                 _fill(folder, dataset, layout, processes, cluster, skip_broken)
         finally:

@@ -245,7 +245,9 @@ def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, 
     same_as_alone(folder, alone)
     before, idle = contents(folder), Crayon()
     said: list[tuple[int, int]] = []
-    again = render(broken(idle), folder, skip_broken=True, begun=lambda layout, rows: said.append((layout.rows, rows)))
+    again = render(
+        broken(idle), folder, skip_broken=True, on_start=lambda layout, rows: said.append((layout.rows, rows))
+    )
     assert (len(again), again.left_out, idle.counts[1]) == (len(LEFT), len(LOST), 0)
     assert said == [(len(LEFT), len(LEFT))]
     with pytest.raises(

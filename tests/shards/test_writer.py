@@ -173,7 +173,7 @@ def test_default_shards_are_of_256_mib(tmp_path):
     large = Large(50)
     large.modalities = {"block": Modality((None, 1 << 20), "uint8")}
     with pytest.raises(StopIteration, match="64"):
-        write_shards(large.select(np.arange(130) % 50), tmp_path / "set", begun=_stop)
+        write_shards(large.select(np.arange(130) % 50), tmp_path / "set", on_start=_stop)
     assert (tmp_path / "set").exists()
 
 

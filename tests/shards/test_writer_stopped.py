@@ -40,7 +40,7 @@ def test_an_error_in_the_middle_leaves_what_is_finished(tmp_path, processes):
     finished = [name for name in left if name.endswith(".tar") and f".setsup/parts/{name[5:10]}.parquet" in left]
     before = {name: (folder / name).stat().st_mtime_ns for name in finished}
     said = []
-    write_shards(Varied(), folder, processes=processes, begun=lambda plan, rows: said.append(rows), **settings)
+    write_shards(Varied(), folder, processes=processes, on_start=lambda plan, rows: said.append(rows), **settings)
     assert said == [10 * len(finished)]
     assert {name: (folder / name).stat().st_mtime_ns for name in finished} == before
     write_shards(Varied(), tmp_path / "fresh", **settings)
@@ -154,7 +154,7 @@ def test_a_stop_at_the_very_end_is_mended(tmp_path, monkeypatch, whole, stop):
     assert (folder / "shards.json").exists() == (stop == "clear")
     assert (folder / ".setsup").exists()
     said = []
-    write_shards(Varied(), folder, begun=lambda plan, rows: said.append((plan.rows, rows)), **FEW)
+    write_shards(Varied(), folder, on_start=lambda plan, rows: said.append((plan.rows, rows)), **FEW)
     assert said == [(50, 50)]
     assert contents(folder) == contents(whole)
     assert not (folder / ".setsup").exists()
@@ -181,7 +181,7 @@ write_shards(Varied(), {str(folder)!r}, **FEW)
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
     assert any(name.startswith(".setsup/data-00002.tar-") for name in contents(folder))
     left = []
-    write_shards(Varied(), folder, begun=lambda plan, rows: left.extend(contents(folder / ".setsup")), **FEW)
+    write_shards(Varied(), folder, on_start=lambda plan, rows: left.extend(contents(folder / ".setsup")), **FEW)
     assert sorted(left) == ["parts/00000.parquet", "parts/00001.parquet", "plan.json"]
     assert contents(folder) == contents(whole)
     assert [path.name for path in tmp_path.iterdir()] == ["set"]

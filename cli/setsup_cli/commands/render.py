@@ -96,7 +96,7 @@ def run(options: Any) -> int:
                 processes=options.processes,
                 on=on,
                 skip_broken=options.skip_broken,
-                begun=begun,
+                on_start=begun,
             )
     except KeyboardInterrupt:
         done, total = rendered_rows(options.out)

@@ -120,7 +120,7 @@ def run(options: Options) -> int:
                 seed=options.seed,
                 processes=options.processes,
                 on=on,
-                begun=begun,
+                on_start=begun,
             )
     except DataError as error:
         asked, there = options.size, set() if plan is not None else _sizes(url)

@@ -79,16 +79,16 @@ def merge_ranges(
     order = np.lexsort((stops, starts, files))
     firsts: list[int] = []  # of each read, its place in the order
     ends: list[int] = []
-    begun = end = current = -1
+    begin = end = current = -1
     for place, one in enumerate(zip(files[order].tolist(), starts[order].tolist(), stops[order].tolist(), strict=True)):
         number, low, high = one
-        near = number == current and low <= end + gap and max(high, end) - begun <= most
+        near = number == current and low <= end + gap and max(high, end) - begin <= most
         if near or (number == current and low < end):
             end = ends[-1] = max(end, high)
         else:
             firsts.append(place)
             ends.append(high)
-            current, begun, end = number, low, high
+            current, begin, end = number, low, high
     first = np.array(firsts, np.int64)
     chosen = order[first]
     read = np.empty(len(order), np.int64)

@@ -89,7 +89,7 @@ def catalogue_of(
 
 
 def inspect_rows(dataset: Dataset, members: Mapping[str, Member]) -> tuple[str, float]:
-    """Look at a few rows: what cannot be fetched leaves nothing that was begun.
+    """Fetch a few rows before anything is written, so that a failure leaves nothing.
 
     Returns a digest of them, and of which rows of which datasets these are; and the bytes of a row's arrays.
     """

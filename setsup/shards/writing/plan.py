@@ -1,7 +1,7 @@
 """What shards are to be, before one is written: the order of the rows, and where it is cut.
 
-A plan says everything that the bytes of the shards depend on, but for the arrays themselves. It stands beside shards
-that are not finished, so that the work goes on as it was begun, and its digest in the catalogue of those that are.
+A plan says everything that the bytes of the shards depend on, but for the arrays themselves. It is stored next to the shards
+while they are unfinished, so that the work resumes as it started, and its digest in the catalogue of finished ones.
 """
 
 import hashlib

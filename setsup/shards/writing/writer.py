@@ -60,7 +60,7 @@ def write_shards(
     processes: int = 1,
     on: Ray | None = None,
     storage_options: Mapping[str, Any] | None = None,
-    begun: Callable[[ShardPlan, int], object] | None = None,
+    on_start: Callable[[ShardPlan, int], object] | None = None,
 ) -> "ShardedDataset":
     """Write a dataset as WebDataset tars with a factor index; existing shards are kept.
 
@@ -102,7 +102,7 @@ def write_shards(
         A cluster that writes instead of processes of this machine.
     storage_options : mapping, optional
         Options of fsspec.
-    begun : callable of (plan, rows), optional
+    on_start : callable of (plan, rows), optional
         Called once before writing starts, with the plan and the number of its finished rows.
 
     Returns
@@ -156,7 +156,7 @@ def write_shards(
         work.check()
     with locked(store.folder) if store.folder is not None else nullcontext():
         try:
-            work.do(WriteShard(sized, store, plan, row_bytes), processes, on, begun)
+            work.do(WriteShard(sized, store, plan, row_bytes), processes, on, on_start)
         finally:
             if store.folder is not None:
                 with suppress(OSError):
@@ -177,24 +177,24 @@ class _Work:
         self._dataset, self._order, self._plan, self._store = dataset, order, plan, store
 
     def do(
-        self, write: WriteShard, processes: int, on: Ray | None, begun: Callable[[ShardPlan, int], object] | None
+        self, write: WriteShard, processes: int, on: Ray | None, on_start: Callable[[ShardPlan, int], object] | None
     ) -> None:
         found = self.finished()
         lost = [] if found is None else self._lost(found)
         if found is not None and not lost:
             self._tidy()
-            if begun is not None:
-                begun(self._plan, self._plan.rows)
+            if on_start is not None:
+                on_start(self._plan, self._plan.rows)
             return
         # connected before anything is written, so that a failure leaves nothing
         with nullcontext() if on is None else Cluster(on) as cluster:
             if found is None:
-                self._write(write, self._begin(), processes, cluster, begun)
+                self._write(write, self._begin(), processes, cluster, on_start)
                 self._finish()
                 return
             try:
                 pieces = [self._piece(number, found.shards[number]) for number in lost]
-                self._write(write, pieces, processes, cluster, begun)
+                self._write(write, pieces, processes, cluster, on_start)
             finally:
                 self._tidy()
 
@@ -204,14 +204,14 @@ class _Work:
         pieces: list[Piece],
         processes: int,
         cluster: Cluster | None,
-        begun: Callable[[ShardPlan, int], object] | None,
+        on_start: Callable[[ShardPlan, int], object] | None,
     ) -> None:
         plan, folder = self._plan, self._store.folder
         units = [Unit(plan.shard_name(piece.number), piece, piece.stop - piece.start) for piece in pieces]
         missing = sum(unit.size for unit in units)
         self._need_space(missing)
-        if begun is not None:
-            begun(plan, plan.rows - missing)
+        if on_start is not None:
+            on_start(plan, plan.rows - missing)
         if folder is not None:
             make_folder(folder / WORK)
         place = folder if cluster is not None else None
