@@ -23,13 +23,13 @@ __all__ = [
     "check_array",
     "check_boolean",
     "check_choice",
+    "check_image_size",
     "check_instance",
     "check_integer",
     "check_mapping",
     "check_memory",
     "check_number",
     "check_path",
-    "check_size",
     "check_string",
     "check_strings",
     "is_integer",
@@ -153,7 +153,7 @@ def check_path(value: Any, what: str, error: Error) -> Path:
     return path
 
 
-def check_size(value: Any, what: str, error: Error, high: int | None = None) -> tuple[int, int]:
+def check_image_size(value: Any, what: str, error: Error, high: int | None = None) -> tuple[int, int]:
     """A (height, width) of integers from 1 on."""
     sides = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else []
     if len(sides) != 2 or not all(is_integer(side) and 1 <= side <= (high or side) for side in sides):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_arguments, check_size
+from setsup.checks import check_arguments, check_image_size
 from setsup.correspondence import planar
 from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_pixels
 from setsup.errors import DataError, SetsupError
@@ -60,13 +60,14 @@ def planar_pairs(
     """
     check_arguments(planar_pairs, locals(), DataError)
     one, two = _matrix(to_view_1, "to_view_1"), _matrix(to_view_2, "to_view_2")
-    (height, width), size2 = check_size(size1, "size1", SetsupError), check_size(size2, "size2", SetsupError)
+    height, width = check_image_size(size1, "size1", SetsupError)
+    size2 = check_image_size(size2, "size2", SetsupError)
     if pixels is None:
         y, x = np.mgrid[:height, :width]
         pixels = np.stack([x.ravel(), y.ravel()], axis=-1)
     points1 = check_pixels(pixels)
     at = planar.carried(points1, np.linalg.inv(one))
-    there = planar.inside(at, *check_size(source, "source", SetsupError))
+    there = planar.inside(at, *check_image_size(source, "source", SetsupError))
     at[~there] = np.nan
     points2 = planar.carried(at, two)
     status = np.where(planar.inside(points2, *size2), Status.VISIBLE, Status.OUTSIDE)

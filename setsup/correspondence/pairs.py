@@ -28,7 +28,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from setsup import random
-from setsup.checks import check_array, check_integer, check_number, check_size
+from setsup.checks import check_array, check_image_size, check_integer, check_number
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError
 
@@ -147,8 +147,8 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
 
 
 def _check(image: Any, size: Any, shift: Any, keep: Any) -> None:
-    check_size(image, "image", SetsupError)
-    check_size(size, "size", SetsupError)
+    check_image_size(image, "image", SetsupError)
+    check_image_size(size, "size", SetsupError)
     if shift is not None:
         check_integer(shift, "shift", SetsupError, 0, _MOST_SHIFT - 1)
     check_number(keep, "keep", SetsupError, 0, 1)

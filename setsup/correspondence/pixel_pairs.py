@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.checks import check_arguments, check_array, check_size
+from setsup.checks import check_arguments, check_array, check_image_size
 from setsup.correspondence import planar
 from setsup.errors import DataError, SetsupError, brief
 
@@ -166,8 +166,8 @@ class PixelPairs:
 
         """
         (height1, width1), (height2, width2) = (
-            check_size(size1, "size1", SetsupError),
-            check_size(size2, "size2", SetsupError),
+            check_image_size(size1, "size1", SetsupError),
+            check_image_size(size2, "size2", SetsupError),
         )
         first = planar.carried(self.points1, matrix1)
         second = planar.carried(self.points2, matrix2)
@@ -240,8 +240,8 @@ def partners(
     """
     check_arguments(partners, locals(), DataError)
     (height1, width1), (height2, width2) = (
-        check_size(size1, "size1", SetsupError),
-        check_size(size2, "size2", SetsupError),
+        check_image_size(size1, "size1", SetsupError),
+        check_image_size(size2, "size2", SetsupError),
     )
     pixels, others = height1 * width1, height2 * width2
     valid = _shown(shown, "shown", height1, width1)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup import random
-from setsup.checks import check_arguments, check_integer, check_size
+from setsup.checks import check_arguments, check_image_size, check_integer
 from setsup.correspondence.pixel_pairs import (
     Partners,
     PixelPairs,
@@ -157,7 +157,7 @@ def _checked_windows(windows: npt.ArrayLike | None, size: Sequence[int] | None, 
         raise SetsupError("windows and their size go together")
     if windows is None:
         return None
-    check_size(size, "size", SetsupError)
+    check_image_size(size, "size", SetsupError)
     corners = np.asarray(windows)
     if corners.shape != (pairs, 2, 2) or corners.dtype.kind not in "iu":
         raise SetsupError(
@@ -241,7 +241,8 @@ def descriptor_pairs(
     seen = seen.astype(np.int64)
     ground = [-1, *background]
     on_object = pairs.visible & (pairs.instance >= 0) & ~np.isin(pairs.instance, ground)
-    on_object &= inside(pairs.points1, *check_size(size1, "size1", SetsupError)) & inside(pairs.points2, *seen.shape)
+    first, second = check_image_size(size1, "size1", SetsupError), seen.shape
+    on_object &= inside(pairs.points1, *first) & inside(pairs.points2, *second)
     rows, word = np.flatnonzero(on_object), int(check_key(key))
     rows = rows[one_per_pixel(pairs.points1[rows], size1[1])]
     most = min(int(count), len(rows))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from setsup.checks import check_size
+from setsup.checks import check_image_size
 from setsup.errors import SetsupError, near
 from setsup.factors.factor import Factor
 from setsup.scenes.camera import Camera
@@ -79,7 +79,7 @@ class FunctionRecipe:
             raise SetsupError(f"factors of recipe {self.name!r} are of the class Factor, not {self.factors!r:.100}")
         if not (callable(self.build) and callable(self.look)):
             raise SetsupError(f"build and look of recipe {self.name!r} are functions: of values, of values and a scene")
-        object.__setattr__(self, "size", check_size(self.size, "size", SetsupError, LARGEST))
+        object.__setattr__(self, "size", check_image_size(self.size, "size", SetsupError, LARGEST))
         names = tuple(factor.name for factor in self.factors)
         chosen = names if self.scene_factors is None else tuple(self.scene_factors)
         for name in chosen:

@@ -33,7 +33,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from setsup.checks import check_size
+from setsup.checks import check_image_size
 from setsup.errors import SetsupError
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
@@ -137,7 +137,7 @@ class ObjectView:
             raise SetsupError("azimuths 0 and 360 are the same; leave out one of them")
         if self.up not in _TURNED:
             raise SetsupError(f"up must be 'y' or 'z', not {self.up!r}")
-        object.__setattr__(self, "size", check_size(self.size, "size", SetsupError, LARGEST))
+        object.__setattr__(self, "size", check_image_size(self.size, "size", SetsupError, LARGEST))
         empty = Scene((), self.lights, self.background)  # raises where they are none
         object.__setattr__(self, "lights", empty.lights)
         object.__setattr__(self, "background", empty.background)

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from setsup.checks import check_size
+from setsup.checks import check_image_size
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.meshes.mesh import Material, Mesh
@@ -86,7 +86,7 @@ class Shapes3D:
 
     def __post_init__(self) -> None:
         """Check the size."""
-        object.__setattr__(self, "size", check_size(self.size, "size", SetsupError, LARGEST))
+        object.__setattr__(self, "size", check_image_size(self.size, "size", SetsupError, LARGEST))
 
     @property
     def key(self) -> str:

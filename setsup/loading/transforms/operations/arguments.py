@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from setsup.checks import check_number, check_size, is_integer, is_number
+from setsup.checks import check_image_size, check_number, is_integer, is_number
 from setsup.errors import SetsupError
 
 __all__ = ["Range", "Ranged", "Size", "Sized", "check_box", "check_probability", "check_range", "pair", "set_field"]
@@ -55,7 +55,7 @@ def pair(size: int | Size) -> Size:
 
 def check_box(size: Any, operation: str) -> Size:
     """Height and width of a size: a number of pixels, or (height, width)."""
-    return check_size((size, size) if is_integer(size) else size, f"{operation}: size", SetsupError)
+    return check_image_size((size, size) if is_integer(size) else size, f"{operation}: size", SetsupError)
 
 
 def check_range(

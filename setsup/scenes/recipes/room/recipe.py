@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.checks import check_integer
+from setsup.checks import check_image_size, check_integer
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors.factor import Factor, Kind
 from setsup.random import below, fold, stream_key, uniform
@@ -131,7 +131,7 @@ class Room:
         if least > most:
             raise SetsupError(f"count must be (least, most) objects in a room, not {self.count!r}")
         object.__setattr__(self, "count", (least, most))
-        object.__setattr__(self, "size", check_size(self.size, "size", SetsupError, LARGEST))
+        object.__setattr__(self, "size", check_image_size(self.size, "size", SetsupError, LARGEST))
         if self.up is not None:
             object.__setattr__(self, "up", tuple(direction(self.up).tolist()))
         stream_key(self.seed, "room")  # raises where the seed is none
