@@ -1,6 +1,6 @@
 """What shards are to be, before one is written: the order of the rows, and where it is cut.
 
-A plan says everything that the bytes of the shards depend on, but for the arrays themselves. It is stored next to the shards
+A plan has everything that the bytes of the shards depend on, except the arrays. It is stored next to the shards
 while they are unfinished, so that the work resumes as it started, and its digest in the catalogue of finished ones.
 """
 
