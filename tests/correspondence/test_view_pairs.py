@@ -104,14 +104,14 @@ def test_an_empty_scene_has_no_match_and_two_scenes_are_refused() -> None:
 @pytest.mark.parametrize(
     ("rows", "keys", "more", "said"),
     [
-        ([[0, 1, 2]], KEYS[:1], {}, r"\(n, 2\) whole numbers"),
-        ([[0.5, 1]], KEYS[:1], {}, "whole numbers"),
+        ([[0, 1, 2]], KEYS[:1], {}, r"\(n, 2\) integers"),
+        ([[0.5, 1]], KEYS[:1], {}, "integers"),
         ([[0, 1]], KEYS, {}, "one each"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8)}, "go together"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8), "windows": [[0, 0]]}, r"\(1, 2, 2\)"),
-        ([[0, 1]], KEYS[:1], {"size": (8, 8), "windows": [[[0.5, 0], [0, 0]]]}, "whole numbers, not float64"),
+        ([[0, 1]], KEYS[:1], {"size": (8, 8), "windows": [[[0.5, 0], [0, 0]]]}, "integers, not float64"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8, 3), "windows": [[[0, 0], [0, 0]]]}, "size must be"),
-        ([[0, 1]], [-1], {}, "a key is a whole number"),
+        ([[0, 1]], [-1], {}, "a key is an integer"),
     ],
 )
 def test_bad_arguments_are_refused(rows, keys, more, said) -> None:
@@ -223,7 +223,7 @@ def test_bad_counts_and_pictures_are_refused() -> None:
         descriptor_pairs(pairs, [[0]], (1, 1), 0, 0)
     with pytest.raises(SetsupError, match="picture"):
         descriptor_pairs(pairs, [0.5], (1, 1), 1, 0)
-    with pytest.raises(SetsupError, match="a key is a whole number"):
+    with pytest.raises(SetsupError, match="a key is an integer"):
         descriptor_pairs(pairs, [[0]], (1, 1), 1, -1)
     assert descriptor_pairs(pairs, [[-1]], (1, 1), 2, 0).match.tolist() == [-1, -1]
 

@@ -47,7 +47,7 @@ class Pictures(Dataset):
 
 
 class Damaged(Pictures):
-    """A data set with a damaged file."""
+    """A dataset with a damaged file."""
 
     def fetch(self, indices: Any, modalities: Iterable[str] | None = None) -> dict[str, Any]:
         raise DataError("picture 7 is damaged")
@@ -170,7 +170,7 @@ def test_an_operation_is_no_transform() -> None:
 
 
 def test_arguments_that_are_swapped_are_refused() -> None:
-    with pytest.raises(SamplerError, match="takes a data set and then a sampler, not Pictures"):
+    with pytest.raises(SamplerError, match="takes a dataset and then a sampler, not Pictures"):
         setsup.loader(sets(), Pictures())  # type: ignore[arg-type]
 
 

@@ -160,7 +160,7 @@ def test_what_cannot_be_pickled_is_refused_before_a_process_starts(what: str) ->
 
     if what == "dataset":
         dataset.lock = lock  # type: ignore[attr-defined]
-    culprit = "the data set" if what == "dataset" else "the transform"
+    culprit = "the dataset" if what == "dataset" else "the transform"
     transform = locked if what == "transform" else None
     with pytest.raises(SetsupError, match=rf"{culprit} cannot be sent to worker processes.*workers='thread'"):
         next(iter(setsup.loader(dataset, sets(), transform=transform, workers=2, to="numpy")))

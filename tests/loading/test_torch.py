@@ -253,13 +253,13 @@ def test_set_batches_leave_padding_out() -> None:
 
 
 def test_a_data_set_and_a_sampler_in_each_others_place_are_one_sentence(shapes, sets) -> None:
-    with pytest.raises(setsup.SetsupError, match=r"as_torch takes a data set, .* not SetSampler"):
+    with pytest.raises(setsup.SetsupError, match=r"as_torch takes a dataset, .* not SetSampler"):
         setsup.loading.as_torch(sets)
     with pytest.raises(setsup.SetsupError, match=r"set_batches takes a sampler, .* not Selection"):
         setsup.loading.set_batches(shapes)
-    with pytest.raises(setsup.SetsupError, match="start must be a step"):
+    with pytest.raises(setsup.SetsupError, match="start must be an integer from 0 to"):
         setsup.loading.set_batches(sets, start=-1)
-    with pytest.raises(setsup.SetsupError, match="start=4 comes on top of the shard's start=3: give one of them"):
+    with pytest.raises(setsup.SetsupError, match="start=4 is in addition to the shard's start=3: give one of them"):
         setsup.loading.set_batches(sets.shard(0, 2, 3), start=4)
 
 

@@ -516,7 +516,7 @@ def test_the_bytes_are_those_of_the_renderer(shapes: RenderedDataset) -> None:
 
 @pytest.mark.long("worker processes")
 def test_other_processes_draw_the_same(shapes: RenderedDataset) -> None:
-    """A fresh process that was sent the data set, and a fork of it that has drawn already."""
+    """A fresh process that was sent the dataset, and a fork of it that has drawn already."""
     wanted = shapes.fetch([3, 70_000, 479_999])
     script = (
         "import hashlib, os, pickle, sys\n"

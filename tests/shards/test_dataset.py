@@ -1,4 +1,4 @@
-"""Shards as a data set, of sets that are made by hand as the documentation says."""
+"""Shards as a dataset, of sets that are made by hand as the documentation says."""
 
 import json
 import os

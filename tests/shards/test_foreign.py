@@ -1,4 +1,4 @@
-"""Tars of others become a data set: samples as webdataset has them, modalities, indexing again."""
+"""Tars of others become a dataset: samples as webdataset has them, modalities, indexing again."""
 
 import io
 import json

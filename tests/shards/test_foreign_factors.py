@@ -41,7 +41,7 @@ def test_values_of_json(tmp_path):
     ("values", "said"),
     [
         ([{"a": 1}, {"a": "one"}], "numbers (1 of 0 in"),
-        ([{"a": "x"}, {"a": False}], "truth values (False of 1 in"),
+        ([{"a": "x"}, {"a": False}], "booleans (False of 1 in"),
         ([{"a": 0.5}, {"a": {"b": 1}}], "{'b': 1} of 1"),
     ],
 )

@@ -275,7 +275,7 @@ def test_a_bucket_with_other_files_is_refused(bucket):
 
 
 class Odd(Varied):
-    """A data set of five rows with given modalities and factors."""
+    """A dataset of five rows with given modalities and factors."""
 
     def __init__(self, modality="image", factor="digit", level="a", name="odd", shape=(6, 5, 3), levels=None):
         super().__init__(5, NAMES)

@@ -45,7 +45,7 @@ CLOSE = 1e-3  # pixels
 
 @dataclass(frozen=True)
 class Add:
-    """A photometric operation: adds a keyed amount, a whole number of 1/255 where images are of 8 bits."""
+    """A photometric operation: adds a keyed amount, an integer of 1/255 where images are of 8 bits."""
 
     most: float = 0.2
 
@@ -760,11 +760,11 @@ class Wrong:
         (lambda: OneOf([]), "at least one"),
         (lambda: OneOf(Flip()), "list of operations"),
         (lambda: RandomApply(Flip, 0.5), "is none"),
-        (lambda: RandomApply(Flip(), 2), "RandomApply's p"),
+        (lambda: RandomApply(Flip(), 2), "RandomApply: p"),
         (lambda: ForLevels(Flip(), "part", []), "codes of its levels"),
         (lambda: ForLevels(Flip(), "part", "real"), "codes of its levels"),
-        (lambda: Augment([Flip(), Augment([Flip()])]), "stand side by side in a Compose"),
-        (lambda: Augment([Compose([])]), "stand side by side in a Compose"),
+        (lambda: Augment([Flip(), Augment([Flip()])]), "belong in a Compose"),
+        (lambda: Augment([Compose([])]), "belong in a Compose"),
         (lambda: RandomApply(lambda images: images), r"callables of \(images, slots\)"),
         (lambda: Compose(Augment([])), "list of callables"),
         (lambda: Compose([3]), "list of callables"),
@@ -808,12 +808,12 @@ def test_wrong_arguments_are_one_sentence_at_construction(make, said) -> None:
         (
             {"canonical_image": torch.zeros(3, 3, 20, 24), "factors": {"part": torch.zeros(3, 5)}},
             Augment([ForLevels(Flip(), "part", 1)], modalities={"canonical_image": "color"}),
-            "are those of slots",
+            "apply ForLevels to images with positions",
         ),
         (
             {"canonical_image": torch.zeros(3, 3, 20, 24)},
             Augment([], modalities={"image": "color", "canonical_image": "color"}),
-            "or have sets and no slots",
+            "or have sets without positions",
         ),
         ({"c": torch.zeros(3, 5, 3, 20, 24)}, Augment([], modalities={"c": "clip"}), r"frames, channels, height"),
         (

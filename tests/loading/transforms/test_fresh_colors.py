@@ -189,7 +189,7 @@ def test_the_batch_that_is_given_stays_as_it_was():
         (lambda batch: batch.update(image=torch.zeros(2, 500, 1, 4, 4)), "2 or 3 channels of Colored MNIST, not 1"),
         (lambda batch: batch.update(image=torch.zeros(2, 500, 4)), "must be"),
         (lambda batch: batch.update(image=np.zeros((2, 500, 3, 4, 4))), "must be a tensor"),
-        (lambda batch: batch.update(inactive={"label": torch.zeros(2)}), "the sets hold label, which"),
+        (lambda batch: batch.update(inactive={"label": torch.zeros(2)}), "the sets fix label, which"),
     ],
 )
 def test_batches_that_do_not_fit(change, sentence):
@@ -200,7 +200,7 @@ def test_batches_that_do_not_fit(change, sentence):
 
 
 def test_sets_that_hold_the_colour_are_refused(folder):
-    with pytest.raises(SetsupError, match="hold color, which FreshColors draws anew"):
+    with pytest.raises(SetsupError, match="fix color, which FreshColors draws again"):
         next(iter(_loader(folder, "pixels", inactive=["environment", "color"], transform=FreshColors())))
 
 

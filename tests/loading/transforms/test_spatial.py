@@ -351,7 +351,7 @@ def test_what_does_not_fit_is_refused(shapes) -> None:
     cubes = shapes.where("shape == 'cube'")
     some = first_batch(cubes, SpatialPairs(cubes), workers=0)
     del some["view_1"]
-    with pytest.raises(SetsupError, match="rows of the batch are not those of rendered shapes3d: give the data set of"):
+    with pytest.raises(SetsupError, match="rows of the batch are not those of rendered shapes3d: give the dataset of"):
         SpatialPairs(shapes)(some)
     other = setsup.SetSampler(shapes.factors, ["orientation"], size=2, sets=2)
     batch = next(iter(setsup.loader(shapes, other, modalities=["image"], workers=0)))

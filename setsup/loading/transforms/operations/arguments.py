@@ -55,7 +55,10 @@ def pair(size: int | Size) -> Size:
 
 def check_box(size: Any, operation: str) -> Size:
     """Height and width of a size: a number of pixels, or (height, width)."""
-    return check_image_size((size, size) if is_integer(size) else size, f"{operation}: size", SetsupError)
+    try:
+        return check_image_size((size, size) if is_integer(size) else size, "size", SetsupError)
+    except SetsupError:
+        raise SetsupError(f"{operation}: size must be a number of pixels or (height, width), not {size!r}") from None
 
 
 def check_range(
@@ -66,5 +69,5 @@ def check_range(
     if not numbers or not max(low, -1e300) <= ends[0] <= ends[1] <= min(high, 1e300) or (positive and ends[0] <= 0):
         limits = " above 0" if positive else f" from {low:g} on" if low > -math.inf else ""
         limits += f" and at most {high:g}" if high < math.inf else ""
-        raise SetsupError(f"{what} must be two numbers (low, high){limits}, low ≤ high, not {ends!r}")
+        raise SetsupError(f"{what} must be two numbers (low, high){limits}, low first, not {ends!r}")
     return float(ends[0]), float(ends[1])

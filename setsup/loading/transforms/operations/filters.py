@@ -16,7 +16,7 @@ from setsup.checks import check_number, is_integer
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.amounts import check_channels, per_image
-from setsup.loading.transforms.operations.arguments import Ranged, check_probability, check_range
+from setsup.loading.transforms.operations.arguments import Ranged, check_probability, check_range, set_field
 from setsup.loading.transforms.operations.noise import TABLE, normal, pick
 from setsup.loading.transforms.slots import Slots
 
@@ -55,7 +55,7 @@ class Blur:
         """Check the kernel."""
         if not is_integer(self.kernel) or self.kernel < 1 or not self.kernel % 2:
             raise SetsupError(f"Blur: kernel must be an odd number of pixels, not {self.kernel!r}")
-        check_range(self.sigma, "Blur: sigma", positive=True)
+        set_field(self, "sigma", check_range(self.sigma, "Blur: sigma", positive=True))
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Blur."""

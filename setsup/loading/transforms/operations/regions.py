@@ -10,7 +10,7 @@ from torch import Tensor
 from setsup.errors import DataError, SetsupError
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.operations.amounts import check_channels
-from setsup.loading.transforms.operations.arguments import check_range
+from setsup.loading.transforms.operations.arguments import check_range, set_field
 from setsup.loading.transforms.operations.crops import TRIES, random_sides
 from setsup.loading.transforms.slots import Slots
 
@@ -53,8 +53,8 @@ class Erase:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        check_range(self.area, "Erase: area", 0)
-        check_range(self.aspect, "Erase: aspect", positive=True)
+        set_field(self, "area", check_range(self.area, "Erase: area", 0))
+        set_field(self, "aspect", check_range(self.aspect, "Erase: aspect", positive=True))
 
     def __call__(self, images: Tensor, slots: Slots) -> Tensor:
         """Erase."""

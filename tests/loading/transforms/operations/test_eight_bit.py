@@ -75,7 +75,7 @@ def images_of(pictures: Bytes) -> torch.Tensor:
 
 
 def bytes_of(images: torch.Tensor) -> Bytes:
-    """Bytes of images that are whole numbers of 1/255, which is checked."""
+    """Bytes of images that are integers of 1/255, which is checked."""
     levels = images.mul(255).round()
     assert torch.equal(levels / 255, images)
     assert 0 <= levels.min() <= levels.max() <= 255

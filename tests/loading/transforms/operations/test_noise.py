@@ -25,7 +25,7 @@ def keys_of(n: int, seed: int = 0) -> np.ndarray:
 
 
 def parts(key: int, count: int) -> list[int]:
-    """The law in Python's whole numbers: number 4b + j is bits 16j … 16j + 15 of the key's fold with b."""
+    """The law in Python's integers: number 4b + j is bits 16j … 16j + 15 of the key's fold with b."""
     words = [int(random.fold(np.array(key, dtype=np.uint64), np.array(b, dtype=np.uint64))) for b in range(count)]
     return [(words[at // 4] >> (16 * (at % 4))) & 0xFFFF for at in range(count)]
 
