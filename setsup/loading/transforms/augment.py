@@ -30,11 +30,11 @@ _GEOMETRY = ("independent", "copies", "sets")
 
 @dataclass(frozen=True)
 class Augment:
-    """Changes the images of a batch, each by numbers of its own, and carries along what lies on their pixels.
+    """Augments the images of a batch, each with its own random numbers, and other modalities on the same pixels.
 
-    Every number that is drawn is a function of (seed, stream, step, set, slot, copy, operation): the same on any
-    device, for any number of workers, and after a resume. Consecutive geometric operations are multiplied into one
-    matrix an image, by which it is resampled once (:mod:`setsup.loading.transforms.resampling`). Photometric operations
+    Every random number is a function of (seed, stream, step, set, slot, copy, operation): the same on any device, for
+    any number of workers, and after a resume. Consecutive geometric operations are multiplied into one matrix per
+    image, which is resampled once (:mod:`setsup.loading.transforms.resampling`). Photometric operations
     change images only.
 
     Parameters
@@ -42,44 +42,44 @@ class Augment:
     operations : sequence of operations
         Applied in order.
     modalities : mapping of str to str
-        What is changed, and as what: ``color`` for images, (sets, size, C, H, W) uint8, or float32 in 0 … 1;
+        Modalities to change, and their kinds: ``color`` for images, (sets, size, C, H, W) uint8, or float32 in 0 … 1;
         ``label`` and ``depth``, (sets, size, H, W) or (sets, size, H, W, k); ``normal``, (sets, size, H, W, 3), x to
         the right and y down; ``points``, pixels (x, y) as (sets, size, n, 2); ``clip``, (sets, size, frames, C, H, W),
         all frames of which change alike; ``flow``, motion in pixels, x and y by turns, (sets, size, 2k, H, W) or
-        (sets, size, k, 2, H, W). All on images of one size. What has one image a set, such as ``canonical_image``,
-        lacks the axis of size, draws from keys of its own, and goes into an Augment of its own.
+        (sets, size, k, 2, H, W). All on images of one size. Modalities with one image per set, such as
+        ``canonical_image``, have no axis of size and other random numbers; use a second Augment for them.
     copies : int, optional
-        So many independent results of each image, along a new axis after sets and slots.
+        Number of independent results of each image, along a new axis after sets and positions.
     geometry : str
-        What shares one geometry: nothing (``independent``), the ``copies`` of one image, or all images of one of the
-        ``sets``.
+        Which results share one geometry: none (``independent``), the ``copies`` of an image, or all images of a set
+        (``sets``).
     into : str, optional
-        Puts results beside the modalities, under ``<into>_<name>``, and not in their place.
+        Prefix of the names of results, ``<into>_<name>``; without it, results replace the modalities.
     fill : float or mapping of str to float
-        What stands where a result shows no pixel of its source: one number for images, 0 … 1, or numbers by
-        modality. 0 for all else.
+        Value where a result shows no pixel of its source: one number for images, 0 … 1, or numbers by modality.
+        0 otherwise.
     eight_bit : bool
-        Images are uint8 after every operation, with the arithmetic of Pillow: what a paper needs that augmented stored
+        Images are uint8 after every operation, with the arithmetic of Pillow, as in papers that augmented stored
         images. Results are uint8; otherwise they are float32 in 0 … 1.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two of these with one seed draw the same numbers unless their streams differ.
+        Transforms with one seed draw the same numbers unless their streams differ.
 
     Raises
     ------
     SetsupError
-        When the arguments are no operations, kinds, …, or operations contradict each other.
+        If an argument is invalid, or operations contradict each other.
     DataError
-        When it is called with a batch that lacks what is needed.
+        If a batch lacks a required modality or factor.
 
     Notes
     -----
-    Where operations are geometric, the result has ``homography``, or ``<into>_homography``, float64
-    (sets, size[, copies], 3, 3): matrices from the pixels of what was read to those of the result. It is that of the
-    last Augment; ``homographies`` has by modality the matrices through every Augment so far: to the pixels of the batch
+    With geometric operations, the result has ``homography``, or ``<into>_homography``, float64
+    (sets, size[, copies], 3, 3): matrices from the pixels of the input to those of the result. It is that of the last
+    Augment; ``homographies`` has by modality the matrices through every Augment so far: to the pixels of the batch
     from those that the first one read, which are as they were loaded, or of a view such as ``view_1`` the view's.
-    Beside points stands ``<name>_inside``, bool (sets, size[, copies], n): whether each is on the result. Points become
+    Points come with ``<name>_inside``, bool (sets, size[, copies], n): whether each is on the result. Points become
     float64; NaN is beyond a horizon, also of flow that leads there.
 
     Examples
@@ -120,7 +120,7 @@ class Augment:
         stream_key(self.seed, self.stream)  # checks the two
 
     def __call__(self, batch: Batch) -> Batch:
-        """The batch with results in place of the modalities, or beside them."""
+        """Return the batch with results in place of the modalities, or in addition to them."""
         lead = _lead(batch, self.modalities)
         values = {name: _checked(batch, name, kind, self._fill(name)) for name, kind in self.modalities.items()}
         size = _size(values, self.modalities, len(lead))

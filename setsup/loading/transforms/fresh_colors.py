@@ -18,26 +18,26 @@ __all__ = ["FreshColors"]
 
 @dataclass(frozen=True)
 class FreshColors:
-    """New labels and colours for the images of Colored MNIST, by the distribution by which the dataset drew its own.
+    """New labels and colours for the images of Colored MNIST, from the distribution of the dataset.
 
     The label is the clean label, flipped with probability ``label_noise``; the colour is the new label, flipped with
-    the probability of the image's environment. What is drawn is a function of (seed, stream, step, set, slot). The
-    published code of single-pixel contrast [1]_ draws again in this way at every access, so that no image has a label
-    of its own. Put it before what else changes images.
+    the probability of the image's environment. The random numbers are a function of (seed, stream, step, set,
+    slot). The published code of single-pixel contrast [1]_ draws labels and colours at every access, so that images
+    have no fixed label. Apply it before other transforms of images.
 
     Parameters
     ----------
     noise : tuple of float
-        0 … 1: for each level of the factor ``environment`` the share of the colours that are not what the label says.
+        0 … 1: for each level of the factor ``environment`` the share of colours that differ from the label.
     label_noise : float
-        0 … 1: share of the labels that are not what the digit says.
+        0 … 1: share of labels that differ from the digit.
     image : str
         Modality to colour, with 2 or 3 channels of which one is empty, see
         :func:`setsup.datasets.benchmarks.colored_mnist.zeroed`; of any type.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two with one seed draw the same flips unless this differs.
+        Transforms with one seed draw the same flips unless their streams differ.
 
     Returns
     -------
@@ -48,11 +48,11 @@ class FreshColors:
     Raises
     ------
     SetsupError
-        When the batch has no such modality, no step, not the factors of Colored MNIST, or holds the label or the
-        colour, which would be held no longer.
+        If the batch has no such modality, no step or not the factors of Colored MNIST, or its sets fix the label or
+        the colour, which would change.
     DataError
-        When the images have other axes or channels, a clean label or environment is unknown, or there are more
-        environments than ``noise`` tells of.
+        If the images have other axes or channels, a clean label or environment is unknown, or there are more
+        environments than entries of ``noise``.
 
     References
     ----------

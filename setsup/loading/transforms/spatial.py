@@ -35,32 +35,31 @@ class SpatialPairs:
     view 2 was moved before and shows nothing, no partner is drawn.
 
     Partners follow what an :class:`Augment` did to the images before, by ``homographies`` of the batch: pixels of the
-    images as they were drawn are matched, and both ends go where the matrices take them, to the nearest pixel. So
+    images as rendered are matched, and the matrices move both ends, to the nearest pixel. So
     ``Compose([recipe("oxels-3d"), SpatialPairs(rooms)])`` has partners in the recipe's windows. Nothing else may move
     or resize images before; on the two views only photometric operations may follow.
 
     Parameters
     ----------
     dataset : RenderedDataset or RenderedFolder
-        The one that the loader is given, selections included: it knows the cameras of rows, and their scenes or
-        partners.
+        The dataset of the loader, which may be a selection: it has the cameras of rows, and their scenes or partners.
     size : int or (height, width), optional
-        Cuts a window of so many pixels out of both views; published is 256 of 480 × 640. Without it, the whole views.
+        Size of a window that is cut out of both views, as published 256 of 480 × 640; the whole views by default.
     keep : float
-        0 … 1: share of the pixels that is traced; 1/8 as published. Where images were resized or turned before, of
-        the pixels as they were drawn.
+        0 … 1: share of the pixels that is traced; 1/8 as published. If images were resized or turned before, of
+        the pixels as rendered.
     independent : bool
-        The windows of the two views are drawn independently; else they are one and the same, as published.
+        Whether the windows of the two views are independent; by default they are the same, as published.
     match : callable
-        What finds pairs: rays by default; :func:`setsup.correspondence.stored` looks them up in a folder of pairs.
+        Function that finds pairs: by rays by default; :func:`setsup.correspondence.stored` looks them up in a folder of pairs.
     image : str
-        Modality of which views are made.
+        Modality to make views of.
     names : tuple of five str
-        What is added.
+        Names of the new modalities.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two with one seed draw alike unless this differs.
+        Transforms with one seed draw the same numbers unless their streams differ.
 
     Returns
     -------
@@ -153,11 +152,11 @@ class SpatialDescriptors:
     match : callable
         What finds pairs, as of :class:`SpatialPairs`.
     names : tuple of five str
-        What is added.
+        Names of the new modalities.
     seed : int
         0 ≤ seed < 2⁶⁴.
     stream : str
-        Two with one seed draw alike unless this differs.
+        Transforms with one seed draw the same numbers unless their streams differ.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from setsup.errors import DataError
-from setsup.shards.stores.errors import CutShort, Failure, NotThere, failure, format_error
+from setsup.shards.stores.errors import CutShort, Failure, NotThere, classify, format_error
 from setsup.shards.stores.file_system import SECONDS
 from setsup.shards.stores.ranges import AT_ONCE
 from setsup.shards.stores.store import join_address
@@ -51,9 +51,9 @@ class Attempts:
         turn: AbstractContextManager[Any] | None = None,
         *,
         missing: bool = False,
-        taken: bool = False,
+        exists: bool = False,
     ) -> Result | None:
-        """Result of a synchronous request; with `missing` or `taken`, None if the file is missing or exists."""
+        """Result of a synchronous request; with `missing` or `exists`, None if the file is missing or exists."""
         for wait in self._waits():
             try:
                 with turn or nullcontext():
@@ -61,10 +61,10 @@ class Attempts:
                 self._answered += 1
                 return done
             except Exception as error:
-                found = failure(error, self._scheme)
-                if (missing and found.missing) or (taken and found.taken):
+                found = classify(error, self._scheme)
+                if (missing and found.missing) or (exists and found.exists):
                     return None
-                seconds = self._again(name, found, wait, error)
+                seconds = self._retry_delay(name, found, wait, error)
             time.sleep(seconds)
         raise AssertionError  # pragma: no cover - the last wait is None
 
@@ -94,7 +94,7 @@ class Attempts:
 
     def refuse(self, name: str, error: Exception) -> NoReturn:
         """Raise the DataError of an exception of the store's library."""
-        self._refuse(name, failure(error, self._scheme), error)
+        self._refuse(name, classify(error, self._scheme), error)
 
     def _wait(self, running: Future[None]) -> None:
         """Wait for requests; log once if none is answered for a while."""
@@ -121,16 +121,16 @@ class Attempts:
                 self._answered += 1
                 return found
             except Exception as error:
-                seconds = self._again(request.name, failure(error, self._scheme), wait, error)
+                seconds = self._retry_delay(request.name, classify(error, self._scheme), wait, error)
             await asyncio.sleep(seconds)
         raise AssertionError  # pragma: no cover - the last wait is None
 
-    def _again(self, name: str, found: Failure, wait: float | None, error: Exception) -> float:
+    def _retry_delay(self, name: str, found: Failure, wait: float | None, error: Exception) -> float:
         """Seconds until the next attempt; raises if another attempt is useless."""
-        once = found.once or (found.silent and not self._answered)
-        if wait is None or not found.again or (once and wait != WAITS[0]):
+        retry_once = found.retry_once or (found.timeout and not self._answered)
+        if wait is None or not found.retry or (retry_once and wait != WAITS[0]):
             self._refuse(name, found, error)
-        _log.info("%s %s; trying again in %.1f s", self._address(name), found.said, wait)
+        _log.info("%s %s; trying again in %.1f s", self._address(name), found.text, wait)
         return wait
 
     def _waits(self) -> Iterator[float | None]:
@@ -140,8 +140,8 @@ class Attempts:
     def _refuse(self, name: str, found: Failure, error: Exception) -> NoReturn:
         if _log.isEnabledFor(logging.DEBUG):  # for those who look for a fault in a library
             _log.debug("%s: %s", self._address(name), format_error(error))
-        kind = CutShort if found.short else NotThere if found.missing else DataError
-        raise kind(f"{self._address(name)} {found.said}") from (error if found.unknown else None)
+        kind = CutShort if found.truncated else NotThere if found.missing else DataError
+        raise kind(f"{self._address(name)} {found.text}") from (error if found.unknown else None)
 
     def _address(self, name: str) -> str:
         return join_address(self._url, name) if name else self._url

@@ -34,7 +34,7 @@ class LocalStore:
         return f"LocalStore({self.url!r})"
 
     def read(self, name: str, limit: int) -> bytes:
-        """Content of a file of at most so many bytes."""
+        """Content of a file of at most `limit` bytes."""
         path = self._path(name)
         with _readable(path), path.open("rb") as file:
             # no more than there is: room is made at once for as much as is asked for
@@ -60,7 +60,7 @@ class LocalStore:
         return found
 
     def size(self, name: str) -> int | None:
-        """Bytes of a file, None where there is none."""
+        """Size of a file in bytes; None if it does not exist."""
         path = self._path(name)
         try:
             # os.path, since Path.is_file raises where a folder may not be entered
@@ -108,7 +108,7 @@ class LocalStore:
             path.unlink()
 
     def put_bytes(self, name: str, content: bytes, *, fresh: bool = False) -> bool:
-        """Write a small file at once; with `fresh` only where there is none. Whether it was written."""
+        """Write a small file; with `fresh` only if there is none. Returns whether it was written."""
         target = self._path(name)
         if not fresh:
             with written(target) as part:

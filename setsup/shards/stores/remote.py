@@ -89,7 +89,7 @@ class RemoteStore:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def read(self, name: str, limit: int) -> bytes:
-        """Content of a file of at most so many bytes."""
+        """Content of a file of at most `limit` bytes."""
         size = self._need_size(name)
         if size > limit:
             raise DataError(
@@ -115,7 +115,7 @@ class RemoteStore:
         return [next(contents) if one.stop > one.start else b"" for one in wanted]
 
     def size(self, name: str) -> int | None:
-        """Bytes of a file, None where there is none."""
+        """Size of a file in bytes; None if it does not exist."""
         opened = self._open()
         path = self._path(opened, name)
         if self._scheme in WEB:
@@ -162,7 +162,7 @@ class RemoteStore:
         path.unlink()
 
     def put_bytes(self, name: str, content: bytes, *, fresh: bool = False) -> bool:
-        """Write a small file at once; with `fresh` only where there is none. Whether it was written."""
+        """Write a small file; with `fresh` only if there is none. Returns whether it was written."""
         opened = self._open()
         target = self._writable(opened, name)
         if not fresh:
@@ -171,7 +171,7 @@ class RemoteStore:
         # asked first too, since there are stores that know no such condition, and write
         if self.size(name) is not None:
             return False
-        return self._call(name, lambda: _create(opened.system, target, content), taken=True) is not None
+        return self._call(name, lambda: _create(opened.system, target, content), exists=True) is not None
 
     def remove(self, names: Sequence[str]) -> None:
         """Remove files; those that are not there do not matter."""

@@ -1,4 +1,4 @@
-"""What a store of shards is: files under one address, whose names are relative to it and stay below it."""
+"""The interface of stores: files under one address, with names relative to it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ class Range(NamedTuple):
     Attributes
     ----------
     whole : int or None, bytes
-        Size that the file must have; it is checked where a store tells it along with the bytes.
+        Size that the file must have; checked if the store sends it with the bytes.
 
     """
 
@@ -28,55 +28,55 @@ class Store(Protocol):
 
     Notes
     -----
-    All methods raise DataError, which names the file and the address, and says what to do: a file that is not there, a
-    store that refuses (401, 403), fails (5xx), is too slow or gives fewer bytes than it said, credentials that are
-    missing, a full disk. What may pass is tried again a few times before. Stores survive pickling and forks.
+    All methods raise a DataError that names the file and the address and says what to do: for a missing file, a store
+    that refuses access (401, 403), fails (5xx), is too slow or sends too few bytes, missing credentials, a full disk.
+    Temporary failures are retried a few times before. Stores can be pickled, and used after a fork.
 
     """
 
     @property
     def url(self) -> str:
-        """The address, as messages have it; without credentials."""
+        """The address for messages, without credentials."""
         ...
 
     @property
     def folder(self) -> Path | None:
-        """Where the files lie on a disk of this machine; None for a store."""
+        """The folder on a disk of this machine; None for a remote store."""
         ...
 
     def read(self, name: str, limit: int) -> bytes:
-        """Content of a file of at most so many bytes."""
+        """Content of a file of at most `limit` bytes."""
         ...
 
     def ranges(self, wanted: Sequence[Range]) -> list[bytes]:
-        """Bytes of files, in the order asked for; from a store several at once."""
+        """Bytes of files, in the order of the ranges; concurrently from a remote store."""
         ...
 
     def size(self, name: str) -> int | None:
-        """Bytes of a file, None where there is none."""
+        """Size of a file in bytes; None if it does not exist."""
         ...
 
     def names(self) -> list[str]:
-        """Names of all files under the address, in order; folders within are entered, hidden ones left out.
+        """Sorted names of all files under the address and in folders below it, except hidden ones.
 
-        Where there is nothing, not even a folder, there are no names.
+        Empty if there is nothing, not even a folder.
         """
         ...
 
     def get(self, name: str, path: Path) -> None:
-        """Copy a file to the disk, whole or not at all."""
+        """Copy a file to the disk; the copy appears whole or not at all."""
         ...
 
     def put(self, name: str, path: Path) -> None:
-        """Move a finished local file there: under the name lies the whole of it or nothing."""
+        """Move a finished local file to the store, where it appears whole or not at all."""
         ...
 
     def put_bytes(self, name: str, content: bytes, *, fresh: bool = False) -> bool:
-        """Write a small file at once; with `fresh` only where there is none. Whether it was written."""
+        """Write a small file; with `fresh` only if there is none. Returns whether it was written."""
         ...
 
     def remove(self, names: Sequence[str]) -> None:
-        """Remove files; those that are not there do not matter."""
+        """Remove files; missing ones are ignored."""
         ...
 
 
