@@ -250,7 +250,7 @@ def test_ctrl_c_says_how_far_it_was(setsup: Run, tmp_path: Path, processes: int,
     assert err.splitlines()[-1] == f"setsup: stopped at {done:,} of 9,600 pictures; the same command goes on"
     assert "Traceback" not in err
     found = setsup("sample", tmp_path / "out", "--inactive", "shape")
-    refused(found, "is not finished: give the same `setsup render` command again")
+    refused(found, "is not finished: run the same `setsup render` command again")
 
 
 @pytest.mark.long("kills and interruptions")
@@ -349,7 +349,7 @@ def test_another_rendering_is_not_mixed_in(setsup: Run, tmp_path: Path) -> None:
     for others, said in (
         (["--rows", 11, *words[2:]], "another number of rows (10 there, 11 here)"),
         ([*words, "--seed", 1], "other rows (another seed, another choice)"),
-        ([*words[:2], "--size", 8, 9, *words[5:]], "another size of pictures"),
+        ([*words[:2], "--size", 8, 9, *words[5:]], "another image size"),
         (words[:-2], "started with the modalities image, not image, depth"),
     ):
         refused(setsup("render", "shapes3d", "--out", "out", *others), said)

@@ -221,7 +221,7 @@ def test_bad_counts_and_pictures_are_refused() -> None:
     pairs = PixelPairs(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros((0, 3)), [], [])
     with pytest.raises(SetsupError, match="matches"):
         descriptor_pairs(pairs, [[0]], (1, 1), 0, 0)
-    with pytest.raises(SetsupError, match="picture"):
+    with pytest.raises(SetsupError, match="image"):
         descriptor_pairs(pairs, [0.5], (1, 1), 1, 0)
     with pytest.raises(SetsupError, match="a key is an integer"):
         descriptor_pairs(pairs, [[0]], (1, 1), 1, -1)

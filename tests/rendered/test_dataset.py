@@ -224,7 +224,7 @@ def test_a_recipe_with_a_continuous_factor_needs_rows() -> None:
 @pytest.mark.parametrize(
     ("recipe", "renderer", "said"),
     [
-        ("room", "auto", "drawn from a recipe, such as .*, not from 'room'"),
+        ("room", "auto", "needs a recipe, such as .*, not from 'room'"),
         (Dots, "auto", "not from <class"),
         (Dots(), None, "a renderer is a name, such as 'embree', or an object with load and render, not None"),
         (Dots(), Crayon, "a renderer is a name"),
@@ -287,7 +287,7 @@ class Odd(Dots):
     [
         ("scene", "^rendered dots, row 96: the cube is lost$"),
         ("size", "row 100: the camera has 5 × 5 pixels, but the size of the recipe is 4 × 6"),
-        ("background", r"row 100: its picture has the shape \(4, 6, 4\), that of the first row \(4, 6, 3\)"),
+        ("background", r"row 100: its image has the shape \(4, 6, 4\), that of the first row \(4, 6, 3\)"),
     ],
 )
 def test_says_which_row_cannot_be_drawn(how: str, said: str) -> None:
@@ -301,7 +301,7 @@ def test_says_which_row_cannot_be_drawn(how: str, said: str) -> None:
 def test_other_errors_pass_with_a_note() -> None:
     with pytest.raises(ZeroDivisionError) as error:
         RenderedDataset(Odd(how="bug"), renderer=Crayon()).fetch([100])
-    assert error.value.__notes__ == ["while row 100 of rendered dots was drawn"]
+    assert error.value.__notes__ == ["while row 100 of rendered dots was rendered"]
 
 
 # -- what is kept ------------------------------------------------------------------------------------------------------

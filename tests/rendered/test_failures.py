@@ -391,7 +391,7 @@ def test_broken_meshes_among_many(tmp_path: Path, capsys: pytest.CaptureFixture[
     words += ["--modalities", "image", "--out", str(tmp_path / "views")]
     assert main(words) == 2
     said = capsys.readouterr().err
-    assert "4 of 10 rows of object cannot be drawn" in said
+    assert "4 of 10 rows of object cannot be rendered" in said
     for name in ("hat", "jar"):
         assert f"(model '{name}')" in said
     assert main([*words, "--skip-broken"]) == 0

@@ -198,7 +198,7 @@ class Stopping(Crayon):
 def test_it_goes_on_where_it_was_stopped(whole: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         render(dots(renderer=Stopping(101)), tmp_path / "out")  # one to see that it works
-    with pytest.raises(DataError, match="is not finished: give the same `setsup render` command again"):
+    with pytest.raises(DataError, match="is not finished: run the same `setsup render` command again"):
         open_rendered(tmp_path / "out")
     renderer = Crayon()
     render(dots(renderer=renderer), tmp_path / "out")
@@ -380,7 +380,7 @@ class Renamed(Dots):
     ("dataset", "modalities", "said"),
     [
         (lambda: RenderedDataset(Renamed(), renderer=Crayon()), None, r"another recipe \(dots there, spots here\)"),
-        (lambda: RenderedDataset(Dots(size=(4, 4)), renderer=Crayon()), None, "another size of pictures"),
+        (lambda: RenderedDataset(Dots(size=(4, 4)), renderer=Crayon()), None, "another image size"),
         (lambda: RenderedDataset(Dots(salt="x"), renderer=Crayon()), None, "other options of the recipe"),
         (lambda: dots(renderer=Pencil()), None, r"another renderer \(crayon there, pencil here\)"),
         (lambda: dots(factors=sampled(Dots(), 5)), None, r"another number of rows \(144 there, 5 here\)"),

@@ -192,7 +192,7 @@ def test_misuse_is_said_in_one_sentence():
         with pytest.raises(SetsupError, match="this renderer was closed: make another"):
             misuse()
     for wrong in (0, 17, 1.5, True, "2"):
-        with pytest.raises(SetsupError, match="supersample is an integer of samples a side"):
+        with pytest.raises(SetsupError, match="supersample must be an integer from 1 to 16"):
             EmbreeRenderer(supersample=wrong)
 
 

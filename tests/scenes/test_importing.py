@@ -132,9 +132,9 @@ def test_textures_become_rgb(tmp_path, kind):
         ("../secret.png", None, "leads out of the model's folder"),
         ("/etc/passwd", None, "leads out of the model's folder"),
         ("C:\\secret.png", None, "leads out of the model's folder"),
-        ("damaged.png", b"\x89PNG\r\n\x1a\n", "no image that can be read"),
-        ("text.png", b"text", "no image that can be read"),
-        ("cut.png", "cut", "no image that can be read"),
+        ("damaged.png", b"\x89PNG\r\n\x1a\n", "not a readable image"),
+        ("text.png", b"text", "not a readable image"),
+        ("cut.png", "cut", "not a readable image"),
         (".", None, "leads out of the model's folder"),
     ],
 )
@@ -264,7 +264,7 @@ def test_gltf_with_files_beside_it(tmp_path, caplog):
     assert caplog.text == ""
     (tmp_path / "my picture.png").write_bytes(b"")
     assert load_mesh(tmp_path / "model.gltf").materials[0].texture is None
-    assert "'my%20picture.png' is no image" in caplog.text
+    assert "'my%20picture.png' is not a readable image" in caplog.text
     tree["buffers"][0]["uri"] = "../" + tree["buffers"][0]["uri"]
     (tmp_path / "model.gltf").write_text(json.dumps(tree))
     with pytest.raises(DataError, match=r"model\.gltf cannot be read"):
@@ -392,22 +392,26 @@ def test_scale(tmp_path):
         (
             "a.ply",
             trimesh.exchange.ply.export_ply(ball(), encoding="ascii")[:-200],
-            "damaged: it has 80 triangles or more, but .*; fetch it again, or write it anew",
+            "damaged: it has 80 triangles or more, but .*; fetch it again, or write it again",
         ),
         (
             "a.off",
             ball().export(file_type="off")[:-200],
-            "damaged: it has 80 triangles or more, but .*; fetch it again, or write it anew",
+            "damaged: it has 80 triangles or more, but .*; fetch it again, or write it again",
         ),
         ("a.off", "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 7\n", "outside the range of its vertices"),
         ("a.off", "OFF\n3 1 0\n0 0 0\n1 0 nan\n0 1 0\n3 0 1 2\n", "row 1: .*nan"),
         ("a.stl", b"", "a.stl"),
         ("a.stl", ball().export(file_type="stl")[:-1], "a.stl"),
-        ("a.glb", ball().export(file_type="glb")[:-9], "cannot be read as a mesh .*; fetch it again, or write it anew"),
+        (
+            "a.glb",
+            ball().export(file_type="glb")[:-9],
+            "cannot be read as a mesh .*; fetch it again, or write it again",
+        ),
         ("a.gltf", "{}", "a.gltf"),
-        ("a.txt", "text", r"no format that is read: .*obj.*; convert it, or unpack it"),
+        ("a.txt", "text", r"unsupported format: .*obj.*; convert it, or unpack it"),
         ("a.zip", b"PK", "unpack it"),
-        ("a", "text", "no format"),
+        ("a", "text", "unsupported format"),
     ],
 )
 def test_what_is_wrong_is_said_with_the_name_of_the_file(tmp_path, name, content, message):

@@ -495,7 +495,7 @@ def test_an_index_in_a_store_that_is_another(
     for other in (content[:-1], content + b"x", content[:50] + bytes([content[50] ^ 1]) + content[51:]):
         store.pipe(path, other)
         with pytest.raises(
-            DataError, match=r"index\.parquet is not the index of which shards\.json there tells; restore it with"
+            DataError, match=r"index\.parquet is not the index that shards\.json describes; restore it with"
         ):
             open_shards(url)
     store.pipe(path, content)
@@ -525,7 +525,7 @@ def test_an_index_that_is_gone_says_how_to_have_it_again(
 
 def test_a_store_that_fails_is_asked_for_the_catalogue_in_one_round(web: Any, short_waits: None) -> None:
     web.failing = [503] * 99
-    with pytest.raises(DataError, match=r"/set/shards\.json cannot be had now"):
+    with pytest.raises(DataError, match=r"/set/shards\.json cannot be accessed now"):
         open_shards(f"{web.url}/set")
     assert len(web.seen) == 4
 

@@ -212,7 +212,7 @@ def test_pictures_are_resized_and_other_modalities_stay() -> None:
     found = resized_modalities(members, (4, 5))
     assert [one.shape for one in found.values()] == [(4, 5, 3), (4, 5, 1), (9, 9)]
     assert resized_modalities(members, None) == {name: member.modality for name, member in members.items()}
-    with pytest.raises(DataError, match="size= resizes pictures, and there are only depth"):
+    with pytest.raises(DataError, match="size= resizes images, and there are only depth"):
         resized_modalities({"depth": members["depth"]}, (4, 5))
 
 

@@ -216,7 +216,9 @@ def test_the_index_of_other_shards(tmp_path: Path) -> None:
     folder, *_ = small_set(tmp_path / "set")
     small_set(tmp_path / "other", rows=6)
     (folder / "index.parquet").write_bytes((tmp_path / "other" / "index.parquet").read_bytes())
-    with pytest.raises(DataError, match=r"set/index\.parquet has 6 rows .* index of other shards; make the index anew"):
+    with pytest.raises(
+        DataError, match=r"set/index\.parquet has 6 rows .* index of other shards; make the index again"
+    ):
         open_shards(folder)
 
 

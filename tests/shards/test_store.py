@@ -245,11 +245,11 @@ def test_the_home_folder_is_known(monkeypatch, tmp_path):
 
 
 def test_unknown_addresses_and_missing_libraries_are_told():
-    with pytest.raises(DataError, match=r"foo://bar/x is no address .*Protocol not known"):
+    with pytest.raises(DataError, match=r"foo://bar/x is not an address .*Protocol not known"):
         open_store("foo://bar/x")
-    with pytest.raises(DataError, match=r"http://\[bad is no address"):
+    with pytest.raises(DataError, match=r"http://\[bad is not an address"):
         open_store("http://[bad")
-    with pytest.raises(DataError, match=r"^\[bad is no address") as error:
+    with pytest.raises(DataError, match=r"^\[bad is not an address") as error:
         open_store("https://me:word@[bad?sig=secret")
     assert "word" not in str(error.value)
     assert "secret" not in str(error.value)
@@ -271,7 +271,7 @@ def test_unknown_addresses_and_missing_libraries_are_told():
 )
 def test_an_address_that_lacks_a_slash_is_no_folder(address, right, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=f"{address} is no address.* did you mean {right}\\?"):
+    with pytest.raises(DataError, match=f"{address} is neither an address.* did you mean {right}\\?"):
         open_store(address)
     assert list(tmp_path.iterdir()) == []
     if not address.startswith("file:"):

@@ -252,7 +252,7 @@ def test_a_lost_tar_is_not_replaced_by_other_rows(tmp_path, whole):
     (folder / "data-00000.tar").unlink()
     before = contents(folder)
     with pytest.raises(
-        DataError, match=r"data-00000\.tar was lost, and the dataset gives other rows now.* write it anew"
+        DataError, match=r"data-00000\.tar was lost, and the dataset gives other rows now.* write them again"
     ):
         write_shards(Other(), folder, per_shard=12, **looked)
     assert contents(folder) == before

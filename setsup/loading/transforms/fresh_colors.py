@@ -126,10 +126,10 @@ def _codes(batch: Batch, name: str, lead: tuple[int, ...], levels: int) -> npt.N
 
 
 def _check_free(batch: Batch) -> None:
-    held = [name for name in ("label", "color") if name in batch.get("inactive", {})]
-    if held:
+    fixed = [name for name in ("label", "color") if name in batch.get("inactive", {})]
+    if fixed:
         raise SetsupError(
-            f"the sets fix {' and '.join(held)}, which FreshColors draws again per image: fix clean_label, digit "
+            f"the sets fix {' and '.join(fixed)}, which FreshColors draws again per image: fix clean_label, digit "
             "or environment, or leave the transform out"
         )
 

@@ -51,7 +51,7 @@ class SpatialPairs:
     independent : bool
         Whether the windows of the two views are independent; by default they are the same, as published.
     match : callable
-        Function that finds pairs: by rays by default; :func:`setsup.correspondence.stored` looks them up in a folder of pairs.
+        Function that finds pairs, by default with rays; :func:`setsup.correspondence.stored` reads them from a folder.
     image : str
         Modality to make views of.
     names : tuple of five str

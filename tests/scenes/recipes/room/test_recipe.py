@@ -401,7 +401,7 @@ def slope() -> Mesh:
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"rooms": 0}, "rooms must be an integer, 1 …"),
+        ({"rooms": 0}, "rooms must be an integer from 1 to"),
         ({"pairs": 2.5}, "pairs must be an integer"),
         ({"rooms": True}, "rooms must be an integer"),
         ({"objects": {}}, "objects must map names to meshes, files or functions"),
