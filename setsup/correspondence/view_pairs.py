@@ -241,8 +241,8 @@ def descriptor_pairs(
     seen = seen.astype(np.int64)
     ground = [-1, *background]
     on_object = pairs.visible & (pairs.instance >= 0) & ~np.isin(pairs.instance, ground)
-    first, second = check_image_size(size1, "size1", SetsupError), seen.shape
-    on_object &= inside(pairs.points1, *first) & inside(pairs.points2, *second)
+    one = check_image_size(size1, "size1", SetsupError)
+    on_object &= inside(pairs.points1, *one) & inside(pairs.points2, *seen.shape)
     rows, word = np.flatnonzero(on_object), int(check_key(key))
     rows = rows[one_per_pixel(pairs.points1[rows], size1[1])]
     most = min(int(count), len(rows))
