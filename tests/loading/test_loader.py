@@ -147,7 +147,7 @@ def test_ranks_share_the_draws(world: int, workers: Any) -> None:
 
 
 @pytest.mark.parametrize("step", [step * step * 37 % 10_007 for step in range(1, 21)])
-def test_a_resumed_stream_goes_on_where_it_was(step: int) -> None:
+def test_a_resumed_stream_resumes_where_it_was(step: int) -> None:
     loader = setsup.loader(Pictures(), sets(), workers="thread", to="numpy")
     loader.load_state_dict({"delivered": step})
     assert_draws(head(loader, 2), range(step, step + 2))
@@ -203,7 +203,7 @@ def test_the_loader_thread_takes_no_cores_from_training() -> None:
 
 @pytest.mark.long("large or genuine files")
 @pytest.mark.parametrize("workers", [0, "thread", 2])
-def test_a_second_iterator_goes_on_and_the_first_one_says_so(workers: Any) -> None:
+def test_a_second_iterator_resumes_and_the_first_one_says_so(workers: Any) -> None:
     loader = setsup.loader(Pictures(), sets(), workers=workers, to="numpy")
     threads = threading.active_count()
     first = iter(loader)
@@ -350,7 +350,7 @@ def test_a_transform_changes_batches_and_keeps_their_slots() -> None:
 @pytest.mark.long("kills and interruptions")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer that interrupts is of POSIX systems")
 @pytest.mark.parametrize("workers", [0, "thread", 2])
-def test_who_interrupts_a_stream_and_goes_on_misses_no_draw(workers: Any) -> None:
+def test_who_interrupts_a_stream_and_resumes_misses_no_draw(workers: Any) -> None:
     class Slow(Pictures):
         def fetch_into(self, indices: Any, out: Any) -> None:
             time.sleep(0.02)
@@ -461,7 +461,7 @@ def test_numbers_of_numpy_are_pythons_in_a_state(number: Any) -> None:
     assert type(loader.rank) is type(loader.world) is int
 
 
-def test_a_data_set_of_another_base_is_loaded() -> None:
+def test_a_dataset_of_another_base_is_loaded() -> None:
     class Bare:
         name, factors, modalities, fetch = "bare", FACTORS, MODALITIES, Pictures.fetch
 

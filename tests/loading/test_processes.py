@@ -296,7 +296,7 @@ def script(slow: float = 0.0, last: int = 3) -> list[str]:
 
 
 @pytest.mark.long("worker processes")
-def test_a_script_needs_no_guard_and_may_define_the_data_set(tmp_path: Path) -> None:
+def test_a_script_needs_no_guard_and_may_define_the_dataset(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(script()[-1])
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120)

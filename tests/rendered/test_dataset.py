@@ -138,7 +138,7 @@ def test_rows_give_their_values_scene_camera_and_frame() -> None:
         dataset.camera(ROWS)
 
 
-def test_pictures_without_background_have_alpha() -> None:
+def test_images_without_background_have_alpha() -> None:
     dataset = RenderedDataset(Dots(background=None), renderer=Crayon())
     assert dataset.modalities["image"].shape == (4, 6, 4)
     same(dataset.fetch(77), 77, channels=4)

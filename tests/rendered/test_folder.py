@@ -104,7 +104,7 @@ def test_what_it_tells_of_itself(whole: Path) -> None:
         assert word not in text
 
 
-def test_it_opens_as_a_data_set(whole: Path) -> None:
+def test_it_opens_as_a_dataset(whole: Path) -> None:
     dataset = open_rendered(whole)
     assert isinstance(dataset, setsup.datasets.Dataset)
     assert (dataset.name, len(dataset), dataset.renderer_name) == ("rendered dots", ROWS, "crayon")
@@ -165,7 +165,7 @@ def test_selections_and_sampled_rows(tmp_path: Path) -> None:
     np.testing.assert_allclose(some.fetch(range(30))["depth"][:, 0, 0], table.column("azimuth"), atol=1e-3)
 
 
-def test_transparent_pictures(tmp_path: Path) -> None:
+def test_transparent_images(tmp_path: Path) -> None:
     dataset = render(RenderedDataset(Dots(background=None), renderer=Crayon()), tmp_path / "clear", ["image"])
     same(dataset.fetch(9), 9, channels=4)
 
@@ -195,7 +195,7 @@ class Stopping(Crayon):
         return super().render(camera)
 
 
-def test_it_goes_on_where_it_was_stopped(whole: Path, tmp_path: Path) -> None:
+def test_it_resumes_where_it_was_stopped(whole: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         render(dots(renderer=Stopping(101)), tmp_path / "out")  # one to see that it works
     with pytest.raises(DataError, match="is not finished: run the same `setsup render` command again"):
@@ -358,7 +358,7 @@ def test_a_cache_that_another_process_finishes(tmp_path: Path) -> None:
     assert renderer.counts[1] == 1
 
 
-def test_a_cache_of_another_data_set_is_refused(whole: Path) -> None:
+def test_a_cache_of_another_dataset_is_refused(whole: Path) -> None:
     before = contents(whole)
     with pytest.raises(DataError, match="started with other options of the recipe"):
         RenderedDataset(Dots(salt="x"), renderer=Crayon(), cache=whole).fetch([0])
@@ -592,7 +592,7 @@ def test_embree_in_one_process_and_in_three(tmp_path: Path) -> None:
 
 
 @pytest.mark.long("renderings")
-def test_auto_goes_on_with_what_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_resumes_with_what_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("embreex")
     from setsup.scenes.recipes import Shapes3D
 

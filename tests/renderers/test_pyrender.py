@@ -331,7 +331,7 @@ def test_closed_or_empty_renderers_say_so(works: str) -> None:
             use()
 
 
-def test_pictures_too_large_for_the_driver_are_refused(renderer: PyrenderRenderer) -> None:
+def test_images_too_large_for_the_driver_are_refused(renderer: PyrenderRenderer) -> None:
     renderer.load(Scene())
     with pytest.raises(SetsupError, match=r"at most [0-9]+ pixels per side, not 32767 × 1"):
         renderer.render(Camera(1, 32767, [[9, 0, 0], [0, 9, 0], [0, 0, 1]], np.eye(3), np.zeros(3)))

@@ -110,7 +110,7 @@ def coordinate_image(camera):
     return camera.rays().reshape(camera.height, camera.width, 3)
 
 
-def test_windows_are_slices_of_the_picture():
+def test_windows_are_slices_of_the_image():
     camera = some_camera(1, skew=1.5)
     whole = coordinate_image(camera)
     window = camera.windowed(5, 3, camera.height - 9, camera.width - 7)
@@ -120,7 +120,7 @@ def test_windows_are_slices_of_the_picture():
 
 
 @pytest.mark.parametrize(("down", "across"), [(1, 1), (2, 3), (5, 4), (7, 2)])
-def test_smaller_pictures_are_means_over_blocks(down, across):
+def test_smaller_images_are_means_over_blocks(down, across):
     camera = Camera(down * 13, across * 17, [[90, 0.5, 31], [0, 80, 22], [0, 0, 1]], np.eye(3), (0, 0, 0))
     blocks = coordinate_image(camera).reshape(13, down, 17, across, 3).mean(axis=(1, 3))
     assert np.allclose(coordinate_image(camera.resized(13, 17)), blocks, atol=1e-12)

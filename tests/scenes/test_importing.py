@@ -697,7 +697,7 @@ def test_masks_of_gltf_are_holes(tmp_path, warned, told, cutoff):
     assert (triangle >= 0).tolist() == [bool(material.mask[0, 0]), bool(material.mask[3, 0])]
 
 
-def test_masks_without_a_picture_or_an_alpha(tmp_path, warned):
+def test_masks_without_a_image_or_an_alpha(tmp_path, warned):
     def told(alpha):
         return {"alphaMode": "MASK", "pbrMetallicRoughness": {"baseColorFactor": [1, 1, 1, alpha]}}
 

@@ -115,7 +115,7 @@ def test_written_into_arrays(made: tuple[ShardedDataset, np.ndarray, np.ndarray]
     assert (double == depths[index]).all()
 
 
-def test_resized_pictures(tmp_path: Path) -> None:
+def test_resized_images(tmp_path: Path) -> None:
     for form in ("png", "npy"):
         folder, images, depths = small_set(tmp_path / form, form)
         dataset = open_shards(folder, size=(4, 4))
@@ -143,7 +143,7 @@ def test_jpeg_by_the_same_decoder_as_everywhere(tmp_path: Path) -> None:
         assert (found == np.asarray(Image.open(io.BytesIO(contents[row])))).all()
 
 
-def test_grey_and_transparent_pictures(tmp_path: Path) -> None:
+def test_grey_and_transparent_images(tmp_path: Path) -> None:
     for channels, color in ((1, "grey"), (4, "srgb")):
         images = np.random.default_rng(0).integers(0, 256, (4, 7, 6, channels), np.uint8)
         folder = tmp_path / str(channels)
@@ -190,7 +190,7 @@ def test_arrays_that_the_catalogue_does_not_tell_of(tmp_path: Path, array: np.nd
         dataset.fetch([1])
 
 
-def test_pictures_of_another_size(tmp_path: Path) -> None:
+def test_images_of_another_size(tmp_path: Path) -> None:
     contents = [picture(np.zeros((size, 5, 3), np.uint8)) for size in (6, 6, 7, 6)]
     folder = one_modality(tmp_path / "set", contents, "png", shape=[6, 5, 3], dtype="uint8", color="srgb")
     with pytest.raises(DataError, match=r"the 'image' of row 2 in .*data-00000.tar is 7 × 5 pixels"):

@@ -203,7 +203,7 @@ def test_members_that_are_not_decoded(extension: str, modality: Modality, words:
         check_members({"it": Member(modality, extension)}, "there/shards.json")
 
 
-def test_pictures_are_resized_and_other_modalities_stay() -> None:
+def test_images_are_resized_and_other_modalities_stay() -> None:
     members = {
         "image": Member(Modality((None, None, 3), "uint8", color="srgb"), "jpg"),
         "raw": Member(Modality((9, 9, 1), "uint8", color="grey"), "raw.npy"),

@@ -29,7 +29,7 @@ from tests.shards.foreign_tars import documents, npy, pack, picture, png, stored
 # -- what webdataset writes ----------------------------------------------------------------------------------------
 
 
-def test_tars_of_webdataset_are_a_data_set(written, caplog):
+def test_tars_of_webdataset_are_a_dataset(written, caplog):
     dataset = index_shards(written)
     assert [shard.rows for shard in dataset.catalogue.shards] == [12, 12, 6]
     assert dataset.name == "photos"
@@ -213,7 +213,7 @@ def test_names_of_modalities(tmp_path):
     np.testing.assert_array_equal(dataset.fetch(2, ["png"])["png"][..., 0], np.asarray(picture(2, mode="L")))
 
 
-def test_pictures_of_several_kinds_are_one_modality(tmp_path):
+def test_images_of_several_kinds_are_one_modality(tmp_path):
     pack(tmp_path / "a.tar", [(f"{row}.{'png' if row % 2 else 'webp'}", png(row, format="PNG")) for row in range(6)])
     dataset = index_shards(tmp_path)
     assert list(dataset.modalities) == ["image"]
@@ -235,7 +235,7 @@ def test_members_that_some_samples_lack(tmp_path):
         dataset.fetch(0, ["npy"])
 
 
-def test_a_damaged_picture_does_not_hide_the_others(tmp_path):
+def test_a_damaged_image_does_not_hide_the_others(tmp_path):
     pack(tmp_path / "a.tar", [(f"{row}.png", b"\x89PNG" if row == 0 else png(row)) for row in range(4)])
     dataset = index_shards(tmp_path)
     assert dataset.fetch([1, 2])["image"].shape == (2, 12, 16, 3)
@@ -289,7 +289,7 @@ def test_descriptions_that_were_corrected_stay(tmp_path):
     assert table.codes("hue").tolist() == [0, 1, 2, 3] * 2
 
 
-def test_a_description_that_does_not_hold_is_found_anew(tmp_path, caplog):
+def test_a_description_that_does_not_hold_is_found_again(tmp_path, caplog):
     pack(tmp_path / "a.tar", documents({"shape": "a", "size": 2}, {"shape": "b", "size": 1}))
     index_shards(tmp_path)
     pack(tmp_path / "b.tar", documents({"shape": "c", "size": 1}))

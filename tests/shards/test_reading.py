@@ -178,7 +178,7 @@ def test_a_process_that_may_map_no_more(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def test_a_tar_that_is_replaced_is_mapped_anew_when_it_is_dropped(reader: LocalReader, tmp_path: Path) -> None:
+def test_a_tar_that_is_replaced_is_mapped_again_when_it_is_dropped(reader: LocalReader, tmp_path: Path) -> None:
     before = bytes(take(reader, [(0, 0, 1024)])[0])
     (tmp_path / "new").write_bytes(bytes(1024))
     (tmp_path / "new").replace(tmp_path / "0.tar")

@@ -197,7 +197,7 @@ def test_a_copy_that_went_bad_is_dropped_and_read_again(served):
 
 
 @pytest.mark.parametrize("bad", [b"", b"short", bytes(6_000_000)])
-def test_a_copy_of_another_length_is_made_anew(served, bad):
+def test_a_copy_of_another_length_is_made_again(served, bad):
     reader = reader_of(served)
     assert right(reader, 1)
     for path in (cache_folder() / "shards").iterdir():

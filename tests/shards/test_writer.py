@@ -134,7 +134,7 @@ def test_formats_that_lose_nothing(tmp_path, format):
         np.testing.assert_array_equal(array, varied.fetch(range(9), [name])[name])
 
 
-def test_a_selection_tells_the_rows_of_the_data_set_it_was_made_of(tmp_path):
+def test_a_selection_tells_the_rows_of_the_dataset_it_was_made_of(tmp_path):
     varied = Varied()
     chosen = varied.select([40, 3, 22, 3]).select([3, 0, 2])
     shards = write_shards(chosen, tmp_path / "set", order="shuffle", seed=5, modalities=NAMES)
@@ -231,7 +231,7 @@ def test_a_bucket_gets_the_same_bytes_from_two_processes(bucket, whole):
 
 
 @pytest.mark.long("stores")
-def test_a_job_in_a_bucket_goes_on(bucket, monkeypatch, whole):
+def test_a_job_in_a_bucket_resumes(bucket, monkeypatch, whole):
     from setsup.shards.stores.remote import RemoteStore
 
     put = RemoteStore.put

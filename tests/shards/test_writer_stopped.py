@@ -124,7 +124,7 @@ def test_a_damaged_part_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("stop", ["README.md", "shards.json", "index.parquet", "clear"])
-def test_a_stop_at_the_very_end_is_mended(tmp_path, monkeypatch, whole, stop):
+def test_a_stop_at_the_very_end_is_fixed(tmp_path, monkeypatch, whole, stop):
     from setsup.shards.stores.local import LocalStore
 
     put_bytes, put = LocalStore.put_bytes, LocalStore.put
@@ -161,7 +161,7 @@ def test_a_stop_at_the_very_end_is_mended(tmp_path, monkeypatch, whole, stop):
 
 
 @pytest.mark.long("kills and interruptions")
-def test_a_kill_is_mended(tmp_path, whole):
+def test_a_kill_is_fixed(tmp_path, whole):
     folder = tmp_path / "set"
     script = f"""
 import os, signal, sys

@@ -154,7 +154,7 @@ def restored(kind, planes):
 
 @pytest.mark.parametrize("kind", ["color", "label", "depth", "normal"])
 @pytest.mark.parametrize("lead", [(2,), (2, 3), (2, 3, 2)])
-def test_maps_are_cut_as_pictures_are(kind, lead):
+def test_maps_are_cut_as_images_are(kind, lead):
     """What lies on a pixel is in the same patches, with the axes of its kind; what has one image a set has no slots."""
     planes = numbered(*lead, 3 if kind in ("color", "normal") else 1, 10, 13)
     name = "canonical_x" if len(lead) == 1 else "x"
@@ -210,7 +210,7 @@ def test_maps_of_several_planes_are_not_cut_across_them(view, kind, name, shape)
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
-def test_one_picture_a_set_may_have_as_many_channels_as_a_set_has_slots(channels):
+def test_one_image_a_set_may_have_as_many_channels_as_a_set_has_slots(channels):
     images = numbered(5, channels, 9, 11)
     batch = {"mean": images, "indices": torch.zeros(5, channels, dtype=torch.int64), "step": 0}
     pairs = PatchPairs(4, 3, image="mean")(batch)

@@ -109,7 +109,7 @@ def test_enhancers_are_those_of_pillow(pictures: Bytes, kind: type, seed: int) -
 
 
 @pytest.mark.parametrize("kind", [Brightness, Contrast])
-def test_enhancers_of_grey_pictures(pictures: Bytes, kind: type) -> None:
+def test_enhancers_of_grey_images(pictures: Bytes, kind: type) -> None:
     slots = slots_for(len(pictures))
     found = bytes_of(kind(0.0, 3.0)(images_of(pictures[..., :1]), slots))[..., 0]
     for picture, amount, result in zip(pictures, slots.uniform(0.0, 3.0), found, strict=True):
@@ -213,7 +213,7 @@ def test_halves_are_rounded_to_even() -> None:
     assert eight_bit.round_levels(halves).mul(255).round().tolist() == [0, 2, 2, 4, 4, 6, 6, 8]
 
 
-def test_pictures_over_others_are_those_of_pillow() -> None:
+def test_images_over_others_are_those_of_pillow() -> None:
     above, below = noise(1, 256, 257)[0], rendered()[0, :1, :1].repeat(256, 0).repeat(257, 1)
     alpha = np.arange(256, dtype=np.uint8)[:, None].repeat(257, 1)
     wanted = Image.fromarray(below)
@@ -226,7 +226,7 @@ def test_pictures_over_others_are_those_of_pillow() -> None:
 @pytest.mark.parametrize(
     "operation", [AddBrightness(-0.3, 0.3), Sobel(-1, 1), Noise(0.1), SaltAndPepper(0.2), Erase()], ids=str
 )
-def test_what_pillow_has_no_law_for_is_near_the_float_result(operation: object) -> None:
+def test_what_pillow_has_no_distribution_for_is_near_the_float_result(operation: object) -> None:
     pictures = rendered()
     images, slots = images_of(pictures), slots_for(len(pictures))
     found = operation(images, slots)

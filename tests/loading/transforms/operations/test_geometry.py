@@ -99,7 +99,7 @@ def published_box(rng: plain_random.Random, height: int, width: int, area, aspec
         (20, 50, (0.5, 1.0), (0.5, 2.0)),
     ],
 )
-def test_resized_crops_follow_the_published_law(height, width, area, aspect) -> None:
+def test_resized_crops_follow_the_published_distribution(height, width, area, aspect) -> None:
     boxes = np.stack(ResizedCrop(32, area, aspect).boxes(slots(), height, width), axis=-1)
     rng = plain_random.Random(1)
     wanted = np.array([published_box(rng, height, width, area, aspect) for _ in range(MANY)])

@@ -53,7 +53,7 @@ def boxes_of(images: torch.Tensor) -> np.ndarray:
     ("height", "width", "area", "aspect"),
     [(24, 18, (0.02, 0.33), (0.3, 3.3)), (16, 30, (0.1, 0.9), (0.2, 1.0)), (20, 20, (0.5, 1.0), (1.0, 6.0))],
 )
-def test_rectangles_follow_the_published_law(height: int, width: int, area: tuple, aspect: tuple) -> None:
+def test_rectangles_follow_the_published_distribution(height: int, width: int, area: tuple, aspect: tuple) -> None:
     n = 3000
     images = torch.full((n, 1, height, width), 0.7)
     erased = Erase(area, aspect)(images, slots_for(n))
@@ -142,7 +142,7 @@ def test_a_pool_may_be_mapped_from_a_file_that_is_only_read(tmp_path) -> None:
         (np.zeros((0, 8, 8, 3), np.uint8), "is empty"),
     ],
 )
-def test_a_pool_is_pictures_of_bytes(pool: object, message: str) -> None:
+def test_a_pool_is_images_of_bytes(pool: object, message: str) -> None:
     with pytest.raises(SetsupError, match=f"Background: (the )?pool .*{message}"):
         Background(pool)
 
