@@ -12,8 +12,8 @@ import pytest
 from setsup.errors import DataError
 from setsup.files.atomic import is_temporary
 from setsup.shards.stores import attempts
-from setsup.shards.stores.opening import open_store
-from setsup.shards.stores.store import Range
+from setsup.shards.stores.opening import intended_address, open_store
+from setsup.shards.stores.store import Range, join_address
 from tests.shards.sets import content, local
 
 KINDS = ("folder", "s3", "memory", "file://")
@@ -316,3 +316,12 @@ def test_credentials_are_never_said(address, said):
     assert store.url == said
     assert "word" not in repr(store)
     assert "secret" not in repr(store)
+
+
+def test_addresses_of_files_in_messages():
+    assert join_address("s3://bucket/set/", "data-00000.tar") == "s3://bucket/set/data-00000.tar"
+    assert join_address("memory://", "data-00000.tar") == "memory://data-00000.tar"
+
+
+def test_other_text_is_no_mistyped_address():
+    assert intended_address("my:notes") is None
