@@ -180,7 +180,7 @@ class Sealed:
 
 @pytest.mark.long("worker processes")
 def test_what_a_worker_cannot_open_is_said() -> None:
-    with pytest.raises(SetsupError, match=r"cannot open what it was sent: ValueError: invalid literal"):
+    with pytest.raises(SetsupError, match=r"cannot unpickle the dataset and transform: ValueError: invalid literal"):
         next(iter(setsup.loader(Pictures(), sets(), transform=Sealed(), workers=1, to="numpy")))
 
 

@@ -96,7 +96,7 @@ def test_all_others_are_drawn_and_the_broken_ones_named(tmp_path: Path, processe
         ": the mesh of the ball has no triangles; row 100 (shape 'cube', hue 20): no place at 60.0; row 143 ("
     )
     assert f"{folder / 'failed.json'} lists them all" in said
-    assert "Faults that pass, such as too little memory: give the same `setsup render` again" in said
+    assert "For temporary faults, such as too little memory, run the same `setsup render` again" in said
     assert "leave the rows out with --skip-broken" in said
     assert said.endswith("editing a mesh changes the recipe, and needs another --out")
     assert "\n" not in said
@@ -237,7 +237,7 @@ def test_what_is_left_is_what_would_be_drawn_without_them(
 @pytest.mark.long("renderings")
 def test_they_are_left_out_later_too_and_nothing_is_drawn_again(tmp_path: Path, alone: dict[str, bytes]) -> None:
     folder = tmp_path / "out"
-    with pytest.raises(DataError, match="cannot be drawn"):
+    with pytest.raises(DataError, match="cannot be rendered"):
         render(broken(), folder)
     crayon = Crayon()
     render(broken(crayon), folder, skip_broken=True)
@@ -316,7 +316,7 @@ render(broken(), sys.argv[1], skip_broken=True)
 @pytest.mark.long("kills and interruptions")
 def test_kills_while_the_ranks_are_closed(tmp_path: Path, alone: dict[str, bytes]) -> None:
     dice, folder, between = random.Random(5), tmp_path / "out", 0
-    with pytest.raises(DataError, match="cannot be drawn"):
+    with pytest.raises(DataError, match="cannot be rendered"):
         render(broken(), folder)
     for _ in range(8):
         child = subprocess.Popen([sys.executable, "-c", SCRIPT, folder], stdout=subprocess.PIPE, cwd=CHECKOUT)

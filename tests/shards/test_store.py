@@ -11,7 +11,7 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.files.atomic import is_temporary
-from setsup.shards.stores import attempts
+from setsup.shards.stores import remote
 from setsup.shards.stores.opening import intended_address, open_store
 from setsup.shards.stores.store import Range, join_address
 from tests.shards.sets import content, local
@@ -71,7 +71,7 @@ def test_ranges_come_in_the_order_asked_for(store, tmp_path):
 
 @pytest.mark.long("stores")
 def test_a_copy_on_the_disk_is_whole(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(attempts, "_PIECE", 10_000)
+    monkeypatch.setattr(remote, "_PIECE", 10_000)
     for number, size in enumerate((0, 1, 10_000, 123_456)):
         data = content(number, size)
         store.put("x.bin", local(tmp_path, data))

@@ -254,6 +254,6 @@ for wanted in (Range("c.tar", 0, 1), Range("b.tar", 290, 301)):
     assert head == b"['a.tar', 'b.tar'] 5000 None"
     assert data == b"".join(content(1, 5000)[start : start + 70] for start in range(0, 4800, 150))
     assert done.stderr.decode().splitlines() == [
-        "gs://bucket/set/c.tar is not there; check the address, or write it anew",
+        "gs://bucket/set/c.tar is not there; check the address, or write it again",
         "gs://bucket/set/b.tar ends before the requested bytes",
     ]

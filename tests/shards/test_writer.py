@@ -254,7 +254,7 @@ def test_a_job_in_a_bucket_resumes(bucket, monkeypatch, whole):
     puts, said = [], []
     with monkeypatch.context() as patch:
         patch.setattr(RemoteStore, "put", lambda self, name, path: (puts.append(name), put(self, name, path)))
-        more = {"storage_options": bucket.options, "begun": lambda plan, rows: said.append(plan.cuts.index(rows))}
+        more = {"storage_options": bucket.options, "on_start": lambda plan, rows: said.append(plan.cuts.index(rows))}
         write_shards(Varied(), bucket.url, **more, **FEW)
     assert (puts, said) == (["data-00003.tar", "data-00004.tar", "backup.parquet", "index.parquet"], [3])
     assert in_store(bucket.url, bucket.options) == contents(whole)

@@ -211,7 +211,7 @@ def test_tars_of_a_finished_set_that_are_lost_are_written_again(tmp_path, whole,
     (folder / "data-00000.tar").write_bytes(content[:1000] + bytes([content[1000] ^ 1]) + content[1001:])
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     sizes = {shard[0]: shard[1] for shard in json.loads((whole / "shards.json").read_text())["shards"]}
-    more = {"processes": processes, "begun": lambda plan, rows: said.append(plan.rows - rows), **FEW}
+    more = {"processes": processes, "on_start": lambda plan, rows: said.append(plan.rows - rows), **FEW}
     shards = write_shards(Varied(), folder, **more)
     assert said == [sizes["data-00001.tar"] + sizes["data-00003.tar"]]
     after = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
@@ -228,7 +228,7 @@ def test_a_lost_tar_of_a_bucket_is_written_again(bucket, whole):
     import fsspec
 
     said = []
-    more = {"storage_options": bucket.options, "begun": lambda plan, rows: said.append(plan.rows - rows), **FEW}
+    more = {"storage_options": bucket.options, "on_start": lambda plan, rows: said.append(plan.rows - rows), **FEW}
     write_shards(Varied(), bucket.url, **more)
     system = fsspec.filesystem("s3", **bucket.options)
     system.rm_file(f"{bucket.url}/data-00004.tar")
