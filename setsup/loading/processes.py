@@ -4,10 +4,8 @@ Workers are fresh Python processes (:mod:`setsup.jobs.process`), each connected 
 loader ends, the socket closes and the worker ends.
 """
 
-import socket
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import cycle, islice
 from typing import IO, Any
 
@@ -15,7 +13,7 @@ import cloudpickle
 import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError
-from setsup.jobs.process import cause, ended, started
+from setsup.jobs.process import Process, cause
 from setsup.loading import ipc
 from setsup.loading.batch import Batch
 from setsup.loading.finish import Finish
@@ -55,7 +53,7 @@ class WorkerPool:
         try:
             with _for_workers(self._maker, self._finish) as things:
                 for _ in range(self._count):  # one by one, so that a failure ends those before it as well
-                    self._workers.append(_Worker(things))
+                    self._workers.append(_Worker("setsup.loading.worker", things))
             if self._closed:  # while workers were being started
                 return
             turns = cycle(self._workers)
@@ -99,35 +97,24 @@ class _Buffers:
         return ring.take()
 
 
-class _Worker:
+class _Worker(Process):
     """The loader's end of a worker process."""
-
-    def __init__(self, things: IO[bytes]) -> None:
-        self._end, self._process = started("setsup.loading.worker", things)
 
     def ask(self, request: Request) -> None:
         try:
-            ipc.send(self._end, ipc.pack(request))
+            ipc.send(self.socket, ipc.pack(request))
         except OSError:
             raise self._ended() from None
 
     def answer(self, buffers: _Buffers) -> Batch:
         try:
-            answer = ipc.receive(self._end, buffers)
+            answer = ipc.receive(self.socket, buffers)
         except (EOFError, OSError):
             raise self._ended() from None
         if isinstance(answer, BaseException):
             raise answer
         batch: Batch = answer
         return batch
-
-    def shutdown(self) -> None:
-        with suppress(OSError):  # it may have ended already
-            self._end.shutdown(socket.SHUT_RDWR)
-
-    def end(self) -> str:
-        self._end.close()
-        return ended(self._process)
 
     def _ended(self) -> DataError:
         how = self.end()
